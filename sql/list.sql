@@ -2,8 +2,8 @@
 -- Rows for `ilctl` (sandbox/ctl/database.c); read by position.
 
 -- name: list_sandboxes
-SELECT id, user_id, state, cwd, created_at, used_at, expires_at, pinned,
-	used_bytes, used_files
+SELECT id, user_id, state, used_at,
+	CASE WHEN pinned = 1 THEN 0 ELSE expires_at END, used_bytes, used_files
 FROM sandboxes ORDER BY state, expires_at, id;
 
 -- name: list_jobs
@@ -50,6 +50,42 @@ FROM jobs WHERE received_ms >= :since_ms
 	AND (user_id = :user_id OR :user_id = 0)
 	AND (guild_id = :guild_id OR :guild_id = 0)
 ORDER BY id DESC LIMIT :most;
+
+-- Which sandbox takes how much as of its last command, and how many commands
+-- its user has sent since; the largest first.
+-- name: list_usage
+SELECT s.user_id, s.id, s.used_bytes, s.used_files,
+	(SELECT count(*) FROM jobs AS j WHERE j.user_id = s.user_id
+		AND j.received_ms >= :since_ms),
+	s.used_at, CASE WHEN s.pinned = 1 THEN 0 ELSE s.expires_at END
+FROM sandboxes AS s WHERE s.state = 'active'
+ORDER BY s.used_bytes DESC, s.id LIMIT :most;
+
+-- Jobs by kind, state and outcome, with the milliseconds from receipt to the
+-- end of the run (mean) and to delivery (median, 95 %, longest); -1: none ended.
+-- The slowest come first.
+-- name: list_slow
+WITH recent AS (
+	SELECT kind, state, outcome, finished_ms - received_ms AS ran,
+		told_ms - received_ms AS told
+	FROM jobs WHERE received_ms >= :since_ms
+), ranked AS (
+	SELECT kind, state, outcome, ran, told,
+		row_number() OVER (PARTITION BY kind, state, outcome
+			ORDER BY told) AS place,
+		count(*) OVER (PARTITION BY kind, state, outcome) AS jobs
+	FROM recent
+)
+SELECT kind, state, outcome, jobs,
+	coalesce(CAST(sum(ran) / count(ran) AS BIGINT), -1), -- sqlite
+	-- postgres: coalesce(CAST(avg(ran) AS BIGINT), -1),
+	coalesce(max(CASE WHEN place = (jobs + 1) / 2 THEN told END), -1),
+	coalesce(max(CASE WHEN place = (jobs * 95 + 99) / 100
+		THEN told END), -1),
+	coalesce(max(told), -1) AS told_max
+FROM ranked
+GROUP BY kind, state, outcome, jobs
+ORDER BY told_max DESC, kind, state, outcome;
 
 -- What is not over, by worker; whose sandbox.
 -- name: list_top

@@ -487,14 +487,12 @@ config_release(struct config *config)
 	}
 }
 
-void
-config_print_table(FILE *out)
+bool
+config_find_row(size_t number, struct config_row *row)
 {
-	for (size_t i = 0; i < KEYS; i++) {
-		const struct config_key *key = &config_keys[i];
-		const char *quote = *key->fallback != '\0' ? "`" : "";
-
-		(void)fprintf(out, "| `%s` | %s%s%s | %s |\n", key->name, quote,
-		    key->fallback, quote, key->help);
-	}
+	if (number >= KEYS)
+		return false;
+	*row = (struct config_row){ config_keys[number].name,
+		config_keys[number].fallback, config_keys[number].help };
+	return true;
 }

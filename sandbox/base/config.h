@@ -37,8 +37,14 @@ struct config {
 int config_load(struct config *config, const char *env_file, struct err *err);
 void config_release(struct config *config);
 #define auto_config __attribute__((cleanup(config_release)))
-/* The table as Markdown rows `| key | default | help |` (ilctl config). */
-void config_print_table(FILE *out);
+/* A row of the table of settings, by its number. */
+struct config_row {
+	const char *name;
+	const char *fallback; /* "": it has none */
+	const char *help;     /* Markdown */
+};
+/* False: there is none of this number. */
+bool config_find_row(size_t number, struct config_row *row);
 /* How long to wait for a cell: for a broker that lets the leases of its last
  * moments end, and for two starts, as the first one may fail.  Milliseconds. */
 int config_lease_wait_ms(const struct config *config);

@@ -2,6 +2,8 @@
 #ifndef CTL_H
 #define CTL_H
 
+#include <stdbool.h>
+
 #include "../base/config.h"
 
 struct db;
@@ -20,6 +22,7 @@ enum ctl_exit {
 struct ctl {
 	const char *env_file; /* of -e, or NULL */
 	struct config config; /* loaded when the command's row says so */
+	bool json;	      /* --json was said, where its row has it */
 	int argc;	      /* of the command; argv[0] is its name */
 	char **argv;
 };
@@ -48,9 +51,11 @@ int ctl_run(struct ctl *ctl);
 int ctl_sandboxes(struct ctl *ctl);
 int ctl_selftest(struct ctl *ctl);
 int ctl_service(struct ctl *ctl);
+int ctl_slow(struct ctl *ctl);
 int ctl_status(struct ctl *ctl);
 int ctl_token(struct ctl *ctl);
 int ctl_top(struct ctl *ctl);
+int ctl_usage(struct ctl *ctl);
 int ctl_user(struct ctl *ctl);
 
 /* Of backup and restore, which copy a file. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands that work on the database: `ilctl migrate`, `sandboxes`, `jobs`,
- * `abuse` and `expire`.
+ * The commands that work on the database: `ilctl migrate`, `expire`, and those
+ * that list: `sandboxes`, `jobs`, `abuse`, `usage` and `slow`.
  */
 #include <inttypes.h>
 #include <libgen.h>
@@ -22,8 +22,10 @@
 #include "../store/sandbox.h"
 #include "ctl.h"
 #include "migrations.h"
+#include "table.h"
 
 #define JOBS_SHOWN 50
+#define DAY ((int64_t)86400)
 /* The broker ends the sandbox's cells first, which may take a while. */
 #define REMOVE_MS 30000
 
@@ -55,112 +57,73 @@ ctl_migrate(struct ctl *ctl)
 	return CTL_OK;
 }
 
-int
-ctl_sandboxes(struct ctl *ctl)
-{
-	struct err err = { 0 };
-	auto_db struct db *db = db_open(ctl->config.database, DB_READER, &err);
-	struct stmt *s;
-	int result;
+/* ---- lists ---- */
 
-	if (db == NULL)
-		return ctl_fail(ctl->argv[0], &err);
-	printf("%-32s  %-20s %-8s  %-16s  %-16s  %9s  %6s\n", "ID", "USER",
-	    "STATE", "USED (UTC)", "EXPIRES (UTC)", "SIZE", "FILES");
-	s = db_statement(db, STATEMENT_LIST_SANDBOXES);
-	while ((result = db_step(db, s, &err)) == 1)
-		printf("%s  %-20" PRId64 " %-8s  %-16s  %-16s  %9s  %6" PRId64
-		       "\n",
-		    db_column_text(s, 0), db_column_int(s, 1),
-		    db_column_text(s, 2), text_time(db_column_int(s, 5)).text,
-		    db_column_int(s, 7) != 0 ?
-			"never" :
-			text_time(db_column_int(s, 6)).text,
-		    text_size(db_column_int(s, 8)).text, db_column_int(s, 9));
-	if (result == 0)
-		return CTL_OK;
-	(void)err_wrap(&err, "list sandboxes");
-	return ctl_fail(ctl->argv[0], &err);
-}
+static const struct table_column sandboxes[] = {
+	{ "ID", "id", TABLE_TEXT, 32, 0 },
+	{ "USER", "user", TABLE_ID, 20, 1 },
+	{ "STATE", "state", TABLE_TEXT, 8, 2 },
+	{ "USED (UTC)", "used_at", TABLE_TIME, 16, 3 },
+	{ "EXPIRES (UTC)", "expires_at", TABLE_EXPIRY, 16, 4 },
+	{ "SIZE", "bytes", TABLE_SIZE, 9, 5 },
+	{ "FILES", "files", TABLE_NUMBER, 6, 6 },
+	{ NULL, NULL, TABLE_TEXT, 0, 0 },
+};
 
-/* A row of `ilctl jobs`: nothing that anybody wrote. */
-static void
-print_job(struct stmt *s)
-{
-	const char *said = db_column_text(s, 4);
-	const int64_t took_ms = db_column_int(s, 6); /* -1: not yet */
-	auto_free char *took = took_ms < 0 ? xstrdup("") :
-					     xprintf("%" PRId64 " ms", took_ms);
-	auto_buf struct buf outcome = BUF_INIT(1024);
+static const struct table_column jobs[] = {
+	{ "JOB", "id", TABLE_NUMBER, 10, 0 },
+	{ "RECEIVED (UTC)", "received_ms", TABLE_TIME_MS, 16, 5 },
+	{ "USER", "user", TABLE_ID, 20, 1 },
+	{ "KIND", "kind", TABLE_TEXT, 12, 2 },
+	{ "STATE", "state", TABLE_TEXT, 13, 3 },
+	{ "TOOK", "took_ms", TABLE_MS, 12, 6 },
+	{ "OUTCOME", "outcome", TABLE_TEXT, 0, 4 },
+	{ NULL, NULL, TABLE_TEXT, 0, 0 },
+};
 
-	/* It may quote what another program said. */
-	text_add_clean(&outcome, said, strlen(said));
-	printf("%-10" PRId64 " %-16s  %-20" PRId64 " %-10s  %-13s  %12s  %s\n",
-	    db_column_int(s, 0), text_time(db_column_int(s, 5) / 1000).text,
-	    db_column_int(s, 1), db_column_text(s, 2), db_column_text(s, 3),
-	    took, buf_str(&outcome));
-}
+static const struct table_column abuse[] = {
+	{ "JOB", "id", TABLE_NUMBER, 10, 0 },
+	{ "RECEIVED (UTC)", "received_ms", TABLE_TIME_MS, 16, 1 },
+	{ "USER", "user", TABLE_ID, 20, 2 },
+	{ "GUILD", "guild", TABLE_ID, 20, 3 },
+	{ "KIND", "kind", TABLE_TEXT, 12, 4 },
+	{ "WALL s", "wall_ms", TABLE_SECONDS, 7, 7 },
+	{ "CPU s", "cpu_ms", TABLE_SECONDS, 7, 8 },
+	{ "STATE", "state", TABLE_TEXT, 13, 5 },
+	{ "OUTCOME", "outcome", TABLE_TEXT, 0, 6 },
+	{ NULL, NULL, TABLE_TEXT, 0, 0 },
+};
 
-int
-ctl_jobs(struct ctl *ctl)
-{
-	struct err err = { 0 };
-	int64_t most = JOBS_SHOWN;
-	bool unfinished = false;
-	auto_db struct db *db = NULL;
-	struct stmt *s;
-	int result;
-	int c;
+static const struct table_column usage[] = {
+	{ "USER", "user", TABLE_ID, 20, 0 },
+	{ "SANDBOX", "sandbox", TABLE_TEXT, 32, 1 },
+	{ "SIZE", "bytes", TABLE_SIZE, 9, 2 },
+	{ "FILES", "files", TABLE_NUMBER, 6, 3 },
+	{ "COMMANDS", "commands", TABLE_NUMBER, 8, 4 },
+	{ "USED (UTC)", "used_at", TABLE_TIME, 16, 5 },
+	{ "EXPIRES (UTC)", "expires_at", TABLE_EXPIRY, 16, 6 },
+	{ NULL, NULL, TABLE_TEXT, 0, 0 },
+};
 
-	while ((c = getopt(ctl->argc, ctl->argv, "un:")) != -1) {
-		if (c == 'u')
-			unfinished = true;
-		else if (c != 'n' ||
-		    !text_parse_int(optarg, 1, INT32_MAX, &most))
-			return CTL_MISUSED;
-	}
-	if (optind != ctl->argc)
-		return CTL_MISUSED;
-	db = db_open(ctl->config.database, DB_READER, &err);
-	if (db == NULL)
-		return ctl_fail(ctl->argv[0], &err);
-	printf("%-10s %-16s  %-20s %-10s  %-13s  %12s  %s\n", "JOB",
-	    "RECEIVED (UTC)", "USER", "KIND", "STATE", "TOOK", "OUTCOME");
-	s = db_statement(db,
-	    unfinished ? STATEMENT_LIST_JOBS_UNFINISHED : STATEMENT_LIST_JOBS);
-	db_bind_int(s, ":most", most);
-	while ((result = db_step(db, s, &err)) == 1)
-		print_job(s);
-	if (result == 0)
-		return CTL_OK;
-	(void)err_wrap(&err, "list jobs");
-	return ctl_fail(ctl->argv[0], &err);
-}
+static const struct table_column slow[] = {
+	{ "KIND", "kind", TABLE_TEXT, 12, 0 },
+	{ "STATE", "state", TABLE_TEXT, 13, 1 },
+	{ "JOBS", "jobs", TABLE_NUMBER, 8, 3 },
+	{ "RAN, MEAN", "ran_mean_ms", TABLE_MS, 12, 4 },
+	{ "TOLD, HALF", "told_p50_ms", TABLE_MS, 12, 5 },
+	{ "TOLD, 95 %", "told_p95_ms", TABLE_MS, 12, 6 },
+	{ "LONGEST", "told_max_ms", TABLE_MS, 12, 7 },
+	{ "OUTCOME", "outcome", TABLE_TEXT, 0, 2 },
+	{ NULL, NULL, TABLE_TEXT, 0, 0 },
+};
 
-/* A row of `ilctl abuse`: likewise nothing that anybody wrote. */
-static void
-print_abuse(struct stmt *s)
-{
-	const char *said = db_column_text(s, 6);
-	const int64_t wall_ms = db_column_int(s, 7);
-	const int64_t cpu_ms = db_column_int(s, 8);
-	auto_buf struct buf outcome = BUF_INIT(1024);
-
-	text_add_clean(&outcome, said, strlen(said));
-	printf("%-10" PRId64 " %-16s  %-20" PRId64 " %-20" PRId64 " %-12s ",
-	    db_column_int(s, 0), text_time(db_column_int(s, 1) / 1000).text,
-	    db_column_int(s, 2), db_column_int(s, 3), db_column_text(s, 4));
-	if (wall_ms >= 0)
-		printf("%9.1f", (double)wall_ms / 1e3);
-	else
-		printf("%9s", "");
-	if (cpu_ms >= 0)
-		printf("%9.1f", (double)cpu_ms / 1e3);
-	else
-		printf("%9s", "");
-	printf("  %s\n",
-	    outcome.len > 0 ? buf_str(&outcome) : db_column_text(s, 5));
-}
+/* What the options of a list have said; 0 is all. */
+struct filter {
+	int64_t most;
+	int64_t ago; /* seconds */
+	int64_t user;
+	int64_t guild;
+};
 
 /* "90m", "12h", "7d": seconds. */
 static bool
@@ -181,45 +144,114 @@ parse_ago(const char *word, int64_t *seconds)
 	return true;
 }
 
-int
-ctl_abuse(struct ctl *ctl)
+static bool
+parse_filter(const struct ctl *ctl, const char *options, struct filter *f)
 {
-	struct err err = { 0 };
-	int64_t most = JOBS_SHOWN;
-	int64_t ago = 30 * 86400;
-	int64_t user = 0;
-	int64_t guild = 0;
-	auto_db struct db *db = NULL;
-	struct stmt *s;
-	int result;
 	int c;
 
-	while ((c = getopt(ctl->argc, ctl->argv, "u:g:s:n:")) != -1) {
-		if (c == 'u' || c == 'g' ?
-			!text_parse_snowflake(optarg, strlen(optarg),
-			    c == 'u' ? &user : &guild) :
-			c == 's' ? !parse_ago(optarg, &ago) :
-				   c != 'n' ||
-			    !text_parse_int(optarg, 1, INT32_MAX, &most))
+	while ((c = getopt(ctl->argc, ctl->argv, options)) != -1) {
+		bool good = c != '?';
+
+		if (c == 'n')
+			good = text_parse_int(optarg, 1, INT32_MAX, &f->most);
+		else if (c == 's')
+			good = parse_ago(optarg, &f->ago);
+		else if (good)
+			good = text_parse_snowflake(optarg, strlen(optarg),
+			    c == 'u' ? &f->user : &f->guild);
+		if (!good)
+			return false;
+	}
+	return optind == ctl->argc;
+}
+
+/* The statement that is named, with the parameters that are. */
+static int
+print_list(const struct ctl *ctl, enum statement name, const char *parameters,
+    const struct filter *f, const struct table_column *columns)
+{
+	struct err err = { 0 };
+	auto_db struct db *db = db_open(ctl->config.database, DB_READER, &err);
+	struct stmt *s;
+
+	if (db == NULL)
+		return ctl_fail(ctl->argv[0], &err);
+	s = db_statement(db, name);
+	for (const char *p = parameters; *p != '\0'; p++) {
+		if (*p == 'n')
+			db_bind_int(s, ":most", f->most);
+		else if (*p == 's')
+			db_bind_int(s, ":since_ms",
+			    clock_wall_ms() - f->ago * 1000);
+		else
+			db_bind_int(s, *p == 'u' ? ":user_id" : ":guild_id",
+			    *p == 'u' ? f->user : f->guild);
+	}
+	if (table_print(db, s, columns, ctl->json, &err) == 0)
+		return CTL_OK;
+	(void)err_wrap(&err, "list %s", ctl->argv[0]);
+	return ctl_fail(ctl->argv[0], &err);
+}
+
+int
+ctl_sandboxes(struct ctl *ctl)
+{
+	return print_list(ctl, STATEMENT_LIST_SANDBOXES, "", NULL, sandboxes);
+}
+
+/* Nothing that anybody wrote is in the rows of jobs. */
+int
+ctl_jobs(struct ctl *ctl)
+{
+	struct filter f = { .most = JOBS_SHOWN };
+	bool unfinished = false;
+	int c;
+
+	while ((c = getopt(ctl->argc, ctl->argv, "un:")) != -1) {
+		if (c == 'u')
+			unfinished = true;
+		else if (c != 'n' ||
+		    !text_parse_int(optarg, 1, INT32_MAX, &f.most))
 			return CTL_MISUSED;
 	}
 	if (optind != ctl->argc)
 		return CTL_MISUSED;
-	db = db_open(ctl->config.database, DB_READER, &err);
-	if (db == NULL)
-		return ctl_fail(ctl->argv[0], &err);
-	printf("%-10s %-16s  %-20s %-20s %-12s %9s%9s  %s\n", "JOB",
-	    "RECEIVED (UTC)", "USER", "GUILD", "KIND", "WALL s", "CPU s",
-	    "OUTCOME");
-	s = db_statement(db, STATEMENT_LIST_ABUSE);
-	db_bind_int(s, ":since_ms", clock_wall_ms() - ago * 1000);
-	db_bind_int(s, ":user_id", user);
-	db_bind_int(s, ":guild_id", guild);
-	db_bind_int(s, ":most", most);
-	while ((result = db_step(db, s, &err)) == 1)
-		print_abuse(s);
-	return result == 0 ? CTL_OK : ctl_fail(ctl->argv[0], &err);
+	return print_list(ctl,
+	    unfinished ? STATEMENT_LIST_JOBS_UNFINISHED : STATEMENT_LIST_JOBS,
+	    "n", &f, jobs);
 }
+
+int
+ctl_abuse(struct ctl *ctl)
+{
+	struct filter f = { .most = JOBS_SHOWN, .ago = 30 * DAY };
+
+	if (!parse_filter(ctl, "u:g:s:n:", &f))
+		return CTL_MISUSED;
+	return print_list(ctl, STATEMENT_LIST_ABUSE, "nsug", &f, abuse);
+}
+
+int
+ctl_usage(struct ctl *ctl)
+{
+	struct filter f = { .most = JOBS_SHOWN, .ago = 7 * DAY };
+
+	if (!parse_filter(ctl, "s:n:", &f))
+		return CTL_MISUSED;
+	return print_list(ctl, STATEMENT_LIST_USAGE, "ns", &f, usage);
+}
+
+int
+ctl_slow(struct ctl *ctl)
+{
+	struct filter f = { .ago = DAY / 24 };
+
+	if (!parse_filter(ctl, "s:", &f))
+		return CTL_MISUSED;
+	return print_list(ctl, STATEMENT_LIST_SLOW, "s", &f, slow);
+}
+
+/* ---- what has expired ---- */
 
 /*
  * What a worker would remove later is removed now.  The sandboxes are marked

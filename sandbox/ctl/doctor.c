@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config_database.h"
@@ -27,22 +29,34 @@
 #include "ctl.h"
 #include "isolation.h"
 #include "status.h"
+#include "table.h"
+
+#define LINE_MAX_BYTES 16384
+
+static json_t *lines; /* of --json; NULL: they are printed as they come */
 
 void
 doctor_say(struct doctor *d, const char *mark, const char *mend,
     const char *fmt, ...)
 {
+	auto_buf struct buf text = BUF_INIT(LINE_MAX_BYTES);
 	va_list ap;
 
 	va_start(ap, fmt);
-	printf("%s  ", mark);
-	(void)vprintf(fmt, ap);
-	printf("\n");
+	buf_addv(&text, fmt, ap);
 	va_end(ap);
 	if (d != NULL)
 		d->failed++;
-	if (mend != NULL)
-		printf("      mend: %s\n", mend);
+	if (lines != NULL)
+		(void)json_array_append_new(lines,
+		    json_pack("{s:o, s:o, s:o}", "result",
+			table_text_to_json(mark), "text",
+			table_text_to_json(buf_str(&text)), "mend",
+			table_text_to_json(mend != NULL ? mend : "")));
+	else
+		printf("%-4s  %s\n", mark, buf_str(&text));
+	if (lines == NULL && mend != NULL)
+		printf("      %s: %s\n", d != NULL ? "mend" : "better", mend);
 }
 
 /* What is said in the developer portal, and whether it is here. */
@@ -254,13 +268,12 @@ explain_isolation(struct doctor *d)
 		    how, verdict.cause);
 		return;
 	}
-	doctor_note("isolation: each run of the APIs has %s (%s): %s",
+	doctor_say(NULL, "note", *verdict.mend != '\0' ? verdict.mend : NULL,
+	    "isolation: each run of the APIs has %s (%s): %s",
 	    d->status.isolation == ISOLATION_CELL ?
 		"a container of its own, which is slower than namespaces" :
 		"namespaces of its own, and none a /proc or /dev/stdin",
 	    how, verdict.cause);
-	if (*verdict.mend != '\0')
-		printf("      better: %s\n", verdict.mend);
 }
 
 /* The cell has tried it: what it found is told, and explained. */
@@ -366,6 +379,22 @@ static void (*const checks[])(struct doctor *d) = { check_keys, check_library,
 	check_ledger, check_snapshots, doctor_http, check_isolation,
 	check_tokens, doctor_discord, doctor_application, check_condition };
 
+static int
+finish(const struct doctor *d, int code)
+{
+	if (lines != NULL)
+		return table_print_json(json_pack("{s:i, s:o}", "failed",
+			   d->failed, "checks", lines)) == CTL_OK ?
+		    code :
+		    CTL_FAILED;
+	if (code == CTL_OK)
+		printf("\nNothing is wrong.\n");
+	else if (code == CTL_FAILED)
+		printf("\n%d thing%s wrong.\n", d->failed,
+		    d->failed == 1 ? " is" : "s are");
+	return code;
+}
+
 /* With a wrong configuration nothing else can be checked. */
 int
 ctl_doctor(struct ctl *ctl)
@@ -373,20 +402,16 @@ ctl_doctor(struct ctl *ctl)
 	struct doctor d = { .config = &ctl->config };
 	struct err err = { 0 };
 
+	lines = ctl->json ? json_array() : NULL;
 	if (config_load(&ctl->config, ctl->env_file, &err) != 0) {
 		doctor_bad(&d, "correct it; `ilctl config` shows all settings",
 		    "configuration: %s", err.text);
-		return CTL_CONFIG;
+		return finish(&d, CTL_CONFIG);
 	}
 	doctor_good("configuration");
 	d.nothing = status_nothing_runs(d.config);
 	d.broker = status_ask_broker(d.config, &d.status, &d.refusal);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
 		checks[i](&d);
-	if (d.failed == 0)
-		printf("\nNothing is wrong.\n");
-	else
-		printf("\n%d thing%s wrong.\n", d.failed,
-		    d.failed == 1 ? " is" : "s are");
-	return d.failed == 0 ? CTL_OK : CTL_FAILED;
+	return finish(&d, d.failed == 0 ? CTL_OK : CTL_FAILED);
 }

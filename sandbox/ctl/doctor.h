@@ -23,11 +23,11 @@ struct doctor {
 	int failed;
 };
 
-/* Print a line with its mark.  d: it is a fault, or NULL; mend: a command, or
- * NULL where there is none to type. */
+/* A line with its mark, as text or for --json.  d: it is a fault, or NULL;
+ * mend: a command that mends or betters it, or NULL where there is none. */
 void doctor_say(struct doctor *d, const char *mark, const char *mend,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-#define doctor_good(...) doctor_say(NULL, "ok  ", NULL, __VA_ARGS__)
+#define doctor_good(...) doctor_say(NULL, "ok", NULL, __VA_ARGS__)
 #define doctor_note(...) doctor_say(NULL, "note", NULL, __VA_ARGS__)
 #define doctor_bad(d, mend, ...) doctor_say(d, "FAIL", mend, __VA_ARGS__)
 

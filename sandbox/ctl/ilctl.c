@@ -31,23 +31,41 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "../base/buf.h"
 #include "../base/err.h"
 #include "../base/log.h"
 #include "../base/process.h"
 #include "ctl.h"
 #include "prepare.h"
+#include "table.h"
 #include "where.h"
 
 #define NAME_MOST 16 /* letters of a command */
 #define EDITS_MOST 2 /* of one that is mistyped */
 
-/* The table for the manual page (inline.conf.5) and for people. */
+/* Markdown is for the manual page (inline.conf.5) and for people. */
 static int
 print_config(struct ctl *ctl)
 {
-	(void)ctl;
-	config_print_table(stdout);
+	json_t *rows = json_array();
+	struct config_row row;
+
+	for (size_t i = 0; config_find_row(i, &row); i++) {
+		const char *quote = *row.fallback != '\0' ? "`" : "";
+
+		if (ctl->json)
+			(void)json_array_append_new(rows,
+			    json_pack("{s:s, s:s, s:s}", "name", row.name,
+				"default", row.fallback, "help", row.help));
+		else
+			printf("| `%s` | %s%s%s | %s |\n", row.name, quote,
+			    row.fallback, quote, row.help);
+	}
+	if (ctl->json)
+		return table_print_json(rows);
+	json_decref(rows);
 	return CTL_OK;
 }
 
@@ -77,63 +95,72 @@ static const struct command {
 	const char *name;
 	int (*run)(struct ctl *ctl);
 	bool needs_config;
-	const char *usage; /* NULL: it takes no arguments */
+	bool reads;	   /* --json may stand anywhere behind it */
+	const char *usage; /* NULL: it takes no other arguments */
 	const char *help;
 } commands[] = {
-	{ "run", ctl_run, true, "run [-e envfile]",
+	{ "run", ctl_run, true, false, "run [-e envfile]",
 	    "start everything and stay in the foreground" },
-	{ "doctor", ctl_doctor, false, NULL,
+	{ "doctor", ctl_doctor, false, true, NULL,
 	    "what is wrong, and what mends it" },
-	{ "status", ctl_status, true, NULL, "what is running now" },
-	{ "top", ctl_top, true, "top [-1] [--json]",
+	{ "status", ctl_status, true, true, NULL, "what is running now" },
+	{ "top", ctl_top, true, true, "top [-1]",
 	    "cells and jobs of this moment" },
-	{ "migrate", ctl_migrate, true, NULL, "bring the database up to date" },
-	{ "sandboxes", ctl_sandboxes, true, NULL, "list the sandboxes" },
-	{ "jobs", ctl_jobs, true, "jobs [-u] [-n count]",
+	{ "migrate", ctl_migrate, true, false, NULL,
+	    "bring the database up to date" },
+	{ "sandboxes", ctl_sandboxes, true, true, NULL, "list the sandboxes" },
+	{ "jobs", ctl_jobs, true, true, "jobs [-u] [-n count]",
 	    "list jobs, the newest first" },
-	{ "backup", ctl_backup, true, "backup [-w seconds] folder",
+	{ "backup", ctl_backup, true, false, "backup [-w seconds] folder",
 	    "database and sandboxes, while all runs" },
-	{ "restore", ctl_restore, true, "restore [-f | -n] folder",
+	{ "restore", ctl_restore, true, false, "restore [-f | -n] folder",
 	    "bring a backup back, or check it (-n)" },
-	{ "nodes", ctl_nodes, true, "nodes [lost name]",
+	{ "nodes", ctl_nodes, true, true, "nodes [lost name]",
 	    "hosts that share the database" },
-	{ "expire", ctl_expire, true, NULL, "remove what has expired, now" },
-	{ "user", ctl_user, true,
+	{ "expire", ctl_expire, true, false, NULL,
+	    "remove what has expired, now" },
+	{ "user", ctl_user, true, true,
 	    "user id [show | limits [name=value ...] | block [-c] [reason ...] "
 	    "| unblock | cancel]",
 	    "what a person has and may do" },
-	{ "guild", ctl_guild, true,
+	{ "guild", ctl_guild, true, true,
 	    "guild id [show | limits [name=value ...] | block [-c] [reason "
 	    "...] | unblock | cancel]",
 	    "the same of a server" },
-	{ "service", ctl_service, true,
+	{ "service", ctl_service, true, true,
 	    "service [show | limits [name=value ...] | pause [-c] [reason ...] "
 	    "| resume | banner [text ...]]",
 	    "the same of all; what all are told" },
-	{ "abuse", ctl_abuse, true,
+	{ "abuse", ctl_abuse, true, true,
 	    "abuse [-u user] [-g guild] [-s 12h] [-n count]",
 	    "who ran what kind of thing, and when" },
-	{ "register", ctl_register, true,
+	{ "usage", ctl_usage, true, true, "usage [-s 7d] [-n count]",
+	    "who takes how much space, and sends how many commands" },
+	{ "slow", ctl_slow, true, true, "slow [-s 1h]",
+	    "how long commands take, by kind and outcome" },
+	{ "register", ctl_register, true, false,
 	    "register [--guild id] [--endpoint URL]",
 	    "tell Discord the commands, and where they go" },
-	{ "commands", ctl_commands, true, NULL, "print what register sends" },
-	{ "selftest", ctl_selftest, false,
+	{ "commands", ctl_commands, true, false, NULL,
+	    "print what register sends" },
+	{ "selftest", ctl_selftest, false, false,
 	    "selftest [--key-file file] https://host/interactions",
 	    "test an endpoint as Discord does" },
-	{ "token", ctl_token, false,
+	{ "token", ctl_token, false, true,
 	    "token -f file [-c cells] [-r requests-a-minute] add|set name | "
 	    "token -f file list | token -f file revoke name",
 	    "make, list and revoke tokens of the APIs" },
-	{ "packages", ctl_packages, true,
+	{ "packages", ctl_packages, true, true,
 	    "packages add|remove name ... [--image 3.13] | "
 	    "packages list [--image 3.13]",
 	    "what runs of the APIs can import" },
-	{ "mcp", ctl_mcp, false, "mcp [-u url] [-t token-file]",
+	{ "mcp", ctl_mcp, false, false, "mcp [-u url] [-t token-file]",
 	    "the Model Context Protocol on standard input and output" },
-	{ "nginx", print_nginx, true, NULL,
+	{ "nginx", print_nginx, true, false, NULL,
 	    "print what nginx needs to know of the others of IL_NODES" },
-	{ "version", print_version, false, NULL, "print the version" },
-	{ "config", print_config, false, NULL, "print the table of settings" },
+	{ "version", print_version, false, false, NULL, "print the version" },
+	{ "config", print_config, false, true, NULL,
+	    "print the table of settings" },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(*commands))
@@ -229,10 +256,25 @@ help(const char *name)
 	if (command == NULL)
 		(void)usage(stdout);
 	else
-		printf("usage: ilctl [-e envfile] %s\n\n  %s; see ilctl(8)\n",
+		printf("usage: ilctl [-e envfile] %s%s\n\n  %s; see ilctl(8)\n",
 		    command->usage != NULL ? command->usage : command->name,
-		    command->help);
+		    command->reads ? " [--json]" : "", command->help);
 	return CTL_OK;
+}
+
+/* Take --json out of the arguments; argv ends with NULL. */
+static void
+take_json(struct ctl *ctl)
+{
+	for (int i = 1; i < ctl->argc; i++) {
+		if (strcmp(ctl->argv[i], "--json") != 0)
+			continue;
+		memmove(&ctl->argv[i], &ctl->argv[i + 1],
+		    sizeof(*ctl->argv) * (size_t)(ctl->argc - i));
+		ctl->argc--;
+		ctl->json = true;
+		return;
+	}
 }
 
 /* What cannot be written out is a failure: somebody reads this in a pipe. */
@@ -247,12 +289,15 @@ run_command(const struct command *command, struct ctl *ctl)
 		(void)ctl_fail(command->name, &err);
 		return CTL_CONFIG;
 	}
+	if (command->reads)
+		take_json(ctl);
 	optind = 0; /* each command reads its own options */
 	if (ctl->argc == 1 || command->usage != NULL)
 		code = command->run(ctl);
 	if (code == CTL_MISUSED) {
-		(void)fprintf(stderr, "usage: ilctl %s\n",
-		    command->usage != NULL ? command->usage : command->name);
+		(void)fprintf(stderr, "usage: ilctl %s%s\n",
+		    command->usage != NULL ? command->usage : command->name,
+		    command->reads ? " [--json]" : "");
 		code = CTL_USAGE;
 	}
 	config_release(&ctl->config);

@@ -7,6 +7,7 @@
  * connection, which ends the run.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,11 @@
 #include <unistd.h>
 
 #include "../base/buf.h"
+#include "../base/cleanup.h"
 #include "../base/err.h"
 #include "ctl.h"
 #include "mcp_call.h"
+#include "where.h"
 
 #define LINE_MAX_BYTES ((size_t)16 << 20)
 #define PIECE 65536
@@ -176,6 +179,7 @@ ctl_mcp(struct ctl *ctl)
 {
 	struct bridge b = { .line = BUF_INIT(LINE_MAX_BYTES) };
 	const char *token_file = NULL;
+	auto_free char *found = NULL;
 	struct err err;
 	int c;
 
@@ -190,6 +194,11 @@ ctl_mcp(struct ctl *ctl)
 	}
 	if (optind != ctl->argc)
 		return CTL_MISUSED;
+	if (b.server.url == NULL &&
+	    config_load(&ctl->config, ctl->env_file, &err) == 0)
+		b.server.url = found = xprintf("http://127.0.0.1:%" PRId64
+					       "/mcp",
+		    where_port(&ctl->config));
 	if (mcp_server_open(&b.server, token_file, &err) != 0)
 		return ctl_fail("mcp", &err);
 	LIST_INIT(&b.calls);

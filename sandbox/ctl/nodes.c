@@ -15,6 +15,7 @@
 #include "../store/node.h"
 #include "ctl.h"
 #include "doctor.h"
+#include "table.h"
 
 int
 ctl_find_node(const struct config *config, struct db *db, struct err *err)
@@ -33,25 +34,23 @@ ctl_find_node(const struct config *config, struct db *db, struct err *err)
 		"no worker of this host (%s) has been there", config->node);
 }
 
+static const struct table_column columns[] = {
+	{ "NUMBER", "number", TABLE_NUMBER, 6, 0 },
+	{ "NAME", "name", TABLE_TEXT, 32, 1 },
+	{ "STATE", "state", TABLE_TEXT, 5, 2 },
+	{ "SINCE (UTC)", "since_ms", TABLE_TIME_MS, 16, 3 },
+	{ "SANDBOXES", "sandboxes", TABLE_NUMBER, 9, 4 },
+	{ "JOBS", "jobs", TABLE_NUMBER, 6, 5 },
+	{ "LEFT", "left", TABLE_NUMBER, 8, 6 },
+	{ NULL, NULL, TABLE_TEXT, 0, 0 },
+};
+
 static int
-list(struct db *db, struct err *err)
+list(struct db *db, bool json, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_LIST_NODES);
-	int row;
 
-	printf("%-6s %-32s  %-5s  %-16s  %9s  %6s  %8s\n", "NUMBER", "NAME",
-	    "STATE", "SINCE (UTC)", "SANDBOXES", "JOBS", "LEFT");
-	while ((row = db_step(db, s, err)) == 1)
-		printf("%-6" PRId64 " %-32s  %-5s  %-16s  %9" PRId64
-		       "  %6" PRId64 "  %8" PRId64 "\n",
-		    db_column_int(s, 0), db_column_text(s, 1),
-		    db_column_text(s, 2),
-		    db_column_int(s, 3) == 0 ?
-			"" :
-			text_time(db_column_int(s, 3) / 1000).text,
-		    db_column_int(s, 4), db_column_int(s, 5),
-		    db_column_int(s, 6));
-	return row;
+	return table_print(db, s, columns, json, err);
 }
 
 /* The operator knows that it does not come back. */
@@ -81,16 +80,18 @@ ctl_nodes(struct ctl *ctl)
 	int result;
 
 	if (ctl->argc != 1 &&
-	    (name == NULL || strcmp(ctl->argv[1], "lost") != 0))
+	    (ctl->json || name == NULL || strcmp(ctl->argv[1], "lost") != 0))
 		return CTL_MISUSED;
 	db = db_open(ctl->config.database, DB_WORKER, &err);
 	if (db == NULL)
 		return ctl_fail(ctl->argv[0], &err);
 	if (!holder_is_shared(db)) {
-		puts("one host: the database is a file of it");
+		puts(ctl->json ? "[]" :
+				 "one host: the database is a file of it");
 		return CTL_OK;
 	}
-	result = name != NULL ? give_up(db, name, &err) : list(db, &err);
+	result = name != NULL ? give_up(db, name, &err) :
+				list(db, ctl->json, &err);
 	return result < 0 ? ctl_fail(ctl->argv[0], &err) : CTL_OK;
 }
 

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/err.h"
@@ -17,6 +19,7 @@
 #include "../protocol/cell.h"
 #include "../protocol/lease.h"
 #include "ctl.h"
+#include "table.h"
 
 #define WAIT_MS 60000 /* for the broker, and a place for the cell */
 #define MORE_MS 10000 /* over the time that pip has */
@@ -143,9 +146,9 @@ change_packages(const struct change *change, bool add)
 	return CTL_OK;
 }
 
-/* "name version" for each "name-version" line. */
+/* "name-version" of each line. */
 static void
-print_list(char *text)
+add_packages(json_t *rows, char *text)
 {
 	char *rest = NULL;
 
@@ -154,20 +157,40 @@ print_list(char *text)
 		char *dash = strrchr(line, '-');
 
 		if (dash != NULL)
-			*dash = ' ';
-		puts(line);
+			*dash = '\0';
+		(void)json_array_append_new(rows,
+		    json_pack("{s:o, s:o}", "name", table_text_to_json(line),
+			"version",
+			table_text_to_json(dash != NULL ? dash + 1 : "")));
 	}
 }
 
 static int
-list_packages(const struct change *change)
+print_packages(json_t *rows, bool json)
 {
+	if (json)
+		return table_print_json(json_incref(rows));
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		json_t *row = json_array_get(rows, i);
+
+		printf("%s %s\n",
+		    json_string_value(json_object_get(row, "name")),
+		    json_string_value(json_object_get(row, "version")));
+	}
+	if (json_array_size(rows) == 0)
+		puts("none");
+	return CTL_OK;
+}
+
+static int
+list_packages(const struct change *change, bool json)
+{
+	json_auto_t *rows = json_array();
 	auto_close int fd = -1;
 	unsigned char packet[LIST_MAX];
 	char text[LIST_MAX];
 	struct frame_view view;
 	struct err err = { 0 };
-	bool any = false;
 	ssize_t len;
 
 	if (lease_list_packages(&fd, change->socket, change->image, WAIT_MS,
@@ -181,12 +204,9 @@ list_packages(const struct change *change)
 			    "the broker speaks nonsense");
 			return fail(&err);
 		}
-		any = any || *text != '\0';
-		print_list(text);
+		add_packages(rows, text);
 	}
-	if (len == 0 && !any)
-		printf("none\n");
-	return len == 0 ? CTL_OK : fail(&err);
+	return len == 0 ? print_packages(rows, json) : fail(&err);
 }
 
 /* --image may stand anywhere after the verb. */
@@ -217,7 +237,8 @@ ctl_packages(struct ctl *ctl)
 	change.socket = path;
 	if ((!add && !list && strcmp(verb, "remove") != 0) ||
 	    !take_words(&change, ctl->argc - 2, ctl->argv + 2) ||
-	    list != (change.count == 0))
+	    list != (change.count == 0) || (ctl->json && !list))
 		return CTL_MISUSED;
-	return list ? list_packages(&change) : change_packages(&change, add);
+	return list ? list_packages(&change, ctl->json) :
+		      change_packages(&change, add);
 }

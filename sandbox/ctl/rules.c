@@ -21,6 +21,7 @@
 #include "../store/db.h"
 #include "../store/rule.h"
 #include "ctl.h"
+#include "table.h"
 
 #define TIMEOUT_LEAST 100 /* as IL_TIMEOUT_SECONDS, in milliseconds */
 #define TIMEOUT_MOST (600 * 1000)
@@ -36,7 +37,8 @@ struct target {
 	int64_t id; /* 0: all */
 	struct db *db;
 	struct rule rule;
-	bool changed;	    /* it is to be written */
+	bool changed; /* it is to be written */
+	bool json;
 	bool cancel;	    /* then what is not over is to be cancelled */
 	int64_t changed_at; /* 0: there is no rule */
 	int argc;	    /* what follows the verb */
@@ -178,6 +180,52 @@ show_jobs(const struct target *t, struct err *err)
 	return row;
 }
 
+static const struct table_column sandboxes[] = {
+	{ "ID", "id", TABLE_TEXT, 0, 0 },
+	{ "STATE", "state", TABLE_TEXT, 0, 1 },
+	{ "USED", "used_at", TABLE_TIME, 0, 2 },
+	{ "EXPIRES", "expires_at", TABLE_EXPIRY, 0, 3 },
+	{ "PINNED", "pinned", TABLE_NUMBER, 0, 4 },
+	{ "SIZE", "bytes", TABLE_SIZE, 0, 5 },
+	{ "FILES", "files", TABLE_NUMBER, 0, 6 },
+	{ NULL, NULL, TABLE_TEXT, 0, 0 },
+};
+
+static const struct table_column jobs[] = {
+	{ "STATE", "state", TABLE_TEXT, 0, 0 },
+	{ "JOBS", "jobs", TABLE_NUMBER, 0, 1 },
+	{ "CPU", "cpu_ms", TABLE_MS, 0, 2 },
+	{ "LAST", "last_ms", TABLE_TIME_MS, 0, 3 },
+	{ NULL, NULL, TABLE_TEXT, 0, 0 },
+};
+
+/* A limit of 0 is that of the settings. */
+static int
+print_json(const struct target *t, struct err *err)
+{
+	auto_stmt struct stmt *of = db_statement(t->db,
+	    STATEMENT_LIST_SANDBOXES_OF);
+	auto_stmt struct stmt *states = db_statement(t->db,
+	    STATEMENT_LIST_STATES);
+	auto_free char *id = xprintf("%" PRId64, t->id);
+	const struct rule *rule = &t->rule;
+	json_t *rows[2];
+
+	db_bind_int(of, ":user_id", t->subject == RULE_USER ? t->id : 0);
+	bind_who(t, states);
+	rows[0] = table_to_json(t->db, of, sandboxes, err);
+	rows[1] = table_to_json(t->db, states, jobs, err);
+	return table_print_json(json_pack(
+	    "{s:s, s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "id", id,
+	    "blocked", rule->blocked, "reason",
+	    table_text_to_json(rule->reason), "banner",
+	    table_text_to_json(rule->banner), "rate", (json_int_t)rule->rate,
+	    "jobs_at_once", (json_int_t)rule->jobs, "timeout_ms",
+	    (json_int_t)rule->timeout_ms, "quota", (json_int_t)rule->quota,
+	    "changed_at", (json_int_t)t->changed_at, "sandboxes", rows[0],
+	    "jobs", rows[1]));
+}
+
 static int
 verb_show(struct target *t, struct err *err)
 {
@@ -186,6 +234,8 @@ verb_show(struct target *t, struct err *err)
 
 	if (t->argc != 0)
 		return CTL_MISUSED;
+	if (t->json)
+		return print_json(t, err);
 	rule_add_text(&reason, rule->reason);
 	printf("%-10s %s%s%s\n",
 	    t->subject == RULE_SERVICE ? "paused" : "blocked",
@@ -386,7 +436,8 @@ run_verb(struct ctl *ctl, struct target *t, const char *name)
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
 		if (strcmp(verbs[i].name, name) != 0 ||
-		    (verbs[i].subjects & 1u << t->subject) == 0)
+		    (verbs[i].subjects & 1u << t->subject) == 0 ||
+		    (t->json && verbs[i].run != verb_show))
 			continue;
 		/* an operator's own would make it where there is none */
 		db = t->db = db_open(ctl->config.database, DB_READER, &err);
@@ -408,6 +459,7 @@ about(struct ctl *ctl, enum rule_subject subject)
 	int at = subject == RULE_SERVICE ? 1 : 2;
 	struct target t = { .config = &ctl->config,
 		.command = ctl->argv[0],
+		.json = ctl->json,
 		.subject = subject };
 
 	if (at == 2 &&

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include <jansson.h>
+
 #include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/err.h"
@@ -21,6 +23,7 @@
 #include "../store/job.h"
 #include "../store/rule.h"
 #include "ctl.h"
+#include "table.h"
 #include "where.h"
 
 #define BROKER_MS 3000
@@ -145,6 +148,59 @@ print_status(const struct ctl *ctl, const struct condition_facts *facts)
 	print_brake(&ctl->config);
 }
 
+/* What is not known is 0, false or "". */
+static json_t *
+broker_to_json(const struct lease_status *s)
+{
+	return json_pack("{s:b, s:I, s:o, s:b, s:s, s:s, s:I, s:I, s:I, s:I, "
+			 "s:I, s:I, s:I, s:I}",
+	    "engine", s->engine, "engine_age_ms", (json_int_t)s->engine_age_ms,
+	    "trouble", table_text_to_json(s->trouble), "image", s->image,
+	    "image_name", s->image_name, "python", s->python, "cells",
+	    (json_int_t)s->cells, "leased", (json_int_t)s->leased, "starting",
+	    (json_int_t)s->starting, "waiting", (json_int_t)s->waiting,
+	    "sandboxes", (json_int_t)s->sandboxes, "promised_bytes",
+	    (json_int_t)s->promised, "floor_bytes", (json_int_t)s->floor,
+	    "room_bytes", (json_int_t)lease_status_room(s));
+}
+
+static int
+print_json(const struct condition_facts *facts,
+    const struct condition_verdict *v, const struct job_counts *counts)
+{
+	json_t *jobs = json_pack("{s:I, s:I, s:I, s:I}", "queued",
+	    (json_int_t)counts->queued, "oldest_ms",
+	    (json_int_t)counts->oldest_ms, "running",
+	    (json_int_t)counts->running, "untold", (json_int_t)counts->untold);
+
+	return table_print_json(json_pack(
+	    "{s:b, s:s, s:o, s:o, s:b, s:b, s:b, s:b, s:i, s:i, s:o, s:o}",
+	    "healthy", v->what == CONDITION_WELL, "condition",
+	    condition_word(v->what), "text", table_text_to_json(v->text),
+	    "mend", table_text_to_json(v->mend), "il_fcgi", facts->front,
+	    "il_api", facts->api, "il_sandboxd", facts->broker, "database",
+	    facts->database, "workers", facts->workers.alive, "moving",
+	    facts->workers.moving, "broker", broker_to_json(&facts->status),
+	    "jobs", jobs));
+}
+
+static int
+print_text(const struct ctl *ctl, struct db *db, bool nothing,
+    const struct condition_facts *facts, const struct condition_verdict *v,
+    const struct job_counts *counts)
+{
+	if (v->what == CONDITION_WELL)
+		printf("healthy\n");
+	else
+		printf("DEGRADED: %s \u2192 %s\n", v->text, v->mend);
+	if (nothing)
+		return CTL_OK;
+	print_status(ctl, facts);
+	if (facts->database)
+		print_jobs(db, counts);
+	return CTL_OK;
+}
+
 /* The answer comes first; what it is made of, below. */
 int
 ctl_status(struct ctl *ctl)
@@ -154,23 +210,23 @@ ctl_status(struct ctl *ctl)
 	struct job_counts counts = { 0 };
 	struct err err = { 0 };
 	auto_db struct db *db = db_open(ctl->config.database, DB_READER, &err);
+	bool nothing = status_nothing_runs(&ctl->config);
+	int code;
 
-	if (status_nothing_runs(&ctl->config)) {
-		printf("DEGRADED: nothing runs in %s \u2192 make run, or "
-		       "systemctl start inline.target\n",
-		    ctl->config.state_dir);
-		return CTL_FAILED;
-	}
-	if (db == NULL)
+	if (db == NULL && !nothing)
 		(void)ctl_fail(ctl->argv[0], &err);
 	status_look(&ctl->config, db, &facts, &counts);
 	condition_judge(&facts, &verdict);
-	if (verdict.what == CONDITION_WELL)
-		printf("healthy\n");
-	else
-		printf("DEGRADED: %s \u2192 %s\n", verdict.text, verdict.mend);
-	print_status(ctl, &facts);
-	if (facts.database)
-		print_jobs(db, &counts);
-	return verdict.what == CONDITION_WELL ? CTL_OK : CTL_FAILED;
+	if (nothing) {
+		verdict.what = CONDITION_FRONT;
+		(void)snprintf(verdict.text, sizeof(verdict.text),
+		    "nothing runs in %s", ctl->config.state_dir);
+		(void)snprintf(verdict.mend, sizeof(verdict.mend), "%s",
+		    "make run, or systemctl start inline.target");
+	}
+	code = ctl->json ?
+	    print_json(&facts, &verdict, &counts) :
+	    print_text(ctl, db, nothing, &facts, &verdict, &counts);
+	return code == CTL_OK && verdict.what != CONDITION_WELL ? CTL_FAILED :
+								  code;
 }

@@ -8,27 +8,42 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "../base/err.h"
 #include "../base/text.h"
 #include "../protocol/tokens.h"
 #include "ctl.h"
+#include "table.h"
 
 #define LIMIT_MAX 1000000
 
 static int
-list(const char *file)
+list(const char *file, bool json)
 {
+	json_t *rows = json_array();
 	auto_tokens struct tokens tokens = { 0 };
 	struct err err;
 
-	if (tokens_open(&tokens, file, &err) < 0)
+	if (tokens_open(&tokens, file, &err) < 0) {
+		json_decref(rows);
 		return ctl_fail("token", &err);
+	}
 	for (size_t i = 0; i < tokens.count; i++) {
 		const struct token *t = &tokens.items[i];
 
+		(void)json_array_append_new(rows,
+		    json_pack("{s:s, s:I, s:I, s:I}", "name", t->name,
+			"created_at", (json_int_t)t->created_s, "cells",
+			(json_int_t)t->cells, "rate", (json_int_t)t->rate));
+		if (json)
+			continue;
 		printf("%s  cells=%" PRId64 " rate=%" PRId64 "  %s\n",
 		    text_time(t->created_s).text, t->cells, t->rate, t->name);
 	}
+	if (json)
+		return table_print_json(rows);
+	json_decref(rows);
 	return CTL_OK;
 }
 
@@ -85,8 +100,8 @@ ctl_token(struct ctl *ctl)
 	if (file == NULL || words[0] == NULL)
 		return CTL_MISUSED;
 	if (strcmp(words[0], "list") == 0 && words[1] == NULL)
-		return list(file);
-	if (words[1] == NULL || words[2] != NULL)
+		return list(file, ctl->json);
+	if (ctl->json || words[1] == NULL || words[2] != NULL)
 		return CTL_MISUSED;
 	return change(file, words[0], words[1], cells, rate);
 }

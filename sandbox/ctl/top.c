@@ -16,6 +16,7 @@
 #include "../base/fd.h"
 #include "../base/text.h"
 #include "ctl.h"
+#include "table.h"
 #include "top_take.h"
 
 #define EVERY_SECONDS 2
@@ -120,7 +121,7 @@ print_json(const struct top *top)
 	const struct job_counts *count = &top->jobs_count;
 	json_t *cells = json_array();
 	json_t *jobs = json_array();
-	json_auto_t *root = NULL;
+	json_t *root;
 
 	for (size_t i = 0; i < top->cells; i++)
 		json_array_append_new(cells, json_of_cell(&top->cell[i]));
@@ -132,10 +133,7 @@ print_json(const struct top *top)
 	    "oldest_ms", (json_int_t)count->oldest_ms, "cells_count",
 	    (json_int_t)top->cells_count, "waiting",
 	    (json_int_t)top->broker.waiting, "cells", cells, "jobs", jobs);
-	if (root == NULL || json_dumpf(root, stdout, JSON_COMPACT) != 0)
-		return CTL_FAILED;
-	printf("\n");
-	return CTL_OK;
+	return table_print_json(root);
 }
 
 /* ---- again and again ---- */
@@ -182,24 +180,20 @@ ctl_top(struct ctl *ctl)
 	struct err err = { 0 };
 	auto_free struct top *top = xcalloc(1, sizeof(*top));
 	bool once = isatty(STDOUT_FILENO) == 0;
-	bool json = false;
 
 	for (int i = 1; i < ctl->argc; i++) {
-		if (strcmp(ctl->argv[i], "--json") == 0)
-			json = true;
-		else if (strcmp(ctl->argv[i], "-1") == 0)
-			once = true;
-		else
+		if (strcmp(ctl->argv[i], "-1") != 0)
 			return CTL_MISUSED;
+		once = true;
 	}
-	if (!once && !json)
+	if (!once && !ctl->json)
 		return watch(ctl, top, &err) == 0 ? CTL_OK :
 						    ctl_fail("top", &err);
 	if (top_take(&ctl->config, top, &err) != 0)
 		return ctl_fail("top", &err);
-	if (json && print_json(top) != CTL_OK)
+	if (ctl->json && print_json(top) != CTL_OK)
 		return CTL_FAILED;
-	if (!json)
+	if (!ctl->json)
 		show(top);
 	return top->cells_count < 0 ? ctl_fail("top", &top->trouble) : CTL_OK;
 }

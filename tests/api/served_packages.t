@@ -3,6 +3,7 @@
 """`ilctl packages`: what the operator installs is there for runs of the APIs, at
 snekbox's place, without a restart; a change is whole or there was none."""
 
+import json
 import os
 import signal
 import subprocess
@@ -59,7 +60,7 @@ def asked(name):
 @test
 def nothing_is_there_at_first():
     assert NONE in imports("alpha")
-    assert ilctl("list") == ""
+    assert ilctl("list") == "none\n" and ilctl("list", "--json") == "[]\n"
 
 
 @test
@@ -68,6 +69,8 @@ def what_is_added_is_there_for_the_next_run_and_what_it_needs():
     ilctl("add", "alpha")
     assert imports("alpha") == f"alphabeta {SITE}/alpha.py\n"
     assert sorted(ilctl("list").split("\n")) == ["", "alpha 1.0", "beta 2.0"]
+    assert {"name": "beta", "version": "2.0"} in json.loads(
+        ilctl("list", "--json"))
     assert served.pids("il-") == before
     assert volumes() == [f"packages-{VERSION}.ext4"]
 

@@ -74,6 +74,17 @@ def add_sandbox(db, letter, user, expires, state="active", pinned=0):
     db.commit()
 
 
+def add_job(db, number, user, received, finished, told, outcome="exit 0",
+            state="delivered"):
+    """Insert a job; times are milliseconds."""
+    db.execute("INSERT INTO jobs (interaction_id, application_id, user_id,"
+               " kind, state, answer, token, received_ms, attachment_limit,"
+               " may_attach, outcome, finished_ms, told_ms) VALUES (?, 1, ?,"
+               " 'py', ?, 'deferred', '', ?, 0, 1, ?, ?, ?)",
+               (number + 1, user, state, received, outcome, finished, told))
+    db.commit()
+
+
 @test
 def a_wrong_command_line_is_64():
     with House() as house:
@@ -127,14 +138,8 @@ def sandboxes_and_jobs_are_listed():
         assert "2001-09-09 01:46" in out and "1.5 KiB" in out, out
         assert "never" in out, out
         for i in range(3):
-            db.execute(
-                "INSERT INTO jobs (interaction_id, application_id, user_id,"
-                " kind, state, answer, token, received_ms, attachment_limit,"
-                " may_attach, outcome, told_ms) VALUES (?, 1, ?, 'py', ?,"
-                " 'deferred', '', 1000, 0, 1, ?, 1234)",
-                (i + 1, i + 1, "queued" if i == 1 else "delivered",
-                 f"exit {i}"))
-        db.commit()
+            add_job(db, i, i + 1, 1000, None, 1234, f"exit {i}",
+                    "queued" if i == 1 else "delivered")
         out = house.ilctl("jobs")[1].splitlines()
         assert len(out) == 4 and "exit 2" in out[1], out
         assert "234 ms" in out[1], out
@@ -142,6 +147,91 @@ def sandboxes_and_jobs_are_listed():
         assert len(out) == 2, out
         out = house.ilctl("jobs", "-u")[1].splitlines()
         assert len(out) == 2 and "queued" in out[1], out
+
+
+@test
+def what_reads_speaks_json():
+    with House() as house:
+        db = database(house)
+        user = 123456789012345678
+        add_sandbox(db, "a", user, 1000000000)
+        add_sandbox(db, "b", 2, 2000000000, pinned=1)
+        now = int(time.time() * 1000)
+        for i in range(20):
+            add_job(db, i, user, now - 1000, now - 950, now - 900 + i)
+        tokens = os.path.join(house.folder, "tokens")
+        assert house.ilctl("token", "-f", tokens, "-c", "3", "add", "x")[0] == 0
+
+        def tell(code, *line):
+            got, out, errors = house.ilctl(*line)
+            assert got == code and out.count("\n") == 1, (line, out, errors)
+            return json.loads(out)
+
+        one, two = tell(0, "sandboxes", "--json")
+        assert (one["user"], one["bytes"], one["expires_at"]) == \
+            (str(user), 1536, 1000000000), one
+        assert two["expires_at"] == 0, two
+        jobs = tell(0, "jobs", "--json", "-n", "3")
+        assert len(jobs) == 3 and jobs[0]["took_ms"] == 119, jobs
+        assert tell(0, "jobs", "-u", "--json") == []
+        assert tell(0, "abuse", "-u", str(user), "--json")[0]["guild"] == "0"
+        assert tell(0, "usage", "--json")[0]["commands"] == 20
+        assert tell(0, "slow", "--json") == [
+            {"kind": "py", "state": "delivered", "outcome": "exit 0",
+             "jobs": 20, "ran_mean_ms": 50, "told_p50_ms": 109,
+             "told_p95_ms": 118, "told_max_ms": 119}]
+        assert tell(0, "nodes", "--json") == []
+        said = tell(0, "user", str(user), "--json")
+        assert said["sandboxes"][0]["id"] == "a" * 32 and \
+            said["jobs"][0]["jobs"] == 20, said
+        assert house.ilctl("guild", "5", "block", "so", "it is")[0] == 0
+        said = tell(0, "guild", "5", "show", "--json")
+        assert said["blocked"] is True and said["reason"] == "so it is", said
+        assert tell(0, "service", "--json")["sandboxes"] == []
+        assert tell(0, "token", "-f", tokens, "list", "--json")[0]["cells"] == 3
+        assert {"name": "IL_MEMORY", "default": "256m"}.items() <= \
+            next(row for row in tell(0, "config", "--json")
+                 if row["name"] == "IL_MEMORY").items()
+        said = tell(1, "status", "--json")
+        assert said["healthy"] is False and said["jobs"]["queued"] == 0 and \
+            "nothing runs" in said["text"], said
+        said = tell(1, "doctor", "--json")
+        bad = [one for one in said["checks"] if one["result"] == "FAIL"]
+        assert len(bad) == said["failed"] > 0 and any(
+            "make run" in one["mend"] for one in bad), said
+        for line in (["migrate"], ["guild", "5", "unblock"], ["expire"],
+                     ["packages", "add", "x"], ["nodes", "lost", "x"],
+                     ["token", "-f", tokens, "revoke", "x"]):
+            assert house.ilctl(*line, "--json")[0] == 64, line
+
+
+@test
+def usage_and_slow_tell_of_the_time_that_is_named():
+    with House() as house:
+        db = database(house)
+        now = int(time.time() * 1000)
+        add_sandbox(db, "a", 7, 2000000000)
+        add_sandbox(db, "b", 8, 2000000000)
+        db.execute("UPDATE sandboxes SET used_bytes = 9000 WHERE user_id = 8")
+        for i, hours in enumerate((0, 2, 48, 9 * 24)):
+            ms = now - hours * 3600000
+            add_job(db, i, 7, ms, ms + 50, ms + 100 + i)
+        add_job(db, 9, 8, now, None, None, state="queued", outcome="")
+        lines = house.ilctl("usage")[1].splitlines()
+        assert [line.split()[0] for line in lines] == ["USER", "8", "7"], lines
+        assert " 8.7 KiB " in lines[1] and lines[2].split()[5] == "3", lines
+        assert len(house.ilctl("usage", "-n", "1")[1].splitlines()) == 2
+        assert house.ilctl("usage", "-s", "3h")[1].splitlines()[2].split()[5] \
+            == "2"
+        lines = house.ilctl("slow")[1].splitlines()
+        assert lines[0].startswith("KIND") and len(lines) == 3, lines
+        assert re.search(r"^py +delivered +1 +50 ms +100 ms +100 ms +100 ms  "
+                         "exit 0$", lines[1]), lines
+        assert re.search(r"^py +queued +1 *$", lines[2]), lines
+        assert " 4 " in house.ilctl("slow", "-s", "30d")[1].splitlines()[1]
+        for line in (["usage", "-s", "7"], ["slow", "-s", "x"], ["slow", "1"],
+                     ["usage", "-n", "0"]):
+            assert house.ilctl(*line)[0] == 64, line
 
 
 @test

@@ -25,7 +25,8 @@ class Bridge:
 
     def __init__(self, url=URL, **env):
         self.process = subprocess.Popen(
-            [os.path.join(BUILD, "bin", "ilctl"), "mcp", "-u", url],
+            [os.path.join(BUILD, "bin", "ilctl"), "mcp",
+             *(["-u", url] if url else [])],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env={**os.environ, **env})
 
@@ -53,6 +54,20 @@ def call(code, meta=None, **more):
 def running():
     text = served.get("/metrics").text
     return int(text.split("\ninline_api_running ")[1].split("\n")[0])
+
+
+@test
+def the_port_that_is_in_use_is_found():
+    code, out, errors = served.ilctl("doctor", IL_HTTP_PORT="1")
+    assert f"HTTP APIs: http://127.0.0.1:{served.port}/health answers" in out, \
+        (code, out, errors)
+    bridge = Bridge(None, IL_STATE_DIR=served.settings["IL_STATE_DIR"],
+                    IL_HTTP_PORT="1")
+    bridge.send(id=1, method="initialize", params={
+        "protocolVersion": LEGACY, "capabilities": {},
+        "clientInfo": {"name": "t", "version": "1"}})
+    assert bridge.receive()["result"]["protocolVersion"] == LEGACY
+    assert bridge.close() == []
 
 
 @test

@@ -125,7 +125,7 @@ def programs_units_and_documentation_know_their_places():
     top = unpacked()
     for name in ("usr/sbin/il-fcgi", "usr/bin/ilctl",
                  "usr/lib/inline/nginx/api.conf", "etc/apparmor.d/inline-api",
-                 "usr/lib/inline/sql/admin/jobs.sql",
+                 "usr/lib/inline/sql/admin/job.sql",
                  "usr/share/man/man8/ilctl.8.gz",
                  "usr/share/man/man5/inline.conf.5.gz",
                  "usr/share/doc/inline/inline.conf",

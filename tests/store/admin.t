@@ -100,13 +100,6 @@ def run(path, db):
     text = shell(path, "expired")
     ok("dddd" in text and "aaaa" not in text, "expired", text)
 
-    text = shell(path, "usage")
-    ok(text.index("cccc") < text.index("aaaa") < text.index("bbbb"),
-       "usage: the largest first", text)
-    ok(column(text, 2, "commands") == "20", "with their commands", text)
-    text = shell(path, "usage", top=1)
-    ok("cccc" in text and "aaaa" not in text, "usage: :top of them", text)
-
     text = shell(path, "extend", user=USER)
     ok(one(f"SELECT expires_at FROM sandboxes WHERE user_id = {USER}")
        in range(now + 8 * 86400 - 5, now + 8 * 86400 + 5),
@@ -130,16 +123,8 @@ def run(path, db):
        == 2, "and no other")
     ok("cccc" in shell(path, "expired"), "then expired shows it")
 
-    text = shell(path, "jobs")
-    ok(column(text, 1, "jobs") == "20", "jobs by outcome", text)
-    ok(column(text, 1, "told_p50") == "109", "median", text)
-    ok(column(text, 1, "told_p95") == "118", "95 %", text)
-    ok(column(text, 1, "told_max") == "119", "longest", text)
     db.execute("UPDATE jobs SET received_ms = received_ms - 7200000")
     db.commit()
-    text = shell(path, "jobs", hours=1)
-    ok(text == "", "jobs: of the last :hours only", text)
-
     text = shell(path, "job", id=17)
     values = dict(line.strip().split(" =", 1) for line in text.splitlines())
     ok([values[name].strip() for name in ("id", "user_id", "state", "outcome")] ==
@@ -173,8 +158,8 @@ def run(path, db):
         output = waiting.communicate(timeout=30)[0]
     ok("bbbb" in output and "locked" not in output,
        "a change waits for another writer", output)
-    covered = {"expiring", "expired", "usage", "extend", "pin", "expire-now",
-               "jobs", "job", "abuse"}
+    covered = {"expiring", "expired", "extend", "pin", "expire-now", "job",
+               "abuse"}
     found = {name[:-4] for name in os.listdir(ADMIN) if name.endswith(".sql")}
     ok(found == covered, "every query is tested here", found ^ covered)
 

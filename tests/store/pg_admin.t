@@ -68,12 +68,6 @@ with Cluster() as cluster:
     ok("bbbb" in shell("expiring", days=60), "expiring: within :days")
     text = shell("expired")
     ok("dddd" in text and "aaaa" not in text, "expired", text)
-    text = shell("usage")
-    ok("cccc" in text and "aaaa" in text and "bbbb" in text and
-       text.index("cccc") < text.index("aaaa") < text.index("bbbb") and
-       "|20|" in text, "usage: the largest first, with their commands", text)
-    text = shell("usage", top=1)
-    ok("cccc" in text and "aaaa" not in text, "usage: :top of them", text)
     text = shell("extend", user=USER)
     ok("aaaa" in text and abs(int(one(
         f"SELECT expires_at FROM sandboxes WHERE user_id = {USER}")) -
@@ -86,9 +80,6 @@ with Cluster() as cluster:
     text = shell("expire-now", user=3)
     ok("cccc" in text and "cccc" in shell("expired"),
        "expire-now, a pinned one too", text)
-    text = shell("jobs")
-    ok("py|delivered|exit 0|20|50|109|118|119" in text,
-       "jobs by outcome, with latencies", text)
     text = shell("job", id=17)
     ok(f"17|{USER}|py|delivered|exit 0" in text and "|116" in text,
        "job: what became of it, and when", text)
@@ -99,8 +90,8 @@ with Cluster() as cluster:
     text = shell("abuse")
     ok(f"{USER}|20|0|0|0|2.5|0.3|1|yes" in text,
        "abuse: commands, time, servers, who is blocked", text)
-    covered = {"expiring", "expired", "usage", "extend", "pin", "expire-now",
-               "jobs", "job", "abuse"}
+    covered = {"expiring", "expired", "extend", "pin", "expire-now", "job",
+               "abuse"}
     found = {name[:-4] for name in os.listdir(ADMIN)}
     ok(found == covered and found == {name[:-4] for name in os.listdir(
         os.path.join(TOP, "sql/admin"))}, "every query is there", found)
