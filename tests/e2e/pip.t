@@ -11,6 +11,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from package_index import Index, network  # noqa: E402
 from service import Service  # noqa: E402
+from client import File  # noqa: E402
 from tap import run, test  # noqa: E402
 
 NETWORK = f"inline-e2e-{os.getpid()}"
@@ -271,7 +272,7 @@ def both_spaces_are_told_with_their_limits():
     assert "256 MiB" in text and "10,000 files" in text, text
     house.run("f = open('rest', 'wb', buffering=0)\n"
               "while True: f.write(bytes(1 << 20))")
-    text = house.say("write", name="more", content="x" * 5000)
+    text = house.say("put", file=File("more", "x" * (2 << 20)))
     assert "256 MiB in 10,000 files" in text, text
     assert " of 256 MiB used" in text and "of 32 MiB" in text, text
     text = removed("large").text()
