@@ -304,6 +304,12 @@ test_edge(void)
 	make(&m, false);
 	ok(strstr(content, "x`a`, \n`<@1>`") != NULL, "no name is cut open");
 	message_release(&m);
+	m = (struct message)MESSAGE_INIT;
+	buf_adds(&m.tail, "use `a` or \\`\\`\\`");
+	make(&m, true);
+	ok(strstr(content, "or \\`\\`\\`") != NULL,
+	    "a back-tick that is shown as it is opens nothing");
+	message_release(&m);
 }
 
 static const char *

@@ -147,7 +147,9 @@ before_open_tick(const char *text, size_t end)
 	size_t open = end;
 
 	for (size_t i = 0; i < end; i++)
-		if (text[i] == '`')
+		if (open == end && text[i] == '\\')
+			i++; /* the next character stands for itself */
+		else if (text[i] == '`')
 			open = open == end ? i : end;
 	return open;
 }
