@@ -173,7 +173,8 @@ def code_runs_in_the_nearest_directory_that_is_there():
         lose(how)
         text = service.run("import os; print('here', os.getcwd())")
         assert "here /workspace/sub\n" in text, (how, text)
-        assert "`~/sub/deep` is gone: you are in `~/sub` now." in text, text
+        assert ("`~/sub/deep` is gone or closed: you are in `~/sub` now."
+                in text), text
         text = service.run("import os; print('here', os.getcwd())")
         assert "here /workspace/sub\n" in text and "in `~/sub`" in text, text
         assert "is gone" not in text, "said once"
@@ -253,6 +254,10 @@ def look_says_where_one_is_and_has_a_button_back():
         text = final(command, **options).text()
         assert "in `~/sub`" in text.splitlines()[-1], (command, text)
     assert "-# exit 1 · in `~/sub`" in service.run("1/0")
+    plain = final("look")
+    assert plain.buttons() == ["Back to ~"], plain
+    assert "now" not in plain.text(), "it has not moved"
+    assert final("look", path="sub").buttons() == ["Look at ~/sub"]
     message = pressed(message, "Back to ~").refresh()
     text = message.text()
     assert "You are in `~` now." in text and "`~/sub`" not in text, text

@@ -474,12 +474,12 @@ test_not_done(void)
 	not_done(ERROR_NOT_INSIDE, "a", "not inside your sandbox");
 	not_done(ERROR_NOT_FOUND, "a/b", "`~/a/b` does not exist");
 	not_done(ERROR_IS_DIRECTORY, "", "`~` is a directory");
-	not_done(ERROR_NOT_DIRECTORY, "a", "`~/a` is not a directory");
+	not_done(ERROR_NOT_DIRECTORY, "a", "a part of that path is a file");
 	not_done(ERROR_TOO_LARGE, "a", "`~/a` is too large (3 MiB)");
 	not_done(ERROR_NO_SPACE, "a", "no room");
 	not_done(ERROR_NOT_EMPTY, "a", "`recursive:True`");
 	not_done(ERROR_NOT_REGULAR, "a", "neither a file nor a directory");
-	not_done(ERROR_PERMISSION, "a", "does not allow");
+	not_done(ERROR_PERMISSION, "a", "permissions that forbid that");
 	not_done(ERROR_REQUEST, "a", "Sandbox error, reference 4711");
 	not_done(ERROR_FAILED, "a", "Sandbox error, reference 4711");
 	not_done(ERROR_READ_ONLY, "a", "Nothing can be written there");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "../../store/view.h"
@@ -74,19 +75,24 @@ note_view(struct task *task, struct render_listing *listing, struct err *err)
 	return 0;
 }
 
-/* Say so, with a button back, if one was elsewhere. */
+/* Say so, with a button back, if one was elsewhere; else a button to the top.
+ */
 static int
 go_there(struct task *task, struct render_listing *listing, struct err *err)
 {
 	const char *cwd = task->sandbox.cwd;
 
-	if (strcmp(task->path, cwd) == 0)
+	listing->moved = strcmp(task->path, cwd) != 0;
+	if (!listing->moved && *cwd == '\0')
 		return 0;
-	listing->back_id = place_make_way(task, JOB_LOOK, cwd, err);
+	(void)snprintf(listing->back, sizeof(listing->back), "%s",
+	    listing->moved ? cwd : "");
+	listing->back_id = place_make_way(task, JOB_LOOK, listing->back, err);
 	if (listing->back_id < 0)
 		return -1;
-	memcpy(listing->back, cwd, sizeof(listing->back));
-	task->place_told = place_set(task, task->path) && listing->back_id != 0;
+	if (listing->moved)
+		task->place_told = place_set(task, task->path) &&
+		    listing->back_id != 0;
 	return 0;
 }
 

@@ -157,7 +157,9 @@ place_offer(struct task *task)
 		if (kind == JOB_LOOK || kind == JOB_GET)
 			offer(task, kind, task->elsewhere);
 	}
-	if (kind == JOB_LOOK)
+	if (kind == JOB_LOOK &&
+	    (task->elsewhere[0] == '\0' ||
+		strcmp(task->elsewhere, task->sandbox.cwd) != 0))
 		offer(task, kind, task->sandbox.cwd);
 }
 

@@ -113,8 +113,9 @@ struct render_listing {
 	int64_t asked;			  /* the page that was asked for */
 	int64_t pages;
 	int64_t view_id;      /* for the buttons; 0: no buttons */
-	char back[PATH_SIZE]; /* the current directory before this one, and */
-	int64_t back_id;      /* the view of a button there; 0: none */
+	bool moved;	      /* the current directory was another one */
+	char back[PATH_SIZE]; /* where a button leads, and */
+	int64_t back_id;      /* that button's view; 0: no button */
 };
 
 void render_listing(struct message *message,

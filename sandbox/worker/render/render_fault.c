@@ -111,14 +111,15 @@ render_cell_error(struct message *m, const struct cell_result *result,
 		[ERROR_NOT_FOUND] = N_(" does not exist."),
 		[ERROR_IS_DIRECTORY] = N_(" is a directory."),
 		[ERROR_NOT_DIRECTORY] =
-		    N_(" is not a directory, or a part of it "
-		       "is not."),
+		    N_(" cannot be reached: a part of that path is a file."),
 		[ERROR_TOO_LARGE] = N_(" is too large"),
 		[ERROR_NOT_EMPTY] =
 		    N_(" is a directory: `recursive:True` removes "
 		       "it with everything in it."),
 		[ERROR_NOT_REGULAR] = N_(" is neither a file nor a directory."),
-		[ERROR_PERMISSION] = N_(" does not allow that."),
+		[ERROR_PERMISSION] =
+		    N_(" has permissions that forbid that. `os.chmod` in "
+		       "your code changes them."),
 	};
 	struct buf *lead = &m->lead;
 

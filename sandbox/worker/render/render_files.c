@@ -83,7 +83,7 @@ render_listing(struct message *m, const struct render_listing *l,
 {
 	int64_t total = l->result->total;
 
-	if (l->back_id != 0)
+	if (l->moved && l->back_id != 0)
 		buf_addf(&m->lead, _("You are in %s now.\n"),
 		    phrase_path(l->path).text);
 	if (total == 0)

@@ -22,9 +22,9 @@ render_no_code(struct message *message, const struct slip *others, size_t count)
 		    buf_str(&languages));
 	else
 		buf_adds(&message->lead,
-		    _("I found no code in that message. Code stands between "
-		      "three back-ticks, or in a `.py` file attached to the "
-		      "message."));
+		    _("I found no code in that message. Put it "
+		      "between three back-ticks, or attach a "
+		      "`.py` file or a notebook."));
 }
 
 void

@@ -73,7 +73,7 @@ void
 render_place_gone(struct buf *tail, const char *gone, const char *cwd)
 {
 	begin_note(tail);
-	buf_addf(tail, _("%s is gone: you are in %s now."),
+	buf_addf(tail, _("%s is gone or closed: you are in %s now."),
 	    phrase_path(gone).text, phrase_path(cwd).text);
 }
 
