@@ -396,3 +396,69 @@ class T(unittest.TestCase):
         self.assertEqual(1, 2)
 unittest.main(argv=["x"], verbosity=0)
 """)
+
+# ---- what is left, and ends seen or unseen ----
+
+add("plain things are left", """
+class A:
+    kind = property(lambda self: 1)
+class B(A, dict):
+    __slots__ = ("x", "__weakref__")
+a = A(); a.me = a
+b = [B() for i in range(50)], {1: (a, {2})}, lambda: a
+print(len(b))
+""")
+add("an end without a collector's notice", """
+class A:
+    __slots__ = ()
+    def __del__(self): print("gone", type(self).__name__)
+class B(A):
+    __slots__ = ()
+a, b = A(), [B()]
+""")
+add("an end that came later", """
+class A: pass
+class B(A): pass
+b = [B()]; b.append(b)
+A.__del__ = lambda self: print("gone")
+""")
+add("a reference that calls", """
+from _weakref import ref
+class A: pass
+a = A(); a.me = a
+b = [ref(a), ref(a, lambda one: print("called"))]
+""")
+add("a reference that is silent", """
+from _weakref import ref
+class A: pass
+a = A(); a.me = ref(a)
+print(a.me() is a)
+""")
+add("who asks the collector", """
+import gc
+gc.callbacks.append(lambda phase, about: print(phase, sorted(about)))
+x = []; x.append(x)
+""")
+add("who hides from it", """
+import gc
+class A:
+    def __del__(self): print("gone")
+x = [A()]
+gc.freeze()
+""")
+add("what equals all", """
+class All:
+    def __eq__(self, other): print("asked"); return True
+    def __hash__(self): print("asked"); return 1
+class Kind(type):
+    def __eq__(self, other): print("asked"); return True
+    def __hash__(self): print("asked"); return 1
+class A(metaclass=Kind): pass
+x = [All(), A()]
+""")
+add("what stands still", """
+def f():
+    try: yield 1
+    finally: print("gone")
+x = [f()]; next(x[0])
+""")

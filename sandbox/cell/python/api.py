@@ -325,10 +325,10 @@ class ApiCell(MemoryCell):
             [name for name in self.preload.split(",") if name],
             self.room, self.run_of[1])
         self.seeds = are_random()
-        display.get_ready()
         for _ in range(TIMES):
+            display.rehearse(WORKSPACE)     # first: the interpreter adapts to it
             self.imagine().rehearse()
-            display.rehearse()
+        display.get_ready()
 
     def imagine(self):
         """A run that is like most."""
@@ -363,8 +363,7 @@ class ApiCell(MemoryCell):
 
 def let_display(run, folder):
     """It is as in a notebook, and its pictures are files in the folder."""
-    run.compile_again = display.compile_again
-    run.display = lambda: display.begin_in_run(folder)
+    run.compile_again, run.display = display.compile_again, folder
 
 
 def program(run, words, title, echo):

@@ -39,6 +39,8 @@ import sys
 
 bare = set(sys.modules)         # the modules of an interpreter before a script
 
+import ctypes
+
 import bottom
 import serve
 
@@ -48,8 +50,8 @@ if len(sys.argv) > 2:
     kind = api.CELLS[sys.argv[2]]
 
 del sys.path[0]                 # our own folder
-below = bottom.word(bottom.record.value + bottom.offset)
-left, own = bottom.left, bottom.OWN
+below = bottom.memory(bottom.record.value + bottom.offset, "N")
+left, own = bottom.memory(ctypes.addressof(bottom.left), "i"), bottom.OWN
 run = kind(sys.argv[1], native, bare).serve()
 
 # Only the child of a fork comes here.
@@ -58,7 +60,7 @@ try:
     while going:
         try:
             for code in run.prepare():
-                below.value, left.value = None, sys.getrecursionlimit() + own
+                below[0], left[0] = 0, sys.getrecursionlimit() + own
                 coroutine = eval(code, run.names)
                 if coroutine is not None:   # of an await at top level
                     run.wait(coroutine)

@@ -16,6 +16,7 @@ from shared import SUPERVISOR_CODE, SUPERVISOR_PICTURE
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CACHES = "/tmp/matplotlib"      # must be writable: no place of an image's is
+CACHES_ENV = CACHES.encode()
 REPRS = ("_repr_png_", "png"), ("_repr_jpeg_", "jpg")
 # Modules on whose import libraries.py has something to do.
 HOOKED = ("matplotlib", "matplotlib.backend_bases",
@@ -28,6 +29,7 @@ LOADED_LATE = "pictures", "libraries", "magics"
 
 show_text = sys.displayhook
 loaded = {}
+ahead = False           # are modules of HOOKED there before any run?
 sources = {}            # of these, or their code: a run may not read our files
 # Where pictures go, how their names begin, and what %pip advises.
 place = SUPERVISOR_CODE, SUPERVISOR_PICTURE
@@ -47,43 +49,40 @@ def begin_in_run(folder):
     advice = ("Packages are installed by the operator of this service: "
               "ilctl packages add ")
     begin()
-    if hooked_are_there():
+    if ahead:
         libraries().hook_imported()
 
 
-def hooked_are_there():
-    """By looking them up: to walk over all modules copies pages."""
-    for name in HOOKED:
-        if name in sys.modules:
-            return True
-    return False
-
-
 def get_ready():
-    """Before the clones: what all of their runs would compile anew."""
-    if hooked_are_there():
+    """Before the clones: what all of their runs would look for, and compile."""
+    global ahead
+    ahead = not set(HOOKED).isdisjoint(sys.modules)
+    if ahead:
         for name in "pictures", "libraries":
             sources[name] = compile_module(name)
 
 
-def rehearse():
-    """Let it be shown, and undo that."""
-    hook()
+def rehearse(folder):
+    """Before get_ready(): begin, and undo it."""
+    global place, advice
+    before, env = (place, advice), dict(os.environ._data)
+    os.environ._data[b"MPLCONFIGDIR"] = CACHES_ENV
+    begin_in_run(folder)
+    os.environ._data.clear()
+    os.environ._data.update(env)
+    place, advice = before
     sys.displayhook = show_text
     del builtins.display, sys.meta_path[0]
 
 
 def begin():
     """Once, before the first clone: nothing of it is left to a run's start."""
-    hook()
-    if os.environ.get("MPLCONFIGDIR") != CACHES:    # in place, mostly
-        os.environ["MPLCONFIGDIR"] = CACHES
-
-
-def hook():
     sys.displayhook = displayhook
     builtins.display = display
     sys.meta_path.insert(0, Finder())
+    # mostly in place; by way of get() a run would pay for ten pages
+    if os.environ._data.get(b"MPLCONFIGDIR") != CACHES_ENV:
+        os.environ["MPLCONFIGDIR"] = CACHES
 
 
 def load(name):

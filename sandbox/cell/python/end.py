@@ -15,14 +15,26 @@ import os
 import sys
 import _operator
 import _thread
+from _weakref import ref
 
 import bottom
 
+callbacks = gc.callbacks
 modules = sys.modules   # of the interpreter, whatever a run has there
 standard = {}           # {id: stream} that we have opened, for good
 # Of sys: what an interpreter that ends lets go of.
 GONE = ("path", "argv", "last_exc", "last_type", "last_value",
         "last_traceback", "path_hooks", "path_importer_cache", "meta_path")
+# By their addresses, as a class can say what it equals: what ends unseen, in
+# whatever order, and what a class with such objects may be made of.
+INERT = frozenset(map(id, (
+    list, dict, tuple, set, frozenset, staticmethod, classmethod, property,
+    type(lambda: None), type((lambda x: lambda: x)(0).__closure__[0]), type(id),
+    type(type.__dict__["__dict__"]), type(type.__dict__["__base__"]))))
+BASES = frozenset(map(id, (
+    object, int, float, str, bytes, list, dict, tuple, set, BaseException,
+    Exception, ValueError, TypeError, LookupError, KeyError)))
+MOST = 5000     # objects: with more, the collector is no slower than a look
 
 
 def finish(run):
@@ -34,9 +46,25 @@ def finish(run):
     atexit._clear()
     take_apart(run)
     flush_files()
+    held, callbacks[:] = callbacks[:], ()   # the last collection calls nobody
     bottom.word(bottom.record.value + bottom.offset).value = None
     gc.collect()
     os._exit(run.status)
+
+
+def rehearse():
+    """All that no end is needed for, before the clones: what is written on the
+    first of many times, is not written by each of them again."""
+    is_written()
+    then = gc.get_objects()
+
+    class Sample:
+        pass
+
+    sample = [Sample()]
+    left_inert(then, gc.get_objects())
+    flush_files()
+    bottom.left.value = bottom.left.value
 
 
 def is_written():
@@ -79,7 +107,35 @@ def left_nothing(run):
     is in memory alone."""
     then, run.tracked = run.tracked, ()
     now = gc.get_objects() if then else ()
-    return len(now) == len(then) + 1 and all(map(_operator.is_, then, now))
+    if len(now) == len(then) + 1 and all(map(_operator.is_, then, now)):
+        return True
+    return (0 < len(then) < len(now) < len(then) + MOST and
+            last_module() == run.last_module and
+            not callbacks and not gc.get_debug() and
+            left_inert(then, now))
+
+
+def left_inert(then, now):
+    """Has none of the objects that have come since then an end that is seen?
+    A function, an object of a plain class: what the interpreter would do with
+    them shows nothing."""
+    known = set(map(id, then))
+    known.add(id(then))
+    new = [one for one in now if id(one) not in known]
+    if len(now) - len(new) != len(known):
+        return False        # some are hidden from us
+    made = {id(one): one for one in new if type(one) is type}
+    for one in made.values():
+        for base in one.__mro__:
+            if id(base) not in BASES and (
+                    id(base) not in made or "__del__" in base.__dict__):
+                return False
+    for one in new:
+        kind = type(one)
+        if not (id(kind) in INERT or id(kind) in made or kind is type or
+                kind is ref and one.__callback__ is None):
+            return False
+    return True
 
 
 def last_module():

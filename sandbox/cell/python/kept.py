@@ -13,8 +13,8 @@ import os
 import sys
 import _signal
 
-from run import (WORKSPACE, Run, flush_files, flush_streams,
-                 open_standard_streams)
+from end import flush_files, flush_streams
+from run import WORKSPACE, Run, open_standard_streams
 
 # Of a Run: what a request says, and the kept process has not.
 TOLD = "source", "path", "is_file", "echo", "args", "folder", "errors", "keep"

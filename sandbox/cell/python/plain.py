@@ -11,9 +11,11 @@ import stat
 import sys
 import _signal
 
+import end
+from end import last_module
 from files import READ
 from frames import ERROR_TOO_LARGE, Failure
-from run import REHEARSAL, WORKSPACE, Run, flush_streams, last_module
+from run import REHEARSAL, WORKSPACE, Run
 
 # From 3.13 on, Python remembers the code after -c for its tracebacks.
 linecache = None
@@ -236,7 +238,7 @@ class Ready(Command):
         self.turn(REHEARSAL, "<stdin>", True)
         for code in self.compile():
             exec(code, self.names)
-        flush_streams()
+        end.rehearse()
         os.environ._data = os.environb._data = data
         self.undo()
 

@@ -24,8 +24,9 @@ import _signal
 import ctypes
 
 import bottom
+import display
 import end
-from end import flush_files, flush_streams, last_module
+from end import last_module
 
 WORKSPACE = "/workspace"
 PACKAGES = WORKSPACE + "/.site-packages"
@@ -57,7 +58,7 @@ class Run:
         self.is_file = False    # a file of the workspace, not inline
         self.echo = False
         self.compile_again = None   # source that is no Python: magics.py
-        self.display = None     # what makes it show pictures, if it does
+        self.display = None     # where its pictures go, if it shows any
         self.waits = False      # it has an await at top level
         self.args = []
         self.cwd = None         # descriptor
@@ -93,7 +94,7 @@ class Run:
         if self.before is None:
             self.dress()
         if self.display is not None:
-            self.display()
+            display.begin_in_run(self.display)
         if not self.is_file:
             self.write_source()
         codes = self.compile()
@@ -118,8 +119,7 @@ class Run:
         self.get_set()
         for code in self.compile():
             exec(code, self.names)
-        flush_streams()
-        flush_files()
+        end.rehearse()
         gc.collect()
         self.undo()
 
@@ -370,8 +370,7 @@ def rehearse(native, bare):
     yield
     for code in codes:
         exec(code, dry.names)
-    flush_streams()
-    flush_files()
+    end.rehearse()
     yield
     sys.modules["__main__"], sys.argv = main, argv
     if hasattr(sys, "orig_argv"):
