@@ -181,16 +181,26 @@ tell_failure(struct pool *pool, struct container *c)
 	}
 }
 
+/* People are told which Python there is as soon as a cell has said it. */
+static void
+note_python(struct pool *pool, const struct container *c)
+{
+	if (strcmp(c->interpreter.image, pool->host->config->sandbox_image) !=
+		0 ||
+	    strcmp(pool->python, c->python) == 0)
+		return;
+	memcpy(pool->python, c->python, sizeof(pool->python));
+	status_tell(pool->host);
+}
+
 /* What became of a container. */
 static void
 settle(struct pool *pool, struct container *c)
 {
 	struct ticket *ticket = c->ticket;
 
-	if (c->state == CONTAINER_IDLE &&
-	    strcmp(c->interpreter.image, pool->host->config->sandbox_image) ==
-		0)
-		memcpy(pool->python, c->python, sizeof(pool->python));
+	if (c->state == CONTAINER_IDLE)
+		note_python(pool, c);
 	if (c->state == CONTAINER_IDLE && !c->came_up) {
 		c->came_up = true;
 		cell_metrics_start(&pool->metrics, c->class, true,

@@ -119,14 +119,14 @@ def they_leave_half_of_the_memory():
     with ApiCell(options=["--env", "IL_CELL_PRELOAD=json,csv", "--env",
                           "IL_CELL_PRELOAD_MEMORY=4096"]) as cell:
         assert cell.ready[1]["IMPORTS"] == 0, cell.ready
-        assert cell.ready[1]["TEXT"] == "json: no memory, csv: no memory"
+        assert cell.ready[1]["TROUBLE"] == "json: no memory, csv: no memory"
 
 
 @test
 def what_is_not_there_is_told_and_does_no_harm():
     with preloaded("no_such_module,json") as cell:
         assert cell.ready[1]["ISOLATION"] == N.ISOLATION_RUN, cell.ready
-        assert cell.ready[1]["TEXT"] == "no_such_module: ModuleNotFoundError"
+        assert cell.ready[1]["TROUBLE"] == "no_such_module: ModuleNotFoundError"
         told = cell.eval(["-c", "import sys; print('json' in sys.modules)"])
         assert told.output == b"True\n", told
 

@@ -463,7 +463,8 @@ def names_are_completed():
 def pip_says_why_nothing_was_installed():
     text = installs("'six>=1' no-such-package")
     assert "Not installed: six>=1, no-such-package." in text, text
-    assert "There is no six>=1" in text and person.keeps("pip.log"), text
+    assert "There is no project six." in text, text
+    assert "Nearest" not in text and person.keeps("pip.log"), text
     text = answer("/il pip --upgrade")
     assert "--upgrade is not a requirement" in text, text
     picture("pip-fails")

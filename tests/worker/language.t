@@ -43,9 +43,9 @@ def numbers_have_the_right_form():
 @test
 def errors_are_said_in_it_too():
     house.broker.cell = fails("NOT_FOUND")
-    told("`~/x` gibt es nicht. `/il look` zeigt", "de", "look", path="x")
+    told("`~/x` gibt es nicht.", "de", "look", path="x")
     told("`~/x` は存在しません。", "ja", "look", path="x")
-    told("n'existe pas. `/il look` montre ce qui existe.", "fr", "look", path="x")
+    told("n'existe pas.", "fr", "look", path="x")
 
 
 @test

@@ -141,7 +141,8 @@ render_need_nearest(const char *name)
 	if (package != NULL)
 		nearest_take(&near, typed, typed, package);
 	while ((one = strsep(&next, " ")) != NULL)
-		if (package == NULL || strcmp(package, one) != 0)
+		if (strcmp(typed, one) != 0 &&
+		    (package == NULL || strcmp(package, one) != 0))
 			nearest_take(&near, typed, one, one);
 	return near;
 }
