@@ -104,7 +104,8 @@ static void
 add_broker(struct report *r, const struct lease_status *status,
     enum condition what)
 {
-	add_line(r, status->engine, _("Docker: %s"),
+	add_line(r, status->engine || status->engine_age_ms < 0,
+	    _("Docker: %s"),
 	    status->engine		  ? _("reachable") :
 		status->engine_age_ms < 0 ? _("not asked yet") :
 					    _("does not answer"));
@@ -113,7 +114,7 @@ add_broker(struct report *r, const struct lease_status *status,
 		    status->engine_age_ms / 1000);
 	if (what == CONDITION_STARTS)
 		add_line(r, false, _("No sandbox can be started"));
-	if (status->image_name[0] != '\0')
+	if (status->image_name[0] != '\0' && status->engine_age_ms >= 0)
 		add_image(r, status);
 	add_line(r, true,
 	    _("Sandboxes: %" PRId64 " started, %" PRId64 " in use, %" PRId64

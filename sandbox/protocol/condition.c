@@ -52,7 +52,6 @@ condition_look(struct condition_facts *facts, const struct config *config)
 		.api = true,
 		.database = true,
 		.broker = true,
-		.start_ms = config->start_ms,
 		.quota = config->quota,
 	};
 	pulse_look(config, &facts->workers, &still);
@@ -75,15 +74,6 @@ find(struct condition_verdict *v, enum condition what, const char *mend,
 	va_end(ap);
 }
 
-/* When a start is late: it will fail at IL_START_SECONDS. */
-static int64_t
-late_ms(const struct condition_facts *facts)
-{
-	int64_t half_ms = facts->start_ms / 2;
-
-	return half_ms < CONDITION_START_MS ? half_ms : CONDITION_START_MS;
-}
-
 static void
 judge_starts(const struct condition_facts *facts, struct condition_verdict *v)
 {
@@ -91,7 +81,7 @@ judge_starts(const struct condition_facts *facts, struct condition_verdict *v)
 				   "il-sandboxd's log";
 	const struct lease_status *s = &facts->status;
 
-	if (s->start_pending_ms > late_ms(facts))
+	if (s->start_pending_ms > CONDITION_START_MS)
 		find(v, CONDITION_STARTS, mend,
 		    "the Docker engine answers, and has been starting a "
 		    "container for %" PRId64 " s",
@@ -103,7 +93,8 @@ judge_starts(const struct condition_facts *facts, struct condition_verdict *v)
 		    s->start_failures, s->trouble);
 }
 
-/* What the broker knows has an age. */
+/* What the broker knows has an age.  A broker that has just begun has not yet
+ * looked: it does so within seconds, and nothing is wrong until then. */
 static void
 judge_engine(const struct condition_facts *facts, struct condition_verdict *v)
 {
@@ -113,9 +104,8 @@ judge_engine(const struct condition_facts *facts, struct condition_verdict *v)
 	if (!facts->broker)
 		find(v, CONDITION_BROKER, start_it,
 		    "il-sandboxd does not answer");
-	else if (!s->engine && s->engine_age_ms < 0)
-		find(v, CONDITION_ENGINE, "wait a moment, then ilctl doctor",
-		    "the Docker engine has not yet answered il-sandboxd");
+	else if (s->engine_age_ms < 0)
+		judge_starts(facts, v);
 	else if (!s->engine)
 		find(v, CONDITION_ENGINE, "systemctl restart docker",
 		    "the Docker engine does not answer (asked %" PRId64

@@ -35,7 +35,8 @@ enum condition {
 
 /* A command that no worker has is old by then. */
 #define CONDITION_QUEUE_MS 10000
-/* A start takes long at half of IL_START_SECONDS, and by then. */
+/* A start takes too long by then, as a busy host needs some seconds for it.
+ * With a shorter IL_START_SECONDS it has failed before, which is found, too. */
 #define CONDITION_START_MS 30000
 
 struct condition_facts {
@@ -46,9 +47,8 @@ struct condition_facts {
 	bool broker;	   /* it answers; else its status is empty */
 	struct lease_status status;
 	struct pulse_count workers;
-	char still[128];  /* processes of workers that do not move */
-	int64_t start_ms; /* IL_START_SECONDS */
-	int64_t quota;	  /* IL_QUOTA */
+	char still[128]; /* processes of workers that do not move */
+	int64_t quota;	 /* IL_QUOTA */
 };
 
 /* What everybody can see: the workers, and the settings.  All else is good, and

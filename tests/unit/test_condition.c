@@ -31,7 +31,6 @@ well(void)
 		    .promised = 1000 * MIB },
 		.workers = { .alive = 4, .moving = 1 },
 		.oldest_ms = CONDITION_QUEUE_MS - 1,
-		.start_ms = 20000,
 		.quota = 256 * MIB,
 	};
 }
@@ -56,7 +55,7 @@ test_judge(void)
 	struct condition_facts facts = well();
 
 	finds(&facts, CONDITION_WELL, "", "");
-	facts.status.start_pending_ms = 10000;
+	facts.status.start_pending_ms = CONDITION_START_MS;
 	finds(&facts, CONDITION_WELL, "", "");
 	facts.status.free_bytes = 2255 * MIB;
 	finds(&facts, CONDITION_DISK, "255 MiB for more", "ilctl expire");
@@ -71,16 +70,14 @@ test_judge(void)
 	memcpy(facts.status.trouble, "slow", sizeof("slow"));
 	finds(&facts, CONDITION_STARTS, "(2 in a row have failed): slow",
 	    "restart docker");
-	facts.status.start_pending_ms = 10001;
-	finds(&facts, CONDITION_STARTS, "starting a container for 10 s",
+	facts.status.start_pending_ms = CONDITION_START_MS + 1;
+	finds(&facts, CONDITION_STARTS, "starting a container for 30 s",
 	    "restart docker");
 	facts.status.image = false;
 	finds(&facts, CONDITION_IMAGE, "image is missing", "doctor");
 	facts.status.engine = false;
 	facts.status.engine_age_ms = 7999;
 	finds(&facts, CONDITION_ENGINE, "(asked 7 s ago)", "restart docker");
-	facts.status.engine_age_ms = -1;
-	finds(&facts, CONDITION_ENGINE, "not yet answered", "wait");
 	facts.broker = false;
 	finds(&facts, CONDITION_BROKER, "il-sandboxd", "make run");
 	facts.database = false;
@@ -90,9 +87,11 @@ test_judge(void)
 	facts.front = false;
 	finds(&facts, CONDITION_FRONT, "il-fcgi", "make run");
 	facts = well();
-	facts.start_ms = 100000;
-	facts.status.start_pending_ms = CONDITION_START_MS + 1;
-	finds(&facts, CONDITION_STARTS, "30 s", "");
+	facts.status.engine = facts.status.image = false;
+	facts.status.engine_age_ms = -1;
+	finds(&facts, CONDITION_WELL, "", ""); /* it has not yet looked */
+	facts.workers.alive = 0;
+	finds(&facts, CONDITION_WORKERS, "no worker", "make run");
 }
 
 static void
