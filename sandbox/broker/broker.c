@@ -335,7 +335,7 @@ broker_serve(const struct config *config, struct err *err)
 		api_packages_release(&b.host);
 		loop_free(b.host.loop);
 		folder_close(b.host.cells_dir);
-		lease_status_close(b.host.status);
+		lease_status_close(b.host.status, config);
 	}
 	cleanup_close(&b.signals);
 	cleanup_close(&b.uids.fd);

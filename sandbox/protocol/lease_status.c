@@ -98,10 +98,14 @@ lease_status_open(const struct config *config, struct err *err)
 }
 
 void
-lease_status_close(struct lease_status_file *file)
+lease_status_close(struct lease_status_file *file, const struct config *config)
 {
-	if (file != NULL)
-		file->pid = 0;
+	auto_free char *path = config_state_path(config, TOLD_FILE);
+
+	if (file == NULL)
+		return;
+	file->pid = 0; /* il-fcgi may have mapped it */
+	(void)unlink(path);
 	shared_file_close(file, sizeof(*file));
 }
 

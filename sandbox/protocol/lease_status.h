@@ -55,11 +55,14 @@ struct lease_status_file;
 /* il-sandboxd; NULL: it cannot be had, and err says why. */
 struct lease_status_file *lease_status_open(const struct config *config,
     struct err *err);
-void lease_status_close(struct lease_status_file *file);
+/* Remove the file.  NULL is fine. */
+void lease_status_close(struct lease_status_file *file,
+    const struct config *config);
 /* Keep the frame for others; NULL file: nothing is kept. */
 void lease_status_tell(struct lease_status_file *file,
     const struct frame *frame);
-/* -1: no broker of this version runs, or it has told nothing of late. */
+/* -1: no broker of this version runs, or it has told nothing of late.  After
+ * kill -9 of the broker the file is still there, but names no process. */
 int lease_status_read(const struct config *config, struct lease_status *status,
     struct err *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tap.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -154,8 +155,11 @@ test_status(const struct config *config)
 {
 	struct err err = { 0 };
 	struct lease_status status;
+	auto_free char *path = config_state_path(config,
+	    "broker/status-" INLINE_VERSION);
 	struct lease_status_file *file;
 	struct frame frame;
+	pid_t pid;
 
 	ok(lease_status_read(config, &status, &err) < 0,
 	    "no broker has told anything");
@@ -173,9 +177,24 @@ test_status(const struct config *config)
 		status.start_failures == 3 && status.engine_age_ms == -1,
 	    "what it tells is read");
 	is_str(status.trouble, "slow", "with its words");
-	lease_status_close(file);
+	lease_status_close(file, config);
+	ok(access(path, F_OK) != 0, "it takes the file with it");
 	ok(lease_status_read(config, &status, &err) < 0 && !status.engine,
 	    "it has ended");
+	pid = fork();
+	if (pid == 0) {
+		lease_status_tell(lease_status_open(config, &err), &frame);
+		(void)kill(getpid(), SIGKILL);
+	}
+	(void)waitpid(pid, NULL, 0);
+	ok(access(path, F_OK) == 0 &&
+		lease_status_read(config, &status, &err) < 0 &&
+		err.code == ERR_UNAVAILABLE && !status.engine,
+	    "one that was killed leaves the file, and nobody believes it");
+	file = lease_status_open(config, &err);
+	ok(lease_status_read(config, &status, &err) < 0 && !status.engine,
+	    "nor while the next one has told nothing");
+	lease_status_close(file, config);
 }
 
 int
