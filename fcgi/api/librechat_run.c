@@ -482,7 +482,8 @@ librechat_run(struct libre_run *x,
 	name_own(x);
 	open_inputs(x);
 	set_code(x, &cell);
-	if (x->own.connection >= 0)
+	cell.end_all = x->own.connection >= 0; /* its hint promises files */
+	if (cell.end_all)
 		run_in_own(x);
 	else
 		api_run(&x->run, NULL);

@@ -63,6 +63,7 @@ struct cell_request {
 	const char *folder;	/* "/home" or "/workspace" */
 	const char *const *env; /* "KEY=VALUE"…, NULL: as the cell has it */
 	bool display;		/* pictures that it shows are files it leaves */
+	bool end_all;		/* of a session: no process outlives the run */
 	bool plain;		/* `python words`… */
 	const struct cell_bytes *words; /* without a NUL inside */
 	size_t word_count;

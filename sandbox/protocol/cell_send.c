@@ -112,6 +112,7 @@ cell_build_head(struct frame *frame, const struct cell_request *request)
 	for (size_t i = 0; request->env != NULL && request->env[i] != NULL; i++)
 		frame_add_text(frame, TAG_ENV, request->env[i]);
 	add_int(frame, TAG_DISPLAY, request->display);
+	add_int(frame, TAG_END_ALL, request->end_all);
 	add_int(frame, TAG_PLAIN, request->plain);
 	add_int(frame, TAG_LIVE, request->live);
 	add_int(frame, TAG_LIMIT_MEMORY, request->limit_memory);

@@ -172,6 +172,7 @@ enum frame_tag {
 				 * of a lease: this may be asked in it */
 	TAG_LIVE = 57,		/* int: 1: GO brings a pipe's end as stdin */
 	TAG_DISPLAY = 58,	/* int: 1: PATH runs as in a notebook */
+	TAG_END_ALL = 59,	/* int: 1: a session's processes end with it */
 
 	/* pieces */
 	TAG_PART = 48,		/* int: enum frame_part */

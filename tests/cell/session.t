@@ -152,6 +152,17 @@ def what_it_writes_later_is_no_other_commands():
 
 
 @test
+def a_request_may_end_all_processes():
+    beat = "(while :; do echo x >>%s; sleep .01; done) & until [ -s %s ]; do :; done"
+    bash(beat % ("before", "before"))
+    told = bash(beat % ("own", "own"), end_all=1)
+    assert told.reason == N.REASON_EXIT, told
+    told = bash("a=$(wc -c before own); sleep .3; "
+                "[ \"$a\" = \"$(wc -c before own)\" ] && echo ended; rm before own")
+    assert told.output == b"ended\n", told
+
+
+@test
 def a_flood_in_the_background_holds_up_nothing():
     for _ in range(2):
         told = bash("yes & echo now >&2", output_max=100000,

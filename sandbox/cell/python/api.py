@@ -20,7 +20,7 @@ from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL,
                     ISOLATION_RUN, LIMIT_PART, OP_BASH, OP_RUN, OP_STAGE, OUTPUT_DRAIN,
                     PART_ARGS, PART_SOURCE, PART_STDIN, REASON_EXIT, TAG_ARG,
                     TAG_COLLECT_HOW,
-                    TAG_CWD, TAG_DISPLAY, TAG_ENV, TAG_FOLDER, TAG_LIMIT_CPU, TAG_LIMIT_FILES,
+                    TAG_CWD, TAG_DISPLAY, TAG_END_ALL, TAG_ENV, TAG_FOLDER, TAG_LIMIT_CPU, TAG_LIMIT_FILES,
                     TAG_LIMIT_MEMORY, TAG_LIMIT_PROCESSES, TAG_LIVE, TAG_NAME,
                     TAG_OP,
                     TAG_OUTPUT_MODE, TAG_PATH, TAG_PLAIN, TAG_REASON,
@@ -145,7 +145,8 @@ class MemoryCell(Cell):
         if head.number(TAG_LIVE):
             run.stdin = pipe_end(self.lease.passed, parts[PART_STDIN])
         self.become(run, head, parts[PART_STDIN], notes, IF_ANY, drains=int(
-            head.number(TAG_OUTPUT_MODE) == OUTPUT_DRAIN), **plan)
+            head.number(TAG_OUTPUT_MODE) == OUTPUT_DRAIN),
+            end_all=int(head.number(TAG_END_ALL) != 0), **plan)
         if run.words:
             enter_child(lambda: plain.execute(
                 run.words, dict(os.environ) if run.env is None else run.env,

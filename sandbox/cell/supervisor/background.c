@@ -23,7 +23,7 @@ enum { SESSION = 3, STARTED = 19 };
 bool
 background_stays(const struct supervisor *k)
 {
-	return k->lasts != 0 && k->once != 0;
+	return k->lasts != 0 && k->once != 0 && k->state->plan.end_all == 0;
 }
 
 /* ---- a command that was cut short ---- */

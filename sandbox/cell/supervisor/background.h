@@ -10,7 +10,7 @@
  */
 struct supervisor;
 
-/* Does it stay in this cell? */
+/* Does it stay in this cell, after the run of state->plan? */
 bool background_stays(const struct supervisor *k);
 
 /* Reap who has ended. */

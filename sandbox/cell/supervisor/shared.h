@@ -4,9 +4,8 @@
 
 #include <stdint.h>
 
-/* What C and the interpreter share: struct supervisor, in the interpreter's
- * memory, and what is in it.  sandbox/protocol/header.py makes shared.py of
- * this file when building: the same constants and layouts. */
+/* What C and the interpreter share, in the interpreter's memory.  The build
+ * makes shared.py of this file (sandbox/protocol/header.py). */
 enum supervisor_role {
 	SUPERVISOR_FAILED = -1, /* supervisor.why says what */
 	SUPERVISOR_DONE = 0,	/* below: a child, which goes on in Python */
@@ -55,6 +54,7 @@ struct supervisor_plan {
 	uint64_t how;
 	uint64_t ms;
 	uint64_t keep;	/* 1: it says struct kept_word in the end */
+	uint64_t end_all; /* 1: of a session: no process outlives the run */
 	uint64_t inode; /* of the one file that came, 0: none: alone there, */
 	uint64_t ctime; /* and of this time (ns), it is not looked for */
 };
