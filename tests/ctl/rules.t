@@ -183,8 +183,8 @@ def who_did_what_is_told_without_code():
     out = says("abuse")
     assert SECRET not in out and len(out.splitlines()) == 5, out
     row = [line for line in out.splitlines() if "time limit" in line][0]
-    assert row.split()[3:] == [str(USER), "0", "py", "2.5", "1.5", "time",
-                               "limit"], row
+    assert row.split()[3:] == [str(USER), "0", "py", "2.5", "1.5",
+                               "delivered", "time", "limit"], row
     assert len(says("abuse", "-s", "1h").splitlines()) == 4
     assert len(says("abuse", "-u", str(USER)).splitlines()) == 3
     assert len(says("abuse", "-g", str(GUILD), "-n", "1").splitlines()) == 2
