@@ -165,7 +165,8 @@ check(struct supervisor *k)
 	pid_t pid = state->kept.pid;
 	int status;
 
-	if (background_stays(k))
+	/* oversee() must find the process of a run, even if it has ended */
+	if (state->run == 0 && background_stays(k))
 		background_reap(k);
 	if (pid <= 0 ||
 	    wait4(pid, &status, WNOHANG | WUNTRACED | WCONTINUED | __WALL,
