@@ -154,10 +154,8 @@ enum frame_tag {
 	/* requests to cells of the classes api and session */
 	TAG_FOLDER = 36,	/* text: "/home" or "/workspace" (if absent):
 				 * what is the workspace of this request */
-	TAG_ENV = 37,		/* bytes, repeated: "KEY=VALUE": the whole
-				 * environment of the run */
-	TAG_PLAIN = 38,		/* int: 1: `python ARGS`, in BASH `bash ARGS`,
-				 * as they are in PART_ARGS */
+	TAG_ENV = 37,		/* bytes, repeated: "KEY=VALUE", all of them */
+	TAG_PLAIN = 38,		/* int: 1: PART_ARGS are words of the program */
 	TAG_LIMIT_MEMORY = 39,	/* int: bytes of address space of a process */
 	TAG_LIMIT_PROCESSES = 40, /* int: and threads, of the run */
 	TAG_LIMIT_FILES = 41,	/* int: descriptors of a process */
