@@ -359,9 +359,12 @@ process_of_peer(int sock)
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0 ||
-	    peer.pid <= 0)
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
 		return -1;
+	if (peer.pid <= 0) {
+		errno = EXDEV;
+		return -1;
+	}
 	return (int)syscall(SYS_pidfd_open, peer.pid, 0);
 }
 

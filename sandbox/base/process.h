@@ -85,8 +85,9 @@ void process_describe(const struct process_result *result, char *text,
  * PATH: look there, too. */
 void process_extend_path(void);
 
-/* A pidfd of who connected to a unix socket; -1 when it cannot be had (it has
- * ended, or is in a pid namespace that is not seen from here). */
+/* A pidfd of the process that connected to a unix socket; the caller closes it.
+ * -1 and errno when there is none: ESRCH, the process has ended; EXDEV, its pid
+ * namespace is not seen from here. */
 int process_of_peer(int sock);
 
 #endif

@@ -287,6 +287,7 @@ socket_on_connection(void *arg, int fd, uint32_t events)
 	struct mounter *m = arg;
 	struct attach *a = m->attach;
 	int control = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	bool foreign;
 
 	(void)events;
 	if (control < 0)
@@ -300,8 +301,11 @@ socket_on_connection(void *arg, int fd, uint32_t events)
 		return;
 	}
 	/* A broker in a pid namespace of its own knows no cell's, either. */
-	a->given_up = true;
-	attach_fail(m->cell, "no process of a container's is known here");
+	foreign = errno == EXDEV;
+	a->given_up = a->given_up || foreign;
+	attach_fail(m->cell,
+	    foreign ? "no process of a container's is known here" :
+		      "its container has ended");
 }
 
 static void run_start(struct mounter *m);

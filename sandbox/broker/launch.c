@@ -258,6 +258,9 @@ ready_is_covered(struct container *c)
 	if (c->class->reuse != REUSE_ANYONE)
 		return true;
 	c->host->masks = !covers;
+	/* masked for want of namespaces, which are there: it has no /proc */
+	if (covers && c->masked)
+		c->retire = true;
 	if (covers || c->masked)
 		return true;
 	log_info("no namespaces for its runs: the next one has the engine's "

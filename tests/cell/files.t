@@ -259,6 +259,21 @@ def a_directory_is_a_zip():
 
 
 @test
+def names_that_are_told_alike_are_one_entry():
+    fresh()
+    python(r"""
+import os
+os.mkdir('alike')
+for name in ('a\\b', 'a_b'):
+    open('alike/' + name, 'w').write(name)
+""")
+    told = archive("alike")
+    made = zipfile.ZipFile(io.BytesIO(told.files[b"alike.zip"]))
+    assert made.namelist() == ["a_b"] and made.testzip() is None
+    assert list(told.left_out.values()) == [N.LEFT_OUT_PATH], told.left_out
+
+
+@test
 def a_zip_has_its_bounds():
     fresh()
     python("""

@@ -372,6 +372,26 @@ def either_kind_of_run_may_come_first():
 
 
 @test
+def a_port_of_one_run_is_free_in_the_next():
+    serve = """
+import socket
+s = socket.socket()
+s.bind(('127.0.0.1', 5000))
+s.listen()
+c = socket.create_connection(('127.0.0.1', 5000))
+a, _ = s.accept()
+a.close()           # this side is the one that keeps the port
+c.recv(1)
+print('served')
+"""
+    with ApiCell() as other:
+        for kind in "ee" + "v" + "e" * 12 + "vvee":
+            told = (other.run(serve, echo=0) if kind == "v" else
+                    other.eval(["-c", serve]))
+            assert told.stdout == b"served\n", (kind, told)
+
+
+@test
 def where_the_engine_masks_parts_of_it_runs_go_on_without():
     with ApiCell(masked=True) as other:
         ready = other.ready[1]

@@ -74,10 +74,10 @@ class Archive:
                     items = sorted(
                         (item.name, item.is_dir(follow_symlinks=False))
                         for item in entries if not is_lost_and_found(item))
+                if not items and names != self.names:
+                    self.add_folder(names, os.fstat(fd))
             finally:
                 os.close(fd)
-            if not items and names != self.names:
-                self.add_folder(names)
             below = []
             for name, is_folder in items:
                 path = names + [name]
@@ -111,13 +111,17 @@ class Archive:
         self.leave_out(names, LEFT_OUT_COUNT, size)
         return False
 
-    def add_folder(self, names):
-        if self.has_room(names):
-            fd = walk(self.root, names)
-            try:
-                self.zip.writestr(self.head(names, os.fstat(fd)), b"")
-            finally:
-                os.close(fd)
+    def add_folder(self, names, status):
+        info = self.head(names, status)
+        if self.has_room(names) and self.is_new(names, info):
+            self.zip.writestr(info, b"")
+
+    def is_new(self, names, info):
+        """Names that differ may be told alike: the first one has the entry."""
+        if info.filename not in self.zip.NameToInfo:
+            return True
+        self.leave_out(names, LEFT_OUT_PATH)
+        return False
 
     def add_file(self, names):
         try:
@@ -130,8 +134,10 @@ class Archive:
             return
         try:
             self.bound(status.st_size)
-            if self.has_room(names, status.st_size):
-                with self.zip.open(self.head(names, status), "w") as out:
+            info = self.head(names, status)
+            if (self.has_room(names, status.st_size) and
+                    self.is_new(names, info)):
+                with self.zip.open(info, "w") as out:
                     self.copy(fd, out)
         finally:
             os.close(fd)

@@ -170,7 +170,10 @@ enclose_jail(struct supervisor *k)
 	pid_t pid;
 
 	k->kept = state->kept.pid > 0;
-	failed = k->shows != 0 ? network_renew(&state->network, k->proc) : NULL;
+	/* once it has a namespace of its own, no run meets ports of the last */
+	failed = k->shows != 0 || state->network.files[0] >= 0 ?
+	    network_renew(&state->network, k->proc) :
+	    NULL;
 	if (failed == NULL)
 		failed = make_streams(k);
 	state->status = -1;
