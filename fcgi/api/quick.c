@@ -33,7 +33,12 @@ api_health(struct api_app *app, struct http_request *req)
 {
 	auto_free char *body = health_json(app->config, !gate_knows(app, req));
 
-	reply_text(req, 200, NO_STORE, body);
+	if (body != NULL)
+		reply_text(req, 200, NO_STORE, body);
+	else
+		reply_text(req, 500, NO_STORE,
+		    "{\"status\":\"error\",\"message\":\"The health cannot be "
+		    "written\"}");
 }
 
 /* LibreChat's operators look at the status alone. */
@@ -43,7 +48,7 @@ api_librechat_health(struct api_app *app, struct http_request *req)
 	static const char well[] = "{\"status\":\"ok\"";
 	auto_free char *body = health_json(app->config, true);
 
-	if (strncmp(body, well, strlen(well)) == 0)
+	if (body != NULL && strncmp(body, well, strlen(well)) == 0)
 		http_answer(req, 200, "text/plain; charset=utf-8", NO_STORE,
 		    "OK", 2);
 	else

@@ -151,7 +151,7 @@ health_json(const struct config *config, bool stranger)
 	    well || stranger ? NULL : verdict.text, "version", CONTRACT_VERSION,
 	    "inline", stranger ? NULL : health_details(&health));
 	text = root == NULL ? NULL : json_dumps(root, JSON_COMPACT);
-	if (text == NULL) /* an image's name that is no UTF-8, or no memory */
-		log_fatal(1, "cannot write the health as JSON");
+	if (text == NULL)
+		log_err("cannot write the health as JSON");
 	return text;
 }

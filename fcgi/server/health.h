@@ -26,7 +26,7 @@ void health_add_condition(struct buf *out, const struct config *config);
 /* The condition (sandbox/protocol/condition.h) for programs:
  * {"status":"ok"|"error","message":…,"version":…,"inline":{…}}; heap.  For
  * strangers without what is whose: no more than the status and the version of
- * the contract, and message null. */
+ * the contract, and message null.  NULL: it could not be written. */
 char *health_json(const struct config *config, bool stranger);
 
 #endif

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "buf.h"
+#include "cleanup.h"
 #include "invisible.h"
 #include "log.h"
 #include "utf8.h"
@@ -128,6 +129,22 @@ text_add_clean(struct buf *out, const char *s, size_t len)
 		s += step;
 		len -= step;
 	}
+}
+
+void
+text_clean_array(char *text, size_t size)
+{
+	size_t len = strnlen(text, size);
+	auto_buf struct buf clean = BUF_INIT(3 * size);
+	size_t end;
+
+	text_add_clean(&clean, text, len);
+	end = clean.len < size ? clean.len : size - 1;
+	while (end > 0 && end < clean.len && utf8_is_tail(clean.data[end]))
+		end--;
+	if (end > 0)
+		memcpy(text, clean.data, end);
+	text[end] = '\0';
 }
 
 bool

@@ -18,6 +18,9 @@ size_t text_prefix(const char *s, size_t len, size_t n);
  * \n), characters that nobody sees are named (invisible.h), ANSI escape
  * sequences are removed whole.  At most 3 bytes for each. */
 void text_add_clean(struct buf *out, const char *s, size_t len);
+/* The same for a text in an array of that size, in its place; it ends with a
+ * whole character. */
+void text_clean_array(char *text, size_t size);
 /* Length of the escape sequence that starts with the ESC at s (ECMA-48): CSI,
  * a control string, or ESC, intermediates and a final byte.  At least 1. */
 size_t text_escape(const char *s, size_t len);

@@ -72,6 +72,7 @@ find(struct condition_verdict *v, enum condition what, const char *mend,
 	va_start(ap, fmt);
 	(void)vsnprintf(v->text, sizeof(v->text), fmt, ap);
 	va_end(ap);
+	text_clean_array(v->text, sizeof(v->text));
 }
 
 static void

@@ -11,6 +11,7 @@
 #include "../base/config_images.h"
 #include "../base/err.h"
 #include "../base/shared_file.h"
+#include "../base/text.h"
 #include "frame.h"
 
 /* One of another version may have other places. */
@@ -28,6 +29,9 @@ struct lease_status_file {
 	unsigned char frame[TOLD_MAX];
 };
 
+#define ARRAY(a) (a), sizeof(a)
+
+/* The texts are others': of the engine, of a cell, or cut somewhere. */
 void
 lease_status_parse(struct lease_status *status, const struct frame_view *view)
 {
@@ -48,25 +52,30 @@ lease_status_parse(struct lease_status *status, const struct frame_view *view)
 		{ TAG_START_FAILURES, &status->start_failures },
 		{ TAG_START_PENDING, &status->start_pending_ms },
 	};
+	const struct {
+		enum frame_tag tag;
+		char *text;
+		size_t size;
+	} texts[] = {
+		{ TAG_IMAGE_NAME, ARRAY(status->image_name) },
+		{ TAG_IMAGES, ARRAY(status->images) },
+		{ TAG_CHAT_IMAGES, ARRAY(status->chat_images) },
+		{ TAG_TROUBLE, ARRAY(status->trouble) },
+		{ TAG_PYTHON, ARRAY(status->python) },
+		{ TAG_TEXT, ARRAY(status->isolation_reason) },
+	};
 	int64_t flag = 0;
 
 	*status = (struct lease_status){ .engine_age_ms = -1 };
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		(void)frame_get_int(view, numbers[i].tag, numbers[i].value);
-	(void)frame_get_text(view, TAG_IMAGE_NAME, status->image_name,
-	    sizeof(status->image_name));
-	(void)frame_get_text(view, TAG_IMAGES, status->images,
-	    sizeof(status->images));
-	(void)frame_get_text(view, TAG_TROUBLE, status->trouble,
-	    sizeof(status->trouble));
-	(void)frame_get_text(view, TAG_PYTHON, status->python,
-	    sizeof(status->python));
-	(void)frame_get_text(view, TAG_TEXT, status->isolation_reason,
-	    sizeof(status->isolation_reason));
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		(void)frame_get_text(view, texts[i].tag, texts[i].text,
+		    texts[i].size);
+		text_clean_array(texts[i].text, texts[i].size);
+	}
 	status->engine = frame_get_int(view, TAG_ENGINE, &flag) && flag == 1;
 	status->image = frame_get_int(view, TAG_IMAGE, &flag) && flag == 1;
-	(void)frame_get_text(view, TAG_CHAT_IMAGES, status->chat_images,
-	    sizeof(status->chat_images));
 	if (images_check(status->images) != NULL)
 		status->images[0] = '\0';
 	if (images_check(status->chat_images) != NULL)

@@ -68,6 +68,8 @@ test_judge(void)
 	facts.workers.alive = 0;
 	finds(&facts, CONDITION_WORKERS, "no worker", "make run");
 	facts.status.start_failures = 2;
+	memcpy(facts.status.trouble, "slow\xc3", sizeof("slow\xc3"));
+	finds(&facts, CONDITION_STARTS, "failed): slow\xef\xbf\xbd", "docker");
 	memcpy(facts.status.trouble, "slow", sizeof("slow"));
 	finds(&facts, CONDITION_STARTS, "(2 in a row have failed): slow",
 	    "restart docker");
@@ -170,13 +172,14 @@ test_status(const struct config *config)
 	frame_start(&frame, FRAME_STATUS_IS);
 	frame_add_int(&frame, TAG_ENGINE, 1);
 	frame_add_int(&frame, TAG_START_FAILURES, 3);
-	frame_add_text(&frame, TAG_TROUBLE, "slow");
+	frame_add_text(&frame, TAG_TROUBLE, "slow\xe2\x82");
 	lease_status_tell(NULL, &frame);
 	lease_status_tell(file, &frame);
 	ok(lease_status_read(config, &status, &err) == 0 && status.engine &&
 		status.start_failures == 3 && status.engine_age_ms == -1,
 	    "what it tells is read");
-	is_str(status.trouble, "slow", "with its words");
+	is_str(status.trouble, "slow\xef\xbf\xbd\xef\xbf\xbd",
+	    "with its words, which are UTF-8");
 	lease_status_close(file, config);
 	ok(access(path, F_OK) != 0, "it takes the file with it");
 	ok(lease_status_read(config, &status, &err) < 0 && !status.engine,

@@ -196,11 +196,33 @@ test_size(void)
 	is_str(text_time(INT64_MAX).text, "?", "no time");
 }
 
+static void
+test_clean_array(void)
+{
+	char cut[] = "sl\xc3\xb6\xc3";
+	char whole[9] = "ab\xff\033[1mc";
+	char longer[5] = "abc\xff";
+	char full[2] = { '\xff', '\xff' };
+
+	text_clean_array(cut, sizeof(cut));
+	is_str(cut, "sl\xc3\xb6", "what has no room is no half character");
+	text_clean_array(whole, sizeof(whole));
+	is_str(whole,
+	    "ab\xef\xbf\xbd"
+	    "c",
+	    "clean in its place");
+	text_clean_array(longer, sizeof(longer));
+	is_str(longer, "abc", "one that became longer ends before it");
+	text_clean_array(full, sizeof(full));
+	is_str(full, "", "no room, no end");
+}
+
 int
 main(void)
 {
 	test_counting();
 	test_clean();
+	test_clean_array();
 	test_clean_all_bytes();
 	test_clean_takes_no_longer();
 	test_snowflake();
