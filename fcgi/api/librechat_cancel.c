@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "librechat_cancel.h"
 
+#include <arpa/inet.h>
+#include <linux/filter.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -23,13 +26,24 @@
 
 #define ID_MAX 128 /* a UUID has 36 */
 #define NAME_BYTES 32
+#define WORDS 4
 
-/* A name of the abstract namespace, which no file stays behind of.  False: it
- * is no id. */
+/* What follows from an id: a name of the abstract namespace, which no file stays
+ * behind of, and what is sent there.  /proc/net/unix lists the name for all. */
+struct way {
+	struct sockaddr_un address;
+	uint32_t word[WORDS];
+};
+
+#define ADDRESS_LEN \
+	((socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + \
+	    2 * NAME_BYTES))
+
+/* False: it is no id. */
 static bool
-name_socket(struct api_app *app, const char *id, struct sockaddr_un *address)
+find_way(struct api_app *app, const char *id, struct way *way)
 {
-	unsigned char hash[NAME_BYTES];
+	unsigned char hash[NAME_BYTES + sizeof(way->word)];
 	crypto_generichash_state state;
 	size_t len = id == NULL ? 0 : strlen(id);
 
@@ -40,28 +54,54 @@ name_socket(struct api_app *app, const char *id, struct sockaddr_un *address)
 	(void)crypto_generichash_update(&state, app->owner, sizeof(app->owner));
 	(void)crypto_generichash_update(&state, (const unsigned char *)id, len);
 	(void)crypto_generichash_final(&state, hash, sizeof(hash));
-	*address = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	(void)sodium_bin2hex(address->sun_path + 1,
-	    sizeof(address->sun_path) - 1, hash, sizeof(hash));
+	*way = (struct way){ .address.sun_family = AF_UNIX };
+	(void)sodium_bin2hex(way->address.sun_path + 1,
+	    sizeof(way->address.sun_path) - 1, hash, NAME_BYTES);
+	memcpy(way->word, hash + NAME_BYTES, sizeof(way->word));
 	return true;
 }
 
-#define ADDRESS_LEN \
-	((socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + \
-	    2 * NAME_BYTES))
+#define LOAD(i) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4 * (i))
+/* One that differs skips `rest` lines, to the one that drops the datagram. */
+#define SAME(w, rest) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(w), 0, rest)
+
+/* The kernel drops what others send to the socket.  A datagram that is too
+ * short fails at LOAD, which drops it too. */
+static int
+drop_others(int fd, const struct way *way)
+{
+	struct sock_filter lines[] = {
+		LOAD(0),
+		SAME(way->word[0], 7),
+		LOAD(1),
+		SAME(way->word[1], 5),
+		LOAD(2),
+		SAME(way->word[2], 3),
+		LOAD(3),
+		SAME(way->word[3], 1),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	const struct sock_fprog filter = {
+		.len = sizeof(lines) / sizeof(lines[0]), .filter = lines
+	};
+
+	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter,
+	    sizeof(filter));
+}
 
 int
 librechat_cancel_listen(struct api_app *app, const struct http_request *req)
 {
-	struct sockaddr_un address;
+	struct way way;
 	auto_close int fd = -1;
 
-	if (!name_socket(app,
-		http_param(req, "HTTP_X_LIBRECHAT_CODE_REQUEST_ID"), &address))
+	if (!find_way(app, http_param(req, "HTTP_X_LIBRECHAT_CODE_REQUEST_ID"),
+		&way))
 		return -1;
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 ||
-	    bind(fd, (const struct sockaddr *)&address, ADDRESS_LEN) != 0) {
+	if (fd < 0 || drop_others(fd, &way) != 0 ||
+	    bind(fd, (const struct sockaddr *)&way.address, ADDRESS_LEN) != 0) {
 		log_info("librechat: a call that cannot be cancelled: %m");
 		return -1;
 	}
@@ -72,12 +112,13 @@ librechat_cancel_listen(struct api_app *app, const struct http_request *req)
 static bool
 cancel(struct api_app *app, const char *id)
 {
-	struct sockaddr_un address;
+	struct way way;
 	auto_close int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	return fd >= 0 && name_socket(app, id, &address) &&
-	    sendto(fd, "x", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
-		(const struct sockaddr *)&address, ADDRESS_LEN) == 1;
+	return fd >= 0 && find_way(app, id, &way) &&
+	    sendto(fd, way.word, sizeof(way.word), MSG_DONTWAIT | MSG_NOSIGNAL,
+		(const struct sockaddr *)&way.address,
+		ADDRESS_LEN) == (ssize_t)sizeof(way.word);
 }
 
 void

@@ -9,7 +9,9 @@ struct http_request;
  * POST /librechat/exec/programmatic/cancel ends the run of a call that has said
  * its own id, X-LibreChat-Code-Request-ID.  The process of that run listens on
  * a socket whose name follows from the id, from who asks, and from a key of
- * il-api's: so nobody ends another one's, and with the process it is gone.
+ * il-api's: so nobody ends another one's, and with the process it is gone.  The
+ * socket takes nothing but a word that follows from them as well, since all
+ * users of the machine can see its name.
  */
 
 /* A descriptor that can be read from once the run is to end; to be closed.  -1:

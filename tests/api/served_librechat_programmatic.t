@@ -5,6 +5,9 @@
 import base64
 import json
 import os
+import re
+import select
+import socket
 import subprocess
 import tempfile
 
@@ -460,6 +463,14 @@ def a_call_is_ended_by_its_id():
         "/metrics", Authorization="Bearer " + key).text)
     assert end(stranger, said) == (200, {"cancelled": False})
     assert end(libre, {"request_id": "another"}) == (200, {"cancelled": False})
+    with open("/proc/net/unix") as file:
+        names = re.findall(r" @([0-9a-f]{64})$", file.read(), re.M)
+    assert names
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        for name in names:      # what any user of this machine can do
+            for message in b"x", bytes(16), b"", bytes(4096):
+                sender.sendto(message, "\0" + name)
+    assert not select.select([link.sock], [], [], 1)[0]
     assert end(libre, said) == (200, {"cancelled": True})
     answer = link.getresponse()
     assert answer.status == 409 and json.loads(answer.read()) == {
