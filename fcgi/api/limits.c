@@ -60,12 +60,13 @@ limits_open(struct limits *limits, struct err *err)
 /* ---- rates ---- */
 
 /* Where the number of a key is, or is to be; NULL: all are in use.  Two who
- * look for a new key at once may find it two places; the first one counts
- * then. */
+ * look for the same new key at once may find it two places; the first one
+ * counts then. */
 static struct limits_rate *
 find_place(struct limits_rate *rates, uint64_t key, int64_t now_us)
 {
 	struct limits_rate *free_place = NULL;
+	uint64_t whose = 0;
 
 	for (uint64_t i = 0; i < PLACES; i++) {
 		struct limits_rate *r = &rates[(key + i) % PLACES];
@@ -73,13 +74,17 @@ find_place(struct limits_rate *rates, uint64_t key, int64_t now_us)
 
 		if (there == key)
 			return r;
-		if (free_place == NULL && r->free_us <= now_us)
+		if (free_place == NULL && r->free_us <= now_us) {
 			free_place = r;
+			whose = there;
+		}
 		if (there == 0)
 			break;
 	}
-	if (free_place != NULL)
-		free_place->key = key;
+	/* Another one was faster: there is a next place, or it is ours too. */
+	if (free_place != NULL &&
+	    !atomic_compare_exchange_strong(&free_place->key, &whose, key))
+		return find_place(rates, key, now_us);
 	return free_place;
 }
 
@@ -121,17 +126,27 @@ limits_request(struct limits *limits, const struct token *token, int64_t now_ms,
 	return seconds < 0 ? 1 : seconds;
 }
 
+/* A host has the last half of an IPv6 address for itself, unless there is an
+ * IPv4 address in it: as $inline_address of nginx/http.conf. */
 int64_t
 limits_stranger(struct limits *limits, const char *address, int64_t now_ms)
 {
+	static const unsigned char mapped[12] = { [10] = 0xff, 0xff };
+	static const unsigned char nat64[12] = { 0, 0x64, 0xff, 0x9b };
 	unsigned char bytes[sizeof(struct in6_addr)] = { 0 };
 	unsigned char hash[crypto_generichash_BYTES_MIN];
 	uint64_t key;
 	int64_t seconds;
 
 	if (inet_pton(AF_INET, address, bytes) != 1 &&
-	    inet_pton(AF_INET6, address, bytes) == 1)
-		memset(bytes + 8, 0, sizeof(bytes) - 8);
+	    inet_pton(AF_INET6, address, bytes) == 1) {
+		bool v4 = memcmp(bytes, mapped, sizeof(mapped)) == 0 ||
+		    memcmp(bytes, nat64, sizeof(nat64)) == 0;
+
+		if (v4)
+			memmove(bytes, bytes + sizeof(mapped), 4);
+		memset(bytes + (v4 ? 4 : 8), 0, sizeof(bytes) - (v4 ? 4 : 8));
+	}
 	(void)crypto_generichash(hash, sizeof(hash), bytes, sizeof(bytes), NULL,
 	    0);
 	memcpy(&key, hash, sizeof(key));

@@ -145,6 +145,8 @@ static void
 test_strangers(void)
 {
 	static const char *const own[] = { "2001:db8::1", "2001:db8::ffff:1" };
+	static const char *const v4[] = { "198.51.100.1", "::ffff:198.51.100.1",
+		"64:ff9b::198.51.100.1" };
 	const int64_t t = INT64_C(9000000000);
 	char address[64];
 	struct token token = { .hash = "stranger", .rate = 1 };
@@ -157,6 +159,15 @@ test_strangers(void)
 	ok(limits_stranger(&limits, "2001:db8:0:1::1", t) == 0, "another one");
 	ok(limits_stranger(&limits, "192.0.2.1", t) == 0, "an IPv4 address");
 	ok(limits_stranger(&limits, own[0], t + 1000) == 0, "one each second");
+	for (int i = 0; i < LIMITS_STRANGER_RATE; i++)
+		if (limits_stranger(&limits, v4[i % 3], t) != 0)
+			break;
+	for (int i = 0; i < 3; i++)
+		ok(limits_stranger(&limits, v4[i], t) == 1,
+		    "one IPv4 address, however it is written");
+	ok(limits_stranger(&limits, "::ffff:198.51.100.2", t) == 0 &&
+		limits_stranger(&limits, "64:ff9b::198.51.100.3", t) == 0,
+	    "its neighbours are others");
 	for (unsigned i = 0; i < 5000; i++) {
 		(void)snprintf(address, sizeof(address), "2001:db8:%x::1", i);
 		if (limits_stranger(&limits, address, t) != 0)
