@@ -477,6 +477,40 @@ test_pictures(void)
 	mcp_output_release(&o);
 }
 
+/* A picture that is a text is measured as one, of which a byte may be six. */
+static void
+test_text_picture(void)
+{
+	struct mcp_output o = MCP_OUTPUT_INIT;
+	const struct cell_result cell = { .reason = REASON_EXIT };
+	char name[] = "n.svg";
+	char id[] = "i";
+
+	for (int wild = 0; wild < 2; wild++) {
+		struct mcp_left left = { .path = name,
+			.id = id,
+			.type = "image/svg+xml",
+			.content = BUF_INIT(MCP_PICTURE_BYTES) };
+		const struct mcp_run run = { .out = &o,
+			.err = &o,
+			.cell = &cell,
+			.left = &left,
+			.left_count = 1 };
+
+		for (size_t i = 0; i < 400000; i++)
+			buf_addc(&left.content, wild ? '\1' : 'x');
+		buf_reset(&out);
+		mcp_add_run(&out, &m, &run);
+		ok(is_json(&out) && out.len <= MCP_RESULT_MAX,
+		    "no answer is over 1 MiB for a text's escapes");
+		ok((strstr(buf_str(&out), "xxxxxxxx") != NULL) == (wild == 0) &&
+			(left.content.len == 0) == (wild == 1),
+		    "it is shown where there is room");
+		buf_release(&left.content);
+	}
+	mcp_output_release(&o);
+}
+
 int
 main(void)
 {
@@ -493,6 +527,7 @@ main(void)
 	test_many_files();
 	test_longest();
 	test_pictures();
+	test_text_picture();
 	mcp_message_release(&m);
 	buf_release(&why);
 	buf_release(&out);

@@ -15,6 +15,7 @@
 
 #include "../../../sandbox/base/utf8.h"
 
+#define ITEM_SLACK 64
 #define TEXT_MAX ((size_t)512 << 10)
 #define LINES_MAX 20 /* that tell of files, in the text */
 /* What the content has beside the streams, links and those lines. */
@@ -260,6 +261,19 @@ mcp_check_picture(struct mcp_left *file)
 		buf_reset(&file->content);
 }
 
+/* As base64, or as JSON in which a byte is up to six. */
+static size_t
+measure_item(const struct mcp_left *file, struct buf *scratch)
+{
+	const size_t len = file->content.len;
+
+	if (mcp_media_is_picture(file->type))
+		return len / 3 * 4 + 4 + ITEM_SLACK;
+	buf_reset(scratch);
+	mcp_add_text(scratch, buf_str(&file->content), len);
+	return scratch->overflow ? SIZE_MAX : scratch->len + ITEM_SLACK;
+}
+
 /* What is shown shares the room that the rest leaves.  The content repeats what
  * is structured, so that counts twice. */
 static void
@@ -281,8 +295,8 @@ hide_what_does_not_fit(const struct mcp_message *m, const struct mcp_run *run)
 		struct mcp_left *file = &run->left[i];
 		const size_t len = file->content.len;
 		const bool picture = mcp_media_is_picture(file->type);
-		/* base64, or JSON in which each byte is escaped */
-		const size_t need = (picture ? len / 3 * 4 + 4 : 2 * len) + 64;
+		const size_t need = len == 0 ? 0 :
+					       measure_item(file, &structured);
 
 		if (len == 0)
 			continue;
