@@ -39,7 +39,7 @@ trust_gateway() {
 	address=127.0.0.1
 	[ "$1" != 127.0.0.1 ] || address=$(ip -4 route show default |
 		sed -n 's/^default via \([0-9.]*\) .*/\1/p' | head -n 1)
-	IL_HTTP_GATEWAY=$(setting IL_HTTP_GATEWAY "$address")
+	IL_HTTP_GATEWAY=$(setting IL_HTTP_GATEWAY "${address:-127.0.0.1}")
 	export IL_HTTP_GATEWAY
 }
 
