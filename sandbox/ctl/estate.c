@@ -136,7 +136,9 @@ refuse_others_files(const struct run *run, const char *key, const char *path,
 
 	if (!run->separate || dir == NULL || strcmp(path, ours) == 0 ||
 	    fstat(dirfd(dir), &st) != 0 || st.st_uid == run->uids[user] ||
-	    fstatat(dirfd(dir), SNAPSHOT_MARK, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	    (user == ACCOUNT_SNAPSHOT &&
+		fstatat(dirfd(dir), SNAPSHOT_MARK, &st, AT_SYMLINK_NOFOLLOW) ==
+		    0))
 		return 0;
 	for (const struct dirent *e = readdir(dir); e != NULL;
 	     e = readdir(dir)) {
