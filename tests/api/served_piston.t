@@ -467,6 +467,12 @@ def pages_from_elsewhere_and_strangers_are_refused():
     answer = post({}, Origin="http://example.org")
     assert (answer.status, answer.text) == (
         403, '{"message":"%s"}' % OTHER_SITE), answer
+    for path, shape in (("/v1/none", '{"detail":"%s"}'),
+                        ("/api/v2/none", '{"message":"%s"}'),
+                        ("/librechat/none", '{"error":"%s"}')):
+        answer = served.get(path, Origin="http://example.org")
+        assert (answer.status, answer.text) == (
+            403, shape % OTHER_SITE), (path, answer)
     answer = post({}, Host="inline.example.org")
     assert (answer.status, answer.text) == (
         403, '{"message":"%s"}' % NO_TOKENS), answer
