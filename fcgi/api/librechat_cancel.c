@@ -28,8 +28,8 @@
 #define NAME_BYTES 32
 #define WORDS 4
 
-/* What follows from an id: a name of the abstract namespace, which no file stays
- * behind of, and what is sent there.  /proc/net/unix lists the name for all. */
+/* What follows from an id: a name of the abstract namespace, of which no file
+ * stays behind, and what is sent there.  /proc/net/unix lists names for all. */
 struct way {
 	struct sockaddr_un address;
 	uint32_t word[WORDS];
