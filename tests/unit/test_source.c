@@ -147,6 +147,19 @@ static const struct row marks[] = {
 	ROW("and its options",
 	    "/il py code:print(input()) stdin:a b timeit:True",
 	    "print(input())", .input = "a b"),
+	ROW("options behind the input",
+	    "/il py code:print(input()) stdin:5 share:True version:3.13",
+	    "print(input())", .input = "5"),
+	ROW("options before it",
+	    "/il py code:input() keep:True share:True "
+	    "version:3.13 timeit:False stdin:5",
+	    "input()", .input = "5"),
+	ROW("an input in a string", "/il py code:print(\" stdin:x\") stdin:5",
+	    "print(\" stdin:x\")", .input = "5"),
+	ROW("nothing but that", "/il py code:print(\" stdin:x\")",
+	    "print(\" stdin:x\")"),
+	ROW("an input with an apostrophe", "/il py code:input() stdin:it's x",
+	    "input()", .input = "it's x"),
 	ROW("cython", F "cython\nx\n" F, "x\n", .slip = SLIP_LANGUAGE,
 	    .uncertain = true),
 	ROW("js", F "js\nlet x\n" F, "let x\n", .slip = SLIP_LANGUAGE,
@@ -174,6 +187,20 @@ static const struct row outputs[] = {
 	    "print(input())\n", .input = "Ada\n"),
 	ROW("the input first", F "input\n1\n2\n" F F "\ninput()\n" F,
 	    "input()\n", .input = "1\n2\n"),
+	ROW("the input in a quote",
+	    "> " F "py\r\n> input()\r\n> " F "\r\n> " F
+	    "stdin\r\n> 1\r\n>  2\r\n> " F,
+	    "input()\n", .input = "1\n 2\n"),
+	ROW("the input in a list",
+	    "1. " F "py\n   input()\n   " F "\n   " F
+	    "stdin\n   1\n     2\n   " F,
+	    "input()\n   ", .input = "1\n  2\n"),
+	ROW("an input that looks like a quote",
+	    F "py\ninput()\n" F "\n" F "stdin\n> 1\n> 2\n" F, "input()\n",
+	    .input = "> 1\n> 2\n"),
+	ROW("the input in a block in four back-ticks",
+	    F "`\n" F "py\ninput()\n" F "\n" F "stdin\nAda\n" F "\n" F "`",
+	    "input()\n", .input = "Ada\n"),
 };
 
 static const struct row indents[] = {
@@ -230,6 +257,9 @@ static const struct row prompts[] = {
 	    "x = 1\nx\n"),
 	ROW("indented", "    >>> x = 1\n    >>> x\n    1\n", "x = 1\nx\n"),
 	ROW("as Discord quotes", ">>> print(1)", "print(1)"),
+	ROW("as Discord quotes all that follows", ">>> x = 1\nprint(x)",
+	    "x = 1\nprint(x)"),
+	ROW("one prompt and what it printed", ">>> 2+2\n4", "2+2\n"),
 	ROW("prose", ">>> hello there", "hello there", .uncertain = true),
 };
 
@@ -464,6 +494,8 @@ test_notebooks(void)
 	notebook(NOTEBOOK(CELL("code", "\"%%time\\nx = 1\"") ", " CELL("code",
 		     "\"x\"")),
 	    "# %%time\nx = 1\nx", SOURCE_FINE, "and of one among others");
+	notebook(NOTEBOOK(CELL("code", "\"\"") ", " CELL("code", "\"x\"")), "x",
+	    SOURCE_FINE, "the first cell is empty");
 	notebook(NOTEBOOK(CELL("markdown", "\"x\"")), "", SOURCE_NO_CODE,
 	    "no code");
 	notebook("{\"cells\": 1}", "", SOURCE_NO_CELLS, "no list of cells");
@@ -492,6 +524,10 @@ test_notebooks(void)
 	memset(deep, '{', 2 * SOURCE_OBJECTS_MAX);
 	deep[2 * SOURCE_OBJECTS_MAX] = '\0';
 	notebook(deep, "", SOURCE_TOO_DEEP, "its objects are bounded");
+	memset(deep, '[', 2 * SOURCE_OBJECTS_MAX);
+	notebook(deep, "", SOURCE_TOO_DEEP, "and its lists");
+	*deep = '"';
+	notebook(deep, "", SOURCE_NOT_JSON, "but not what a string shows");
 	free(deep);
 }
 

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define OPTIONS 5
+#define OPTIONS 4 /* besides stdin */
+#define STDIN_OPTION " stdin:"
 
 /* Bytes of "/il py code:". */
 static size_t
@@ -25,16 +26,14 @@ command_length(const char *text)
 static bool
 is_value(const char *option, const char *text)
 {
-	if (strcmp(option, "stdin:") == 0)
-		return true;
 	if (strcmp(option, "version:") == 0)
 		return text[strspn(text, "0123456789.")] == '\0';
 	return strcmp(text, "True") == 0 || strcmp(text, "False") == 0;
 }
 
-/* The option that the text ends with; NULL: none.  *value: what it says. */
+/* The flag or the version that the text ends with; NULL: it is another text. */
 static char *
-find_option(char *text, const char *option, char **value)
+find_option(char *text, const char *option)
 {
 	char *found = NULL;
 
@@ -44,31 +43,92 @@ find_option(char *text, const char *option, char **value)
 			found = p;
 	if (found == NULL || !is_value(option, found + strlen(option)))
 		return NULL;
-	*value = found + strlen(option);
 	return found - 1;
+}
+
+static void
+cut_options(char *text)
+{
+	static const char *const options[] = {
+		"timeit:", "share:", "keep:", "version:"
+	};
+
+	size_t i = 0;
+
+	/* they stand in any order */
+	while (i < OPTIONS) {
+		char *at = find_option(text, options[i]);
+
+		if (at == NULL) {
+			i++;
+			continue;
+		}
+		*at = '\0';
+		i = 0;
+	}
+}
+
+/* The last byte of the string that begins here; NULL: nothing closes it. */
+static char *
+end_of_string(char *text)
+{
+	const char quote = *text;
+	bool triple = text[1] == quote && text[2] == quote;
+
+	for (text += triple ? 3 : 1; *text != '\0'; text++) {
+		if (*text == '\\' && text[1] != '\0')
+			text++;
+		else if (*text == quote && !triple)
+			return text;
+		else if (*text == quote && text[1] == quote && text[2] == quote)
+			return text + 2;
+	}
+	return NULL;
+}
+
+/* The last "stdin:" that no string and no bracket of the code holds, with the
+ * blank before it; NULL: there is none. */
+static char *
+find_stdin(char *text)
+{
+	char *found = NULL;
+	size_t depth = 0;
+
+	for (char *p = text; *p != '\0'; p++) {
+		char *end = NULL;
+
+		if (*p == '\\' && p[1] != '\0')
+			p++;
+		else if (*p == '"' || *p == '\'')
+			end = end_of_string(p);
+		else if (strchr("([{", *p) != NULL)
+			depth++;
+		else if (strchr(")]}", *p) != NULL)
+			depth -= depth > 0;
+		else if (depth == 0 &&
+		    strncmp(p, STDIN_OPTION, sizeof(STDIN_OPTION) - 1) == 0)
+			found = p;
+		if (end != NULL)
+			p = end;
+	}
+	return found;
 }
 
 void
 source_take_command(char *text, struct buf *input)
 {
-	static const char *const options[] = {
-		"timeit:", "share:", "keep:", "version:", "stdin:"
-	};
 	size_t n = command_length(text);
-	char *value;
+	char *at;
 
 	if (n == 0)
 		return;
 	memmove(text, text + n, strlen(text + n) + 1);
-	/* they stand in any order, and stdin takes all that is behind it */
-	for (size_t i = 0; i < 2 * OPTIONS; i++) {
-		const char *option = options[i % OPTIONS];
-		char *at = find_option(text, option, &value);
-
-		if (at == NULL)
-			continue;
-		if (strcmp(option, "stdin:") == 0)
-			buf_adds(input, value);
-		*at = '\0';
-	}
+	cut_options(text);
+	/* it takes all that is behind it */
+	at = find_stdin(text);
+	if (at == NULL)
+		return;
+	buf_adds(input, at + sizeof(STDIN_OPTION) - 1);
+	*at = '\0';
+	cut_options(text);
 }

@@ -16,15 +16,23 @@ source_may_be_notebook(const char *text)
 	    strstr(text, "\"nbformat\"") != NULL;
 }
 
-/* The parser needs some 300 bytes for each object, however small it is. */
+/* The parser needs some 300 bytes for each object and list, however small it
+ * is.  Those that a string shows are none. */
 static bool
 has_many_objects(const char *text)
 {
 	size_t count = 0;
+	bool string = false;
 
-	for (; (text = strchr(text, '{')) != NULL; text++)
-		if (++count > SOURCE_OBJECTS_MAX)
+	for (; *text != '\0'; text++) {
+		if (*text == '"')
+			string = !string;
+		else if (string && *text == '\\' && text[1] != '\0')
+			text++;
+		else if (!string && (*text == '{' || *text == '[') &&
+		    ++count > SOURCE_OBJECTS_MAX)
 			return true;
+	}
 	return false;
 }
 
@@ -61,10 +69,11 @@ add_magic_cell(struct source *source, struct buf *code)
 		NULL };
 	auto_buf struct buf comment = BUF_INIT(SOURCE_TEXT_MAX + 4);
 	const char *text = buf_str(code) + strspn(buf_str(code), SOURCE_BLANKS);
-	size_t len = strspn(text + 2, SOURCE_NAME_CHARS);
+	size_t len;
 
 	if (strncmp(text, "%%", 2) != 0)
 		return true;
+	len = strspn(text + 2, SOURCE_NAME_CHARS);
 	for (int i = 0; about[i] != NULL; i++)
 		if (text_is(text + 2, len, about[i])) {
 			buf_addf(&comment, "# %s", text);

@@ -53,6 +53,8 @@ const char *source_find_fence(const char *text, size_t ticks);
 bool source_is_odd(uint32_t code);
 /* Bytes of odd characters and blanks at the begin. */
 size_t source_blanks(const char *text);
+/* Does the text begin with a line that has nothing but those? */
+bool source_is_blank_line(const char *text);
 
 /* ---- source_shape.c: a piece becomes Python ---- */
 
@@ -61,6 +63,14 @@ size_t source_blanks(const char *text);
 bool source_shape(char *text, bool transcript);
 /* \r\n and \r become \n, in place. */
 void source_line_ends(char *text);
+
+/* ---- source_quote.c ---- */
+
+/* Cut the marks of a quote off, in place, if all lines have one. */
+void source_shape_quotes(char *text);
+/* Bring what a block of input holds into shape, in place.  before: the line of
+ * its fence, of which len bytes stand before it: a quote's or a list's marks. */
+void source_shape_input(char *text, const char *before, size_t len);
 
 /* ---- source_tag.c: what a block is marked as ---- */
 

@@ -53,6 +53,8 @@ source_add_other(struct source *source, const char *word, size_t len)
 /* ---- blocks ---- */
 
 struct block {
+	const char *before; /* the line of its fence, up to that */
+	size_t before_len;
 	enum source_class class;
 	const char *tag;
 	size_t tag_len;
@@ -155,7 +157,10 @@ next_block(const char *text, const char **at, struct block *block)
 	}
 	if (open == NULL)
 		return false;
-	*block = (struct block){ .text = open + ticks };
+	*block = (struct block){ .text = open + ticks, .before = open };
+	while (block->before > text && block->before[-1] != '\n')
+		block->before--;
+	block->before_len = (size_t)(open - block->before);
 	close = source_find_fence(block->text, ticks);
 	block->closed = close != NULL;
 	if (close == NULL) {
@@ -181,6 +186,7 @@ add_block(struct source *source, const struct block *block)
 
 	source_join_ticks(text);
 	if (block->class == CLASS_INPUT) {
+		source_shape_input(text, block->before, block->before_len);
 		buf_adds(&source->input, text);
 		return;
 	}
@@ -382,6 +388,17 @@ read_text(struct source *source, const char *given)
 		add_shaped(source, text);
 }
 
+/* What a later text has beside the code; the first input counts. */
+static void
+add_beside(struct source *source, const struct source *next)
+{
+	if (source->input.len == 0)
+		buf_add(&source->input, buf_str(&next->input), next->input.len);
+	for (size_t i = 0; i < next->other_count; i++)
+		source_add_other(source, next->others[i].word,
+		    strlen(next->others[i].word));
+}
+
 /* Until nothing changes: code that is given back is the same code. */
 static void
 read_again(struct source *source)
@@ -393,12 +410,14 @@ read_again(struct source *source)
 		read_text(&next, buf_str(&source->code));
 		source->settled = next.too_many ||
 		    strcmp(buf_str(&next.code), buf_str(&source->code)) == 0;
+		source->too_many = source->too_many || next.too_many;
 		if (source->settled)
 			break;
 		buf_reset(&source->code);
 		buf_add(&source->code, buf_str(&next.code), next.code.len);
 		source->certain = source->certain ||
 		    (next.certain && source->other_count == 0);
+		add_beside(source, &next);
 		if (next.pieces == 0) {
 			source->pieces = 0;
 			source->certain = false;
@@ -451,11 +470,7 @@ source_append(struct source *all, const struct source *one)
 	source_add(all, buf_str(&one->code));
 	all->pieces = pieces;
 	all->too_many = all->too_many || one->too_many;
-	for (size_t i = 0; i < one->other_count; i++)
-		source_add_other(all, one->others[i].word,
-		    strlen(one->others[i].word));
-	if (all->input.len == 0)
-		buf_add(&all->input, buf_str(&one->input), one->input.len);
+	add_beside(all, one);
 	if (all->slip.kind == SLIP_NONE)
 		all->slip = one->slip;
 }

@@ -56,62 +56,6 @@ shape_escapes(char *text)
 	memmove(text, from, strlen(from) + 1);
 }
 
-/* ---- quote marks ---- */
-
-/* Bytes of a quote mark at the begin of a line; a prompt is none. */
-static size_t
-quote_mark(const char *line)
-{
-	size_t n = strspn(line, " ");
-
-	if (n > 3 || line[n] != '>' ||
-	    (line[n + 1] == '>' && line[n + 2] == '>'))
-		return 0;
-	return n + 1 + (line[n + 1] == ' ');
-}
-
-static bool
-is_blank_line(const char *line)
-{
-	line += source_blanks(line);
-	return *line == '\n' || *line == '\0';
-}
-
-static bool
-is_quoted(const char *text)
-{
-	bool found = false;
-
-	for (const char *p = text; *p != '\0'; p += *p == '\n') {
-		if (quote_mark(p) > 0)
-			found = true;
-		else if (!is_blank_line(p))
-			return false;
-		p += strcspn(p, "\n");
-	}
-	return found;
-}
-
-static void
-shape_quotes(char *text)
-{
-	char *to = text;
-
-	if (!is_quoted(text))
-		return;
-	for (const char *p = text; *p != '\0';) {
-		size_t len;
-
-		p += quote_mark(p);
-		len = strcspn(p, "\n");
-		len += p[len] == '\n';
-		memmove(to, p, len);
-		to += len;
-		p += len;
-	}
-	*to = '\0';
-}
-
 /* ---- prompts ---- */
 
 /* Bytes of "In [12]: ", 0: there is none. */
@@ -179,13 +123,23 @@ expects_more(const char *line, size_t len)
 	return len > 0 && strchr(":([{,\\", line[len - 1]) != NULL;
 }
 
+/* Discord quotes all that is behind one such mark. */
+static bool
+is_quote_of_code(const char *text, const char *first)
+{
+	const char *rest = first + strcspn(first, "\n");
+
+	return strncmp(first, ">>> ", 4) == 0 && count_prompts(text) == 1 &&
+	    source_looks(rest);
+}
+
 /* Of a transcript the lines with a prompt are code, and where the shell shows
  * none for them, the indented lines of a block that one of those has begun.
  * False: it is none, or may be a quote, which Discord marks with one prompt. */
 static bool
 shape_prompts(char *text, bool transcript)
 {
-	const char *first = text + strspn(text, SOURCE_BLANKS);
+	char *first = text + strspn(text, SOURCE_BLANKS);
 	size_t prompts = count_prompts(text);
 	char *to = text;
 	bool code = false;
@@ -195,12 +149,17 @@ shape_prompts(char *text, bool transcript)
 	    (!transcript && prompt_length(first, false) == 0 &&
 		!is_banner(first)))
 		return false;
+	if (!transcript && is_quote_of_code(text, first)) {
+		cut(first, 4);
+		return false;
+	}
 	for (const char *p = text; *p != '\0';) {
 		size_t prompt = prompt_length(p, code);
 		size_t len;
 
 		code = prompt > 0 ||
-		    (block && (*p == ' ' || *p == '\t') && !is_blank_line(p));
+		    (block && (*p == ' ' || *p == '\t') &&
+			!source_is_blank_line(p));
 		p += prompt;
 		len = strcspn(p, "\n");
 		block = code &&
@@ -363,7 +322,7 @@ measure(const char *text, long *first, long *others, long *strings)
 		    *first < 0		     ? first :
 					       others;
 
-		if (line.in_string ? is_blank_line(line.text) :
+		if (line.in_string ? source_is_blank_line(line.text) :
 				     !is_statement_line(&line))
 			continue;
 		if (*least < 0 || blanks < *least)
@@ -471,7 +430,7 @@ source_shape(char *text, bool transcript)
 
 	source_line_ends(text);
 	shape_escapes(text);
-	shape_quotes(text);
+	source_shape_quotes(text);
 	prompts = shape_prompts(text, transcript);
 	shape_blanks(text);
 	shape_end(text);
