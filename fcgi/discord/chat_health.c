@@ -222,11 +222,11 @@ chat_health_instead(void *arg, const struct held_case *it)
 	bool public = strcmp(it->late, ANSWER_JSON_PUBLIC) == 0;
 	enum text_id id = TEXT_DEGRADED;
 
-	/* an editor's button says what to do; a job elsewhere has workers that
-	 * are not seen from here */
+	/* an editor's button says what to do; of a press, "@original" is the
+	 * message with the buttons, which no notice may replace; a job
+	 * elsewhere has workers that are not seen from here */
 	if (it->job_id == 0 ||
-	    (!public && strcmp(it->late, ANSWER_JSON_PRIVATE) != 0 &&
-		strcmp(it->late, ANSWER_JSON_UPDATE) != 0) ||
+	    (!public && strcmp(it->late, ANSWER_JSON_PRIVATE) != 0) ||
 	    it->elsewhere || *h->db == NULL ||
 	    (it->due_ms == 0 && holder_is_shared(*h->db)))
 		return NULL;
