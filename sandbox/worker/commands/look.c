@@ -90,9 +90,13 @@ go_there(struct task *task, struct render_listing *listing, struct err *err)
 	listing->back_id = place_make_way(task, JOB_LOOK, listing->back, err);
 	if (listing->back_id < 0)
 		return -1;
-	if (listing->moved)
-		task->place_told = place_set(task, task->path) &&
-		    listing->back_id != 0;
+	if (!listing->moved)
+		return 0;
+	listing->moved = place_set(task, task->path);
+	/* nothing leads back from where one still is */
+	if (!listing->moved)
+		listing->back_id = 0;
+	task->place_told = listing->back_id != 0;
 	return 0;
 }
 

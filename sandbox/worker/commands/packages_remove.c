@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
+#include "../../base/log.h"
 #include "../../store/view.h"
 #include "../render/render_packages.h"
 
@@ -10,22 +12,23 @@
 #define LIST_MAX (1 << 20)
 
 /* The view of a button that removes what nothing needs any more; 0: there is no
- * such thing. */
-static int
-offer_rest(struct task *task, int64_t *view_id, struct err *err)
+ * such thing, or no view could be stored. */
+static int64_t
+offer_rest(struct task *task)
 {
+	struct err err = { 0 };
 	struct view view = { .kind = JOB_PACKAGES_REMOVE,
 		.user_id = task->job->user_id };
 
-	*view_id = 0;
 	if (task->collect.output.len == 0)
 		return 0;
 	(void)snprintf(view.version, sizeof(view.version), "%s",
 	    task->job->version);
-	if (view_insert(task->worker->db, &view, err) < 0)
-		return -1;
-	*view_id = view.id;
-	return 0;
+	if (view_insert(task->worker->db, &view, &err) < 0) {
+		log_err("no button: %s job=%" PRId64, err.text, task->job->id);
+		return 0;
+	}
+	return view.id;
 }
 
 /* In a cell that mounts nothing but the packages, as they are read-only to
@@ -42,8 +45,8 @@ cmd_packages_remove(struct task *task, struct err *err)
 		.wall_ms = FILE_OP_MS,
 	};
 	const struct cell_result *result = &task->run.result;
-	int64_t view_id;
 
+	(void)err;
 	if (!command_choose_version(task))
 		return 0;
 	collect_init(&task->collect, LIST_MAX, 0);
@@ -66,9 +69,7 @@ cmd_packages_remove(struct task *task, struct err *err)
 		    result, task->env.config);
 		return 0;
 	}
-	if (offer_rest(task, &view_id, err) < 0)
-		return -1;
-	render_uninstalled(&task->message, name, &task->collect.output, view_id,
-	    result, task->env.config);
+	render_uninstalled(&task->message, name, &task->collect.output,
+	    offer_rest(task), result, task->env.config);
 	return 0;
 }

@@ -149,7 +149,10 @@ py_view_keep(struct task *task, const struct cell_request *request, bool again)
 {
 	const struct job *job = task->job;
 	struct db *db = task->worker->db;
-	struct render_buttons b = { .config = task->worker->config };
+	struct render_buttons b = {
+		.config = task->worker->config,
+		.may_attach = task->env.may_attach,
+	};
 	auto_view_texts struct view_texts texts = { 0 };
 	struct view view = {
 		.id = job->view_id,
@@ -195,6 +198,7 @@ py_view_buttons(struct task *task, const struct view *view)
 {
 	struct render_buttons b = {
 		.config = task->worker->config,
+		.may_attach = task->env.may_attach,
 		.view = view,
 	};
 

@@ -69,7 +69,7 @@ void source_line_ends(char *text);
 /* Cut the marks of a quote off, in place, if all lines have one. */
 void source_shape_quotes(char *text);
 /* Bring what a block of input holds into shape, in place.  before: the line of
- * its fence, of which len bytes stand before it: a quote's or a list's marks. */
+ * its fence, of which len bytes stand before it: a quote's or list's marks. */
 void source_shape_input(char *text, const char *before, size_t len);
 
 /* ---- source_tag.c: what a block is marked as ---- */

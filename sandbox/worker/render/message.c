@@ -8,6 +8,7 @@
 #include "../../base/cleanup.h"
 #include "../../base/log.h"
 #include "../../base/text.h"
+#include "../../base/utf8.h"
 #include "../../locale/locale.h"
 #include "../../protocol/path.h"
 #include "../../store/rule.h"
@@ -79,6 +80,17 @@ message_add_name(struct buf *out, const char *name, size_t most)
 	buf_addc(out, '`');
 	message_add_word(out, name, most);
 	buf_addc(out, '`');
+}
+
+const char *
+message_part(struct buf *out, const char *next)
+{
+	size_t stop = utf8_step(next, strlen(next));
+
+	if (stop > 0 && out->len >= stop &&
+	    memcmp(out->data + out->len - stop, next, stop) == 0)
+		buf_cut(out, out->len - stop);
+	return next;
 }
 
 /* Take the text, without the line ends at its end.  No two back-ticks may stand

@@ -79,6 +79,11 @@ void message_add_name(struct buf *out, const char *name, size_t most);
 /* The same without the back-ticks around it: for a line of a block. */
 void message_add_word(struct buf *out, const char *name, size_t most);
 
+/* The next part, as it is; it begins with a full stop, so one at the end goes.
+ */
+const char *message_part(struct buf *out, const char *next)
+    __attribute__((format_arg(2)));
+
 /* The code block's text: made safe to show, and unable to end its block.
  * language: "" or a tag of ours. */
 void message_set_block(struct message *message, const char *text, size_t len,

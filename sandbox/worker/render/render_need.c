@@ -212,17 +212,22 @@ render_part_prompt(const struct run_outcome *outcome, struct buf *output)
 {
 	static const char head[] = "Traceback (most recent call last):\n";
 	struct render_need need;
-	const char *at;
+	const char *begin = buf_str(output);
+	const char *at = begin;
 	size_t before;
 
-	render_need(&need, outcome, output);
-	at = memmem(buf_str(output), output->len, head, strlen(head));
-	if (!need.input || at == NULL || at == output->data || at[-1] == '\n' ||
-	    buf_reserve(output, 1) == NULL)
+	/* code may have printed others, which begin a line */
+	while ((at = memmem(at, output->len - (size_t)(at - begin), head,
+		    strlen(head))) != NULL &&
+	    (at == begin || at[-1] == '\n'))
+		at += strlen(head);
+	if (at == NULL)
 		return;
-	/* buf_reserve() may have moved it */
-	at = memmem(buf_str(output), output->len, head, strlen(head));
-	before = (size_t)(at - output->data);
+	before = (size_t)(at - begin);
+	render_need(&need, outcome, output);
+	if (!need.input || buf_reserve(output, 1) == NULL)
+		return;
+	at = output->data + before; /* it may have been moved */
 	memmove(output->data + before + 1, at, output->len - before);
 	output->data[before] = '\n';
 	buf_commit(output, 1);

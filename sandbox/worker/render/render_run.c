@@ -222,7 +222,6 @@ name_one_left_out(struct buf *out, const struct collected_left *left,
 {
 	/* that there are too many need not be said of each */
 	static const char *const reasons[] = {
-		[LEFT_OUT_COUNT] = NULL,
 		[LEFT_OUT_SIZE] = N_(", too large"),
 		[LEFT_OUT_TOTAL] = N_(", too much together"),
 		[LEFT_OUT_UNREADABLE] = N_(", not readable"),
@@ -284,8 +283,7 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 
 /* What was too large for: a file, or all of a message. */
 static void
-name_limits(struct message *m, const struct collect *c,
-    const struct render_env *env)
+name_limits(struct buf *tail, const struct collect *c, int64_t file_most)
 {
 	bool file = false;
 	bool all = false;
@@ -295,10 +293,13 @@ name_limits(struct message *m, const struct collect *c,
 		all = all || c->left[i].why == LEFT_OUT_TOTAL;
 	}
 	if (file)
-		buf_addf(&m->tail, _(". An attached file may have %s."),
-		    text_size(env->file_most).text);
+		buf_addf(tail,
+		    message_part(tail, _(". An attached file may have %s.")),
+		    text_size(file_most).text);
 	if (all)
-		buf_addf(&m->tail, _(". All files of a message may have %s."),
+		buf_addf(tail,
+		    message_part(tail,
+			_(". All files of a message may have %s.")),
 		    text_size(MESSAGE_BYTES_MAX).text);
 }
 
@@ -387,7 +388,7 @@ render_run(struct message *m, const struct run_outcome *outcome,
 	}
 	name_left_out(m, collect, env->may_attach);
 	if (env->may_attach)
-		name_limits(m, collect, env);
+		name_limits(&m->tail, collect, env->file_most);
 	/* files are enough of an answer */
 	if (m->block.len == 0 && !collect->folded &&
 	    m->file_count + collect->left_count == 0)

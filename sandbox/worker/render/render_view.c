@@ -69,7 +69,8 @@ add_buttons(struct message *m, const struct render_buttons *b)
 		add(m, view, ACTION_PY_SHARE, _("Share"), GREY);
 	if (has_folder(view)) {
 		add(m, view, ACTION_PY_SHOW, _("Show"), GREY);
-		add(m, view, ACTION_PY_ZIP, _("Get as zip"), GREY);
+		if (b->may_attach)
+			add(m, view, ACTION_PY_ZIP, _("Get as zip"), GREY);
 	}
 	if (b->cut)
 		add(m, view, ACTION_PY_OUTPUT, _("Full output"), GREY);

@@ -55,7 +55,8 @@ struct render_buttons {
 	const struct config *config;
 	const struct view *view; /* with its texts */
 	bool cut;		 /* not all of the output is shown */
-	const char *elsewhere;	 /* where the file is that was not found; "" */
+	bool may_attach;
+	const char *elsewhere; /* where the file is that was not found; "" */
 	struct render_need need;
 };
 
