@@ -221,8 +221,7 @@ with f.Front() as front:
     view = front.query("SELECT max(id) AS id FROM views")[0]["id"]
     for private, words in ((True, f.command("py", code="1", user=77)),
                            (False, f.command("py", code="1", share=True,
-                                      user=77)),
-                           (True, f.press("look-next:%d" % view, 77))):
+                                      user=77))):
         answer = front.send(words)
         tap.ok(answer.type == 4 and answer.private == private and
                "Something on our side" in answer.text and
@@ -230,6 +229,10 @@ with f.Front() as front:
                "without il-sandboxd and a worker they are told", answer)
         tap.equal(front.job(77)["state"], "queued", "and it is kept")
         front.finish_jobs()
+    answer = front.send(f.press("look-next:%d" % view, 77))
+    tap.equal(answer.json, {"type": 6},
+              "no notice takes the place of the message that was pressed")
+    front.finish_jobs()
     tap.ok("Docker: unknown, il-sandboxd is not running" in
            (text := front.send(f.command("", root="health", user=6)).text) and
            "**Problem** · Workers: 0" in text, "/health says why", text)

@@ -5,6 +5,8 @@
 #include <jansson.h>
 
 #include "sandbox/base/text.h"
+#include "sandbox/worker/render/render.h"
+#include "sandbox/worker/render/render_view.h"
 #include "tap.h"
 
 static char *content; /* of the last message_json() */
@@ -425,6 +427,39 @@ test_huge(void)
 	message_release(&m);
 }
 
+/* Sentences are put together, and a traceback gets its own line. */
+static void
+test_parts(void)
+{
+	auto_buf struct buf out = BUF_INIT(400);
+	const struct run_outcome failed = { .end = RUN_RESULT,
+		.result = { .reason = REASON_EXIT, .status = 1 } };
+
+	buf_adds(&out, "One.");
+	buf_adds(&out, message_part(&out, ". Two."));
+	is_str(buf_str(&out), "One. Two.", "a full stop is not doubled");
+	buf_reset(&out);
+	buf_adds(&out, "1\xe3\x80\x82");
+	buf_adds(&out,
+	    message_part(&out,
+		"\xe3\x80\x82"
+		"2"));
+	is_str(buf_str(&out),
+	    "1\xe3\x80\x82"
+	    "2",
+	    "nor a wide one");
+	buf_reset(&out);
+	buf_adds(&out, message_part(&out, ". Two."));
+	is_str(buf_str(&out), ". Two.", "nothing is before it");
+	buf_reset(&out);
+	buf_adds(&out,
+	    "Traceback (most recent call last):\n? Traceback (most recent call "
+	    "last):\nEOFError: EOF when reading a line\n");
+	render_part_prompt(&failed, &out);
+	ok(strstr(buf_str(&out), "\n? \nTraceback") != NULL,
+	    "a question stands before the traceback that follows it");
+}
+
 int
 main(void)
 {
@@ -441,5 +476,6 @@ main(void)
 	test_buttons();
 	free(content);
 	json_decref(root);
+	test_parts();
 	return tap_done();
 }
