@@ -85,17 +85,19 @@ add_image(struct report *r, const struct lease_status *status)
 
 /* Where one more sandbox could not be written to, most people only read. */
 static void
-add_disk(struct report *r, const struct lease_status *status)
+add_disk(struct report *r, const struct lease_status *status,
+    enum condition what)
 {
 	int64_t kept = status->floor + status->promised;
+	bool well = what != CONDITION_DISK && status->free_bytes > kept;
 
-	add_line(r, status->free_bytes > kept, _("Free disk: %s"),
+	add_line(r, well, _("Free disk: %s"),
 	    text_size(status->free_bytes).text);
 	if (kept == 0)
 		return;
 	buf_addf(r->lines, _(", of which %s are spoken for"),
 	    text_size(kept).text);
-	if (status->free_bytes <= kept)
+	if (!well)
 		buf_adds(r->lines, _(": runs can read files, not write them"));
 }
 
@@ -120,7 +122,7 @@ add_broker(struct report *r, const struct lease_status *status,
 	    _("Sandboxes: %" PRId64 " started, %" PRId64 " in use, %" PRId64
 	      " starting, %" PRId64 " waited for"),
 	    status->cells, status->leased, status->starting, status->waiting);
-	add_disk(r, status);
+	add_disk(r, status, what);
 }
 
 /* What the database knows, when it answers. */

@@ -45,11 +45,13 @@ health_read_metrics(const struct config *config, struct buf *text,
 {
 	auto_free char *path = config_state_path(config, TOLD_METRICS);
 	struct stat st;
+	int64_t age_s;
 
 	if (stat(path, &st) != 0)
 		return err_system(err, "%s", path);
-	if (clock_wall_ms() - st.st_mtim.tv_sec * INT64_C(1000) >
-	    CONDITION_OLD_MS)
+	age_s = clock_wall_ms() / 1000 - st.st_mtim.tv_sec;
+	/* The clock was set back: when it was written is not known. */
+	if (age_s < 0 || age_s > CONDITION_OLD_MS / 1000)
 		return err_set(err, ERR_UNAVAILABLE, "%s is old", path);
 	return file_read(path, text, err);
 }

@@ -4,12 +4,23 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "cleanup.h"
 #include "err.h"
+
+/* The number of a process, and above it when it started: Linux gives numbers
+ * below 2^22. */
+#define PID_BITS 22
+#define PID_MOST ((INT64_C(1) << PID_BITS) - 1)
+#define START_MOST ((INT64_C(1) << (63 - PID_BITS)) - 1)
+/* Of /proc/PID/stat: fields after the name. */
+#define START_AFTER_NAME 20
 
 /* Ours, of its size?  A new file gets it; whoever is second does the same. */
 static int
@@ -78,11 +89,55 @@ shared_file_read(const char *path, size_t size, struct err *err)
 	return map(path, size, PROT_READ, fd, err);
 }
 
-bool
-shared_file_writer_is_there(int64_t pid)
+/* In ticks since the boot, field 22; 0: it is not there, or /proc hides it. */
+static int64_t
+read_start(pid_t pid)
 {
-	return pid > 0 && pid <= INT32_MAX &&
-	    (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+	char path[64];
+	char text[1024];
+	char *at;
+	auto_close int fd = -1;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	at = strrchr(text, ')'); /* its name may hold blanks */
+	for (int i = 0; i < START_AFTER_NAME && at != NULL; i++)
+		at = strchr(at + 1, ' ');
+	return at != NULL ? strtoll(at, NULL, 10) & START_MOST : 0;
+}
+
+int64_t
+shared_file_writer(void)
+{
+	static _Atomic int64_t own; /* of a parent after a fork */
+
+	if (shared_file_writer_pid(own) != getpid())
+		own = read_start(getpid()) << PID_BITS | getpid();
+	return own;
+}
+
+pid_t
+shared_file_writer_pid(int64_t writer)
+{
+	return (pid_t)(writer & PID_MOST);
+}
+
+bool
+shared_file_writer_is_there(int64_t writer)
+{
+	pid_t pid = shared_file_writer_pid(writer);
+	int64_t noted = writer >> PID_BITS;
+	int64_t start;
+
+	if (writer <= 0 || pid == 0 || (kill(pid, 0) != 0 && errno != EPERM))
+		return false;
+	start = read_start(pid);
+	return start == noted || start == 0 || noted == 0;
 }
 
 void

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct err;
 
@@ -21,9 +22,13 @@ struct err;
 void *shared_file_open(const char *path, size_t size, struct err *err);
 /* Map it for reading, whose ever it is. */
 const void *shared_file_read(const char *path, size_t size, struct err *err);
-/* Whether the process that has noted its number in one is there, whose ever it
- * is; 0: nobody has.  It may be stopped. */
-bool shared_file_writer_is_there(int64_t pid);
+/* What a process notes in one of itself: its number, and when it started, as
+ * another process may get the number after it.  0 notes that there is none. */
+int64_t shared_file_writer(void);
+pid_t shared_file_writer_pid(int64_t writer);
+/* Whether the process that has noted this is there, whose ever it is.  It may
+ * be stopped.  Where /proc hides it, one of the same number counts. */
+bool shared_file_writer_is_there(int64_t writer);
 /* NULL is fine. */
 void shared_file_close(const void *shared, size_t size);
 

@@ -214,7 +214,12 @@ print_json(const struct target *t, struct err *err)
 	db_bind_int(of, ":user_id", t->subject == RULE_USER ? t->id : 0);
 	bind_who(t, states);
 	rows[0] = table_to_json(t->db, of, sandboxes, err);
-	rows[1] = table_to_json(t->db, states, jobs, err);
+	rows[1] = rows[0] != NULL ? table_to_json(t->db, states, jobs, err) :
+				    NULL;
+	if (rows[1] == NULL) {
+		json_decref(rows[0]);
+		return CTL_FAILED;
+	}
 	return table_print_json(json_pack(
 	    "{s:s, s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "id", id,
 	    "blocked", rule->blocked, "reason",

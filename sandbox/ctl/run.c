@@ -163,7 +163,8 @@ release(struct run *run)
 	cleanup_close(&run->lock_fd);
 }
 
-/* The environment file may be named before or after `run`. */
+/* The environment file may be named before or after `run`; the one that is
+ * named after it counts. */
 int
 ctl_run(struct ctl *ctl)
 {
@@ -176,8 +177,7 @@ ctl_run(struct ctl *ctl)
 	struct err err = { 0 };
 	int code;
 
-	if (ctl->argc == 3 && strcmp(ctl->argv[1], "-e") == 0 &&
-	    ctl->env_file == NULL) {
+	if (ctl->argc == 3 && strcmp(ctl->argv[1], "-e") == 0) {
 		run.env_file = ctl->argv[2];
 		config_release(&ctl->config);
 		if (config_load(&ctl->config, run.env_file, &err) != 0)

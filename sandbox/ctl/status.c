@@ -215,14 +215,17 @@ ctl_status(struct ctl *ctl)
 
 	if (db == NULL && !nothing)
 		(void)ctl_fail(ctl->argv[0], &err);
-	status_look(&ctl->config, db, &facts, &counts);
-	condition_judge(&facts, &verdict);
 	if (nothing) {
+		facts = (struct condition_facts){ .status.engine_age_ms = -1 };
+		facts.database = db != NULL && job_count(db, &counts, &err) == 0;
 		verdict.what = CONDITION_FRONT;
 		(void)snprintf(verdict.text, sizeof(verdict.text),
 		    "nothing runs in %s", ctl->config.state_dir);
 		(void)snprintf(verdict.mend, sizeof(verdict.mend), "%s",
 		    "make run, or systemctl start inline.target");
+	} else {
+		status_look(&ctl->config, db, &facts, &counts);
+		condition_judge(&facts, &verdict);
 	}
 	code = ctl->json ?
 	    print_json(&facts, &verdict, &counts) :

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/buf.h"
@@ -13,12 +14,37 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/file.h"
+#include "../base/log.h"
 #include "../base/text.h"
 
 #define INSTALLED "/etc/inline/inline.env"
 #define CONF_MAX (1 << 20)
 #define LISTEN "listen "
 #define DIGITS "0123456789"
+
+/* Nobody else may have said what stands there. */
+static bool
+is_own(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 &&
+	    (st.st_uid == 0 || st.st_uid == geteuid()) &&
+	    (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/* An env file names programs that we start: a stranger's is not taken. */
+static const char *
+find_beside(void)
+{
+	if (access(".env", F_OK) != 0)
+		return NULL;
+	if (is_own(".") && is_own(".env") && is_own("il_state"))
+		return ".env";
+	log_warn(".env is passed over: it, il_state or this folder belongs to "
+		 "another user or may be written by others; -e .env takes it");
+	return NULL;
+}
 
 const char *
 where_env_file(const char *named)
@@ -29,7 +55,7 @@ where_env_file(const char *named)
 	if (named != NULL || said != NULL || getenv("IL_STATE_DIR") != NULL)
 		return named;
 	if (access("il_state", F_OK) == 0)
-		return access(".env", F_OK) == 0 ? ".env" : NULL;
+		return find_beside();
 	return access(INSTALLED, R_OK) == 0 ? INSTALLED : NULL;
 }
 

@@ -23,7 +23,7 @@
 
 struct lease_status_file {
 	_Atomic int64_t turn; /* odd: it is being written */
-	_Atomic int64_t pid;
+	_Atomic int64_t writer; /* 0: none */
 	_Atomic int64_t told_ms; /* monotonic */
 	_Atomic int64_t len;
 	unsigned char frame[TOLD_MAX];
@@ -101,7 +101,7 @@ lease_status_open(const struct config *config, struct err *err)
 		/* one that was killed may have left it half written */
 		file->turn = 0;
 		file->len = 0;
-		file->pid = getpid();
+		file->writer = shared_file_writer();
 	}
 	return file;
 }
@@ -113,7 +113,7 @@ lease_status_close(struct lease_status_file *file, const struct config *config)
 
 	if (file == NULL)
 		return;
-	file->pid = 0; /* il-fcgi may have mapped it */
+	file->writer = 0; /* il-fcgi may have mapped it */
 	(void)unlink(path);
 	shared_file_close(file, sizeof(*file));
 }
@@ -167,7 +167,7 @@ lease_status_read(const struct config *config, struct lease_status *status,
 	*status = (struct lease_status){ .engine_age_ms = -1 };
 	if (file == NULL)
 		return -1;
-	runs = shared_file_writer_is_there(file->pid);
+	runs = shared_file_writer_is_there(file->writer);
 	age_ms = clock_monotonic_ms() - file->told_ms;
 	len = copy_frame(file, copy);
 	shared_file_close(file, sizeof(*file));

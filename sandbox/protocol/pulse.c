@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse.h"
 
-#include <inttypes.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
@@ -18,7 +16,7 @@
 
 struct pulse {
 	struct {
-		_Atomic int64_t pid; /* 0: no worker has the slot */
+		_Atomic int64_t writer; /* 0: no worker has the slot */
 		_Atomic int64_t beat_ms;
 		_Atomic int64_t due_ms;
 		_Atomic int64_t rests;
@@ -43,14 +41,14 @@ pulse_beat(struct pulse *pulse, int64_t slot, int64_t within_ms, bool rests)
 	pulse->slots[slot].beat_ms = now_ms;
 	pulse->slots[slot].due_ms = now_ms + within_ms + PULSE_MORE_MS;
 	pulse->slots[slot].rests = rests;
-	pulse->slots[slot].pid = getpid();
+	pulse->slots[slot].writer = shared_file_writer();
 }
 
 void
 pulse_close(struct pulse *pulse, int64_t slot)
 {
 	if (pulse != NULL && slot >= 0 && slot < PULSE_SLOTS)
-		pulse->slots[slot].pid = 0;
+		pulse->slots[slot].writer = 0;
 	shared_file_close(pulse, sizeof(*pulse));
 }
 
@@ -62,7 +60,6 @@ pulse_look(const struct config *config, struct pulse_count *count,
 	struct err err = { 0 };
 	const struct pulse *pulse = shared_file_read(path, sizeof(*pulse),
 	    &err);
-	int64_t now_ms = clock_monotonic_ms();
 
 	*count = (struct pulse_count){ .heard_ms = -1 };
 	if (pulse == NULL) {
@@ -70,16 +67,19 @@ pulse_look(const struct config *config, struct pulse_count *count,
 		return;
 	}
 	for (size_t i = 0; i < PULSE_SLOTS; i++) {
-		int64_t pid = pulse->slots[i].pid;
+		int64_t writer = pulse->slots[i].writer;
 		int64_t beat_ms = pulse->slots[i].beat_ms;
+		int64_t due_ms = pulse->slots[i].due_ms;
+		int64_t now_ms = clock_monotonic_ms();
 
-		if (!shared_file_writer_is_there(pid))
+		/* a beat that is yet to come is of the last boot */
+		if (!shared_file_writer_is_there(writer) || beat_ms > now_ms)
 			continue;
 		count->alive++;
-		/* a beat that is yet to come is of the last boot */
-		if (beat_ms > now_ms || now_ms > pulse->slots[i].due_ms) {
+		if (now_ms > due_ms) {
 			if (still != NULL)
-				buf_addf(still, " %" PRId64, pid);
+				buf_addf(still, " %d",
+				    (int)shared_file_writer_pid(writer));
 			continue;
 		}
 		count->moving++;

@@ -515,13 +515,44 @@ def without_e_it_finds_what_is_meant():
 
 
 @test
+def an_env_file_that_others_may_write_is_passed_over():
+    with House() as house:
+        del house.environment["IL_STATE_DIR"]
+        state = os.path.join(house.folder, "il_state")
+        own = os.path.join(house.folder, ".env")
+        os.mkdir(state, 0o755)
+        with open(own, "w") as file:
+            file.write("IL_USER_RATE=none\n")
+        os.chmod(own, 0o644)
+        assert house.ilctl("commands")[0] == 78
+        for path, mode in ((own, 0o664), (own, 0o646), (state, 0o775),
+                           (house.folder, 0o770)):
+            was = os.stat(path).st_mode & 0o7777
+            os.chmod(path, mode)
+            code, _, errors = house.ilctl("commands")
+            assert code == 0 and errors.count("\n") == 1 and \
+                "passed over" in errors, (path, errors)
+            assert house.ilctl("-e", ".env", "commands")[0] == 78
+            os.chmod(path, was)
+        if os.geteuid() != 0:
+            return
+        for path in (own, state, house.folder):     # a stranger's
+            os.chown(path, 2000000000, 0)
+            code, _, errors = house.ilctl("commands")
+            assert code == 0 and "passed over" in errors, (path, errors)
+            os.chown(path, 0, 0)
+        assert house.ilctl("commands")[0] == 78
+
+
+@test
 def status_says_what_runs():
     with House() as house:
         database(house)
-        code, out, _ = house.ilctl("status")
+        code, out, errors = house.ilctl("status")
         assert code == 1 and out == (
             f"DEGRADED: nothing runs in {house.state} → make run, or "
             "systemctl start inline.target\n"), out
+        assert errors == "", errors
         os.makedirs(os.path.join(house.state, "broker", "ctl"))
         with socket.socket(socket.AF_UNIX) as front:     # one of them
             front.bind(os.path.join(house.state, "fcgi.sock"))

@@ -290,6 +290,20 @@ def the_env_file_reaches_every_program():
 
 
 @test
+def the_env_file_named_after_run_counts_where_another_is_found():
+    with House() as house:
+        del house.environment["IL_STATE_DIR"]
+        os.mkdir(os.path.join(house.folder, "il_state"))
+        with open(os.path.join(house.folder, ".env"), "w") as file:
+            file.write("IL_WORKERS=2\n")
+        path = os.path.join(house.folder, "my.env")
+        with open(path, "w") as file:
+            file.write("IL_USER_RATE=none\n")
+        code, _, errors = house.ilctl("run", "-e", path)
+        assert code == 78 and "IL_USER_RATE" in errors, (code, errors)
+
+
+@test
 def passwords_are_for_who_uses_them():
     """The database's address may hold one, and the bot's token is one."""
     with House() as house:

@@ -65,6 +65,7 @@ def all_say(text, command, chat):
     wait_for(lambda: chat in service.say("health"), seconds=60, pause=0.2)
     told = service.say("health")
     assert told.startswith("Not all is well.") and chat in told, told
+    assert "**Problem** · " in told, told
     line = status()
     assert line.startswith("DEGRADED: ") and text in line, line
     assert command in line.split(" → ")[1], line

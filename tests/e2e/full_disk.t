@@ -86,7 +86,10 @@ def look_get_rm_and_delete_work():
     assert message.attachment("mine.txt").text() == "kept", message
     assert "Removed" in service.say("rm", user="carol", name="other.txt")
     assert "other.txt" not in service.say("look", user="carol")
-    assert "spoken for" in service.say("health")
+    wait_for(lambda: service.ilctl("status")[0] == 1)
+    text = service.say("health")
+    assert text.startswith("Not all is well."), text
+    assert "**Problem** · Free disk" in text and "spoken for" in text, text
     code, out, _ = service.ilctl("status")
     assert code == 1 and out.startswith("DEGRADED: the disk"), out
     assert "kept free" in out, out

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tap.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -106,6 +107,19 @@ count(const struct config *config, struct pulse_count *found, char *still)
 	(void)snprintf(still, 100, "%s", buf_str(&buf));
 }
 
+/* As another worker would have left it: who, when, by when, whether it rests. */
+static void
+leave(const struct config *config, int slot, int field, int64_t value)
+{
+	auto_free char *path = config_state_path(config,
+	    "worker/pulse-" INLINE_VERSION);
+	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	ok(pwrite(fd, &value, sizeof(value),
+	       (slot * 4 + field) * (off_t)sizeof(value)) == sizeof(value),
+	    "noted");
+}
+
 /* A worker that is there, one that lets its time pass, one that was killed. */
 static void
 test_pulse(const struct config *config)
@@ -147,6 +161,16 @@ test_pulse(const struct config *config)
 	pulse_beat(pulse, 1, 0, false);
 	count(config, &found, still);
 	ok(found.heard_ms == INT64_MAX, "one that is busy will look");
+	pulse_beat(pulse, 1, -PULSE_MORE_MS - 1, true);
+	leave(config, 1, 1, INT64_MAX);
+	count(config, &found, still);
+	ok(found.alive == 0 && *still == '\0',
+	    "a beat of the last boot is nobody's, and nobody is named");
+	pulse_beat(pulse, 1, -PULSE_MORE_MS - 1, true);
+	leave(config, 1, 0, INT64_C(1) << 22 | getpid());
+	count(config, &found, still);
+	ok(found.alive == 0 && *still == '\0',
+	    "nor is one of a process whose number another has now");
 	pulse_close(pulse, 1);
 	count(config, &found, still);
 	is_int(found.alive, 0, "one that has ended is not there");
