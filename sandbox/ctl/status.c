@@ -217,7 +217,8 @@ ctl_status(struct ctl *ctl)
 		(void)ctl_fail(ctl->argv[0], &err);
 	if (nothing) {
 		facts = (struct condition_facts){ .status.engine_age_ms = -1 };
-		facts.database = db != NULL && job_count(db, &counts, &err) == 0;
+		facts.database = db != NULL &&
+		    job_count(db, &counts, &err) == 0;
 		verdict.what = CONDITION_FRONT;
 		(void)snprintf(verdict.text, sizeof(verdict.text),
 		    "nothing runs in %s", ctl->config.state_dir);

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import threading
+import time
 
 from interpreter import Interpreter
 from served import Served, wait_for
@@ -69,6 +70,25 @@ def gauge(name, service=served):
 def cells(of, state):
     return metrics().get(
         ("inline_cells", 'class="%s",state="%s"' % (of, state)))
+
+
+@test
+def what_il_fcgi_told_has_an_age_that_is_known():
+    told = os.path.join(served.settings["IL_STATE_DIR"], "front", "metrics")
+
+    def is_there():
+        return "\ninline_interactions_total{" in served.get("/metrics").text
+    wait_for(is_there, pause=0.2)
+    pids = served.pids("il-fcgi")
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        for moved, known in ((0, True), (-60, False), (60, False), (0, True)):
+            os.utime(told, (time.time() + moved,) * 2)
+            assert is_there() == known, moved
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
 
 
 # ---- the format ----

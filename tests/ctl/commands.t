@@ -150,6 +150,18 @@ def sandboxes_and_jobs_are_listed():
 
 
 @test
+def a_statement_that_fails_is_an_error_with_its_text_and_no_json():
+    for table in ("sandboxes", "jobs"):
+        with House() as house:
+            db = database(house)
+            db.execute(f"ALTER TABLE {table} RENAME TO gone")
+            db.commit()
+            code, out, errors = house.ilctl("user", "5", "show", "--json")
+            assert code == 1 and out == "", (table, code, out, errors)
+            assert f"no such table: {table}" in errors, (table, errors)
+
+
+@test
 def what_reads_speaks_json():
     with House() as house:
         db = database(house)
