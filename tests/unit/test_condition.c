@@ -107,7 +107,7 @@ count(const struct config *config, struct pulse_count *found, char *still)
 	(void)snprintf(still, 100, "%s", buf_str(&buf));
 }
 
-/* As another worker would have left it: who, when, by when, whether it rests. */
+/* As another worker would have left it: who, when, by when, if it rests. */
 static void
 leave(const struct config *config, int slot, int field, int64_t value)
 {
