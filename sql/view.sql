@@ -18,10 +18,9 @@ SELECT user_id, kind, path, page, share, version, timeit, keep, text, input,
 	output, files, package
 FROM views WHERE id = :id;
 
--- name: view_set_text
-UPDATE views SET text = :text,
-	bytes = length(CAST(:text AS BLOB)) -- sqlite
-	-- postgres: bytes = octet_length(:text)
+-- name: view_set_program
+UPDATE views SET text = :text, input = :input, version = :version,
+	timeit = :timeit, bytes = :bytes
 WHERE id = :id;
 
 -- name: view_set_page

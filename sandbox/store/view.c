@@ -206,10 +206,15 @@ view_forget(struct db *db, int64_t user_id, struct err *err)
 }
 
 int
-view_set_text(struct db *db, int64_t id, const char *text, struct err *err)
+view_set_program(struct db *db, const struct view *view, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SET_TEXT);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SET_PROGRAM);
 
-	db_bind_text(s, ":text", text);
-	return change(db, s, id, err);
+	db_bind_text(s, ":text", view->texts->text);
+	db_bind_text(s, ":input", view->texts->input);
+	db_bind_text(s, ":version", view->version);
+	db_bind_int(s, ":timeit", view->timeit);
+	db_bind_int(s, ":bytes",
+	    length(view->texts->text) + length(view->texts->input));
+	return change(db, s, view->id, err);
 }

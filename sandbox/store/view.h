@@ -71,8 +71,8 @@ int64_t view_count(struct db *db, int64_t user_id, int64_t since_ms,
  * result is 0. */
 int view_load(struct db *db, int64_t id, struct view *view,
     struct view_texts *texts, struct err *err);
-/* What is in the place of its text.  1: there is no such view. */
-int view_set_text(struct db *db, int64_t id, const char *text, struct err *err);
+/* Keep text, input, version and timeit.  1: there is no such view. */
+int view_set_program(struct db *db, const struct view *view, struct err *err);
 /* It was run again: keep version, input, output, files and package.  1: there
  * is no such view. */
 int view_set_run(struct db *db, const struct view *view, struct err *err);

@@ -289,6 +289,15 @@ def an_editor_that_comes_too_late_is_opened_by_its_button():
     made = upload(("a.py", b"print(1)"))
     assert code(edit(view_id=kept, **made)) == "print(1)"
     assert code(edit(view_id=kept)) == "print(1)"
+    kept = view(house.user_id(), "", kind="message-edit", page=view(
+        house.user_id(), "input()", input="5", version="3.13", timeit=1))
+    for _ in range(2):
+        sent = edit(view_id=kept)
+        inputs = sent.view["modal"]["components"]
+        assert [i["component"]["value"] for i in inputs] == ["input()", "5"]
+        assert house.sql("SELECT version, timeit FROM views"
+                         " ORDER BY id DESC LIMIT 1") == [("3.13", 1)], sent
+        house.sql("UPDATE views SET text = '' WHERE kind = 'py'")
 
 
 @test

@@ -33,9 +33,10 @@ open_editor(struct task *task, const char *code, const char *input,
  * kept for it; run: the view of the run that the message answers, if any.  1:
  * this person has no such view (any more). */
 static int
-load_code(struct task *task, char **code, int64_t *run, struct err *err)
+load_code(struct task *task, struct source *source, char **code, int64_t *run,
+    struct err *err)
 {
-	const struct job *job = task->job;
+	struct job *job = task->job;
 	auto_view_texts struct view_texts texts = { 0 };
 	struct view view;
 	int found = view_load(task->worker->db, job->view_id, &view, &texts,
@@ -46,9 +47,33 @@ load_code(struct task *task, char **code, int64_t *run, struct err *err)
 	if (view.kind != JOB_MESSAGE_EDIT || view.user_id != job->user_id)
 		return 1;
 	*run = view.page;
-	if (*texts.text != '\0')
-		*code = xstrdup(texts.text);
+	if (*texts.text == '\0')
+		return 0;
+	*code = xstrdup(texts.text);
+	source->input = (struct buf)BUF_INIT(SOURCE_TEXT_MAX);
+	buf_adds(&source->input, texts.input);
+	free(job->version);
+	job->version = xstrdup(view.version);
+	job->timeit = view.timeit;
 	return 0;
+}
+
+/* Keep what was found for the button. */
+static int
+keep_code(struct task *task, char *code, const struct source *source,
+    struct err *err)
+{
+	const struct job *job = task->job;
+	auto_free char *input = xstrdup(buf_str(&source->input));
+	struct view_texts texts = { .text = code, .input = input };
+	struct view view = {
+		.id = job->view_id,
+		.timeit = job->timeit,
+		.texts = &texts,
+	};
+
+	(void)snprintf(view.version, sizeof(view.version), "%s", job->version);
+	return view_set_program(task->worker->db, &view, err);
 }
 
 /* "Edit and run" of a message's menu.  Should it come too late, a button asks
@@ -59,7 +84,7 @@ cmd_message_edit(struct task *task, struct err *err)
 	auto_source struct source source = { .pieces = 0 };
 	auto_free char *code = NULL;
 	int64_t run = 0;
-	int found = load_code(task, &code, &run, err);
+	int found = load_code(task, &source, &code, &run, err);
 
 	if (found < 0)
 		return -1;
@@ -69,9 +94,7 @@ cmd_message_edit(struct task *task, struct err *err)
 		if (none != 0)
 			return none < 0 ? -1 : 0;
 		code = buf_steal(&source.code, NULL);
-		if (found == 0 &&
-		    view_set_text(task->worker->db, task->job->view_id, code,
-			err) < 0)
+		if (found == 0 && keep_code(task, code, &source, err) < 0)
 			return -1;
 	}
 	if (text_codepoints(code, strlen(code)) <= EDITOR_POINTS)
