@@ -24,8 +24,9 @@ def check(again, **files):
                         os.path.join(tree, "sandbox/setup"))
         for folder in "tests/store", "build/tests":
             os.makedirs(os.path.join(tree, folder))
-        shutil.copy(os.path.join(ROOT, "tests/rules.yml"),
-                    os.path.join(tree, "tests"))
+        for name in "rules.yml", "one.sh":
+            shutil.copy(os.path.join(ROOT, "tests", name),
+                        os.path.join(tree, "tests"))
         for name, line in files.items():
             path = os.path.join(tree, f"tests/store/{name}.t")
             with open(path, "w") as file:
@@ -72,6 +73,19 @@ def what_is_red_twice_fails():
     status, text = check("1", bad="false", first=FIRST)
     assert status == 1 and "green alone" not in text, text
     assert text.endswith("red (fast-again): tests/store/bad.t\n"), text
+
+
+@test
+def what_a_test_leaves_behind_is_named_ended_and_red():
+    status, text = check("0", left="{ sleep 7421 & }")
+    assert status == 1 and "# left behind: " in text, text
+    assert "sleep 7421" in text, text
+
+
+@test
+def what_ends_soon_after_its_test_is_green():
+    status, text = check("0", soon="{ sleep 1 & }")
+    assert status == 0, text
 
 
 run()
