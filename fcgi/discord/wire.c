@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "wire.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/json_mend.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/frame_limits.h"
 #include "action_id.h"
@@ -16,115 +15,18 @@
 #define PERMISSION_SEND_IN_THREADS (INT64_C(1) << 38)
 #define PERMISSION_USE_EXTERNAL_APPS (INT64_C(1) << 50)
 
-/* ---- what jansson does not take ---- */
-
-/* The code unit of \uXXXX at this place; -1: there is none. */
-static int
-unit_at(const char *at, const char *end)
-{
-	unsigned char unit[2];
-
-	if (end - at < 6 || at[0] != '\\' || at[1] != 'u' ||
-	    !text_parse_hex(at + 2, 4, unit, sizeof(unit)))
-		return -1;
-	return unit[0] << 8 | unit[1];
-}
-
-static bool
-is_first_half(int unit)
-{
-	return unit >= 0xd800 && unit <= 0xdbff;
-}
-
-static bool
-is_second_half(int unit)
-{
-	return unit >= 0xdc00 && unit <= 0xdfff;
-}
-
-/* What is between two quotes. */
-static void
-mend_string(char *at, const char *end, bool is_name)
-{
-	while (at < end) {
-		int unit = unit_at(at, end);
-		bool first = is_first_half(unit);
-
-		if (first && is_second_half(unit_at(at + 6, end))) {
-			at += 12;
-			continue;
-		}
-		/* jansson takes a NUL in a text, and in a name none */
-		if (first || is_second_half(unit) || (unit == 0 && is_name))
-			memcpy(at + 2, is_name ? "fffd" : "0000", 4);
-		at += unit >= 0 ? 6 : *at == '\\' ? 2 : 1;
-	}
-}
-
-/* A number that is as long as that. */
-static void
-mend_number(char *at, size_t len)
-{
-	bool real = memchr(at, '.', len) != NULL ||
-	    memchr(at, 'e', len) != NULL || memchr(at, 'E', len) != NULL;
-	char *end = at;
-
-	errno = 0;
-	if (real ? isinf(strtod(at, &end)) :
-		   (strtoll(at, &end, 10), errno == ERANGE)) {
-		/* the shortest is "1e309" */
-		if (end == at + len && len > strlen("null")) {
-			memset(at, ' ', len);
-			memcpy(at, "null", strlen("null"));
-		}
-	}
-}
-
-/* Make it such that jansson takes it, in its place (len bytes and a NUL). */
-static void
-mend(char *json, size_t len)
-{
-	char *end = json + len;
-	char *at = json;
-
-	while (at < end) {
-		size_t number = strspn(at, "0123456789+-.eE");
-		char *close = at + 1;
-
-		if (*at != '"') {
-			if (number > 0)
-				mend_number(at, number);
-			at += number > 0 ? number : 1;
-			continue;
-		}
-		while (close < end && *close != '"')
-			close += *close == '\\' && end - close > 1 ? 2 : 1;
-		mend_string(at + 1, close,
-		    close < end &&
-			close[1 + strspn(close + 1, " \t\r\n")] == ':');
-		at = close + 1;
-	}
-}
-
 /* jansson bounds the depth (2,048) and refuses invalid UTF-8. */
 json_t *
 wire_load(const char *body, size_t len, json_error_t *error)
 {
 	json_t *root = json_loadb(body, len, JSON_ALLOW_NUL, error);
-	char *copy;
+	auto_free char *mended = NULL;
 
 	if (root != NULL)
 		return root;
-	copy = xmalloc(len + 1);
-	memcpy(copy, body, len);
-	copy[len] = '\0';
-	mend(copy, len);
-	root = json_loadb(copy, len, JSON_ALLOW_NUL, error);
-	free(copy);
-	return root;
+	mended = json_mend(body, len);
+	return json_loadb(mended, len, JSON_ALLOW_NUL, error);
 }
-
-/* ---- values ---- */
 
 const char *
 wire_string(const json_t *object, const char *key)

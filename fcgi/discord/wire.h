@@ -12,11 +12,9 @@
  * another type. */
 
 /*
- * Parse; the caller owns the value.  What JSON may hold and jansson's values
- * may not refuses nothing by itself: half a surrogate pair becomes a NUL, in a
- * name U+FFFD, and a number without a room null.  So who reads such a value
- * refuses it.  A text may hold a NUL, so that its sender can be told.  Of a key
- * that stands twice the last one holds, as for Discord itself.
+ * Parse; the caller owns the value.  A text that jansson refuses is parsed as
+ * json_mend() makes it.  A text may hold a NUL, so that its sender can be told.
+ * If a key stands twice, the last one holds, as for Discord itself.
  */
 json_t *wire_load(const char *body, size_t len, json_error_t *error);
 

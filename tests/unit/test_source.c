@@ -502,6 +502,16 @@ test_notebooks(void)
 	notebook("[]", "", SOURCE_NO_CELLS, "another JSON");
 	notebook("{\"cells\": [", "", SOURCE_NOT_JSON, "cut off");
 	notebook("print(1)", "", SOURCE_NOT_JSON, "a name that lies");
+	notebook("{\"cells\": [{\"cell_type\": \"code\", \"source\": \"x\", "
+		 "\"outputs\": [NaN, Infinity, -Infinity, 1e400, "
+		 "123456789012345678901234567890, \"\\ud83d\", \"a\\u0000\", "
+		 "{\"\\ude00\": 1}]}]}",
+	    "x", SOURCE_FINE, "outputs that JSON has no values for");
+	notebook(NOTEBOOK(CELL("code", "[\"'\\ud83d'\", \"'\\u0000'\"]")),
+	    "'\xef\xbf\xbd''\xef\xbf\xbd'", SOURCE_FINE,
+	    "half a surrogate pair in code is seen");
+	notebook("{\"cells\": [xNaN]}", "", SOURCE_NOT_JSON,
+	    "and what is no JSON is none");
 	notebook(NOTEBOOK("1, null, " CELL("code", "3") ", " CELL("code",
 		     "[1, \"x\"]")),
 	    "x", SOURCE_FINE, "what is malformed is left out");

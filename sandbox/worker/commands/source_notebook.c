@@ -6,6 +6,8 @@
 
 #include <jansson.h>
 
+#include "../../base/cleanup.h"
+#include "../../base/json_mend.h"
 #include "../../base/text.h"
 
 bool
@@ -36,6 +38,20 @@ has_many_objects(const char *text)
 	return false;
 }
 
+/* A NUL, which may stand for half a surrogate pair, is shown. */
+static void
+add_text(struct buf *out, const json_t *text)
+{
+	const char *p = json_string_value(text);
+	const char *end = p + json_string_length(text);
+
+	for (; p < end; p += strlen(p) + 1) {
+		buf_adds(out, p);
+		if (p + strlen(p) < end)
+			buf_adds(out, "\xef\xbf\xbd");
+	}
+}
+
 /* A cell's source is a text, or its lines. */
 static void
 add_source(struct buf *out, const json_t *cell)
@@ -45,10 +61,10 @@ add_source(struct buf *out, const json_t *cell)
 	size_t i;
 
 	if (json_is_string(source))
-		buf_adds(out, json_string_value(source));
+		add_text(out, source);
 	json_array_foreach(source, i, line)
 		if (json_is_string(line))
-			buf_adds(out, json_string_value(line));
+			add_text(out, line);
 }
 
 static bool
@@ -136,8 +152,14 @@ source_read_notebook(struct source *source, const char *text)
 		source->fault = SOURCE_TOO_DEEP;
 		return;
 	}
-	/* it bounds the depth, and refuses a NUL in a text */
-	root = json_loads(text, 0, &error);
+	/* it bounds the depth */
+	root = json_loads(text, JSON_ALLOW_NUL, &error);
+	if (root == NULL) {
+		/* what outputs hold says nothing about the code */
+		auto_free char *mended = json_mend(text, strlen(text));
+
+		root = json_loads(mended, JSON_ALLOW_NUL, &error);
+	}
 	if (root == NULL) {
 		source->fault = SOURCE_NOT_JSON;
 		source->fault_line = error.line;
