@@ -36,6 +36,7 @@
 #include "app.h"
 #include "mcp.h"
 #include "piston.h"
+#include "librechat_cancel.h"
 #include "librechat_who.h"
 #include "nodes.h"
 #include "routes.h"
@@ -124,6 +125,7 @@ sweep(void *arg)
 	struct api_app *app = arg;
 
 	(void)filestore_sweep(&app->store);
+	librechat_cancel_sweep(app);
 }
 
 /* Returns when it was told to end. */

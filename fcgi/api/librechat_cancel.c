@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "librechat_cancel.h"
 
-#include <arpa/inet.h>
-#include <linux/filter.h>
-#include <stddef.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sodium.h>
 
 #include "app.h"
-#include "librechat_who.h"
 #include "reply.h"
 #include "routes.h"
 #include "run.h"
@@ -22,103 +21,199 @@
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/base/fd.h"
 #include "../../sandbox/base/log.h"
 
 #define ID_MAX 128 /* a UUID has 36 */
 #define NAME_BYTES 32
-#define WORDS 4
+/* A call waits for less in the queues of nginx and il-api. */
+#define KEEP_MS 300000
+#define FILES_MAX 1024
 
-/* What follows from an id: a name of the abstract namespace, of which no file
- * stays behind, and what is sent there.  /proc/net/unix lists names for all. */
-struct way {
-	struct sockaddr_un address;
-	uint32_t word[WORDS];
-};
-
-#define ADDRESS_LEN \
-	((socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + \
-	    2 * NAME_BYTES))
-
-/* False: it is no id. */
 static bool
-find_way(struct api_app *app, const char *id, struct way *way)
+is_id(const char *id)
 {
-	unsigned char hash[NAME_BYTES + sizeof(way->word)];
-	crypto_generichash_state state;
-	size_t len = id == NULL ? 0 : strlen(id);
-
-	if (len == 0 || len > ID_MAX)
-		return false;
-	(void)crypto_generichash_init(&state, librechat_seal(app),
-	    sizeof(app->librechat_seal), sizeof(hash));
-	(void)crypto_generichash_update(&state, app->owner, sizeof(app->owner));
-	(void)crypto_generichash_update(&state, (const unsigned char *)id, len);
-	(void)crypto_generichash_final(&state, hash, sizeof(hash));
-	*way = (struct way){ .address.sun_family = AF_UNIX };
-	(void)sodium_bin2hex(way->address.sun_path + 1,
-	    sizeof(way->address.sun_path) - 1, hash, NAME_BYTES);
-	memcpy(way->word, hash + NAME_BYTES, sizeof(way->word));
-	return true;
+	return id != NULL && id[0] != '\0' && strlen(id) <= ID_MAX;
 }
 
-#define LOAD(i) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 4 * (i))
-/* One that differs skips `rest` lines, to the one that drops the datagram. */
-#define SAME(w, rest) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(w), 0, rest)
+static char *
+folder_of_calls(const struct api_app *app)
+{
+	return xprintf("%s/calls", app->sessions);
+}
 
-/* The kernel drops what others send to the socket.  A datagram that is too
- * short fails at LOAD, which drops it too. */
+static char *
+path_of_call(const struct api_app *app, const char *id)
+{
+	auto_free char *folder = folder_of_calls(app);
+	unsigned char hash[NAME_BYTES];
+	char name[2 * NAME_BYTES + 1];
+
+	(void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)id,
+	    strlen(id), app->owner, sizeof(app->owner));
+	return xprintf("%s/%s", folder,
+	    sodium_bin2hex(name, sizeof(name), hash, sizeof(hash)));
+}
+
+/* -1: it cannot be had, which was logged. */
 static int
-drop_others(int fd, const struct way *way)
+open_file(const struct api_app *app, const char *path)
 {
-	struct sock_filter lines[] = {
-		LOAD(0),
-		SAME(way->word[0], 7),
-		LOAD(1),
-		SAME(way->word[1], 5),
-		LOAD(2),
-		SAME(way->word[2], 3),
-		LOAD(3),
-		SAME(way->word[3], 1),
-		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-		BPF_STMT(BPF_RET | BPF_K, 0),
-	};
-	const struct sock_fprog filter = {
-		.len = sizeof(lines) / sizeof(lines[0]), .filter = lines
-	};
+	auto_free char *folder = folder_of_calls(app);
+	struct err err;
+	int fd;
 
-	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter,
-	    sizeof(filter));
-}
-
-int
-librechat_cancel_listen(struct api_app *app, const struct http_request *req)
-{
-	struct way way;
-	auto_close int fd = -1;
-
-	if (!find_way(app, http_param(req, "HTTP_X_LIBRECHAT_CODE_REQUEST_ID"),
-		&way))
-		return -1;
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || drop_others(fd, &way) != 0 ||
-	    bind(fd, (const struct sockaddr *)&way.address, ADDRESS_LEN) != 0) {
-		log_info("librechat: a call that cannot be cancelled: %m");
+	if (fd_make_dirs(folder, 0700, &err) != 0) {
+		log_warn("librechat: a call cannot be cancelled: %s", err.text);
 		return -1;
 	}
-	return steal_fd(&fd);
+	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		log_warn("librechat: a call cannot be cancelled: %m");
+	return fd;
 }
 
-/* False: there is no such run, or not any more. */
+/* A run has its file locked for reading. */
 static bool
-cancel(struct api_app *app, const char *id)
+lock_file(int fd, int command, short type)
 {
-	struct way way;
-	auto_close int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
 
-	return fd >= 0 && find_way(app, id, &way) &&
-	    sendto(fd, way.word, sizeof(way.word), MSG_DONTWAIT | MSG_NOSIGNAL,
-		(const struct sockaddr *)&way.address,
-		ADDRESS_LEN) == (ssize_t)sizeof(way.word);
+	return TEMP_FAILURE_RETRY(fcntl(fd, command, &lock)) == 0;
+}
+
+static bool
+is_running(int fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+static bool
+is_removed(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
+static bool
+is_cancelled(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_size > 0;
+}
+
+/* ---- the run ---- */
+
+bool
+librechat_call_open(struct librechat_call *call, const struct api_app *app,
+    const struct http_request *req)
+{
+	const char *id = http_param(req, "HTTP_X_LIBRECHAT_CODE_REQUEST_ID");
+
+	if (!is_id(id))
+		return true;
+	call->path = path_of_call(app, id);
+	/* A sweep, or another run of this id, may remove it meanwhile. */
+	do {
+		cleanup_close(&call->file_fd);
+		call->file_fd = open_file(app, call->path);
+		if (call->file_fd < 0 ||
+		    !lock_file(call->file_fd, F_OFD_SETLKW, F_RDLCK))
+			return true;
+	} while (is_removed(call->file_fd));
+	/* The run watches before it looks: it misses no cancel in between. */
+	call->cancelled_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (call->cancelled_fd < 0 ||
+	    inotify_add_watch(call->cancelled_fd, call->path, IN_MODIFY) < 0)
+		log_warn("librechat: a call cannot be cancelled: %m");
+	return !is_cancelled(call->file_fd);
+}
+
+void
+librechat_call_close(struct librechat_call *call)
+{
+	/* The lock fails while another run of this id has the file. */
+	if (call->file_fd >= 0 &&
+	    lock_file(call->file_fd, F_OFD_SETLK, F_WRLCK) &&
+	    !is_cancelled(call->file_fd))
+		(void)unlink(call->path);
+	cleanup_close(&call->file_fd);
+	cleanup_close(&call->cancelled_fd);
+	free(call->path);
+	call->path = NULL;
+}
+
+/* ---- the cancel ---- */
+
+/* False: the file cannot be written, which was logged. */
+static bool
+write_cancel(const struct api_app *app, const char *id, bool *running)
+{
+	auto_free char *path = path_of_call(app, id);
+
+	librechat_cancel_sweep(app);
+	for (;;) {
+		auto_close int fd = open_file(app, path);
+
+		if (fd < 0)
+			return false;
+		if (pwrite(fd, "x", 1, 0) != 1) {
+			log_warn("librechat: write %s: %m", path);
+			return false;
+		}
+		*running = is_running(fd);
+		/* A run that has just ended removed it: write it once more, for
+		 * a later call of this id. */
+		if (!is_removed(fd))
+			return true;
+	}
+}
+
+/* Remove a file that no run has and that was written before before_ms.  False:
+ * it stays. */
+static bool
+remove_old(int dir, const char *name, int64_t before_ms)
+{
+	auto_close int fd = openat(dir, name,
+	    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 &&
+	    (int64_t)st.st_mtim.tv_sec * 1000 < before_ms &&
+	    lock_file(fd, F_OFD_SETLK, F_WRLCK) && unlinkat(dir, name, 0) == 0;
+}
+
+/* Returns how many files stay. */
+static size_t
+remove_all_old(const char *folder, int64_t before_ms)
+{
+	auto_dir DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	size_t count = 0;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		if (entry->d_name[0] != '.' &&
+		    !remove_old(dirfd(dir), entry->d_name, before_ms))
+			count++;
+	return count;
+}
+
+void
+librechat_cancel_sweep(const struct api_app *app)
+{
+	auto_free char *folder = folder_of_calls(app);
+	int64_t keep_ms = KEEP_MS;
+
+	/* Where there are too many, the older ones go before their time. */
+	while (remove_all_old(folder, clock_wall_ms() - keep_ms) > FILES_MAX &&
+	    keep_ms > 0)
+		keep_ms /= 2;
 }
 
 void
@@ -128,6 +223,7 @@ api_librechat_cancel(struct api_app *app, struct http_request *req)
 	struct pyjson_error fault;
 	struct pyjson doc;
 	const char *id;
+	bool running = false;
 
 	if (!api_read_body(req, &body))
 		return;
@@ -140,12 +236,15 @@ api_librechat_cancel(struct api_app *app, struct http_request *req)
 	id = doc.root.type != PYVALUE_OBJECT ?
 	    NULL :
 	    pyvalue_text(pyvalue_get(&doc.root, "request_id"));
-	if (id == NULL || id[0] == '\0' || strlen(id) > ID_MAX)
+	if (!is_id(id))
 		reply_librechat(req, 400, NULL,
 		    "Missing required field: request_id", NULL);
+	else if (!write_cancel(app, id, &running))
+		reply_librechat(req, 500, NULL, "The cancel could not be kept",
+		    NULL);
 	else
 		reply_text(req, 200, NULL,
-		    cancel(app, id) ? "{\"cancelled\":true}" :
-				      "{\"cancelled\":false}");
+		    running ? "{\"cancelled\":true,\"running\":true}" :
+			      "{\"cancelled\":true,\"running\":false}");
 	pyjson_release(&doc);
 }

@@ -2,21 +2,37 @@
 #ifndef LIBRECHAT_CANCEL_H
 #define LIBRECHAT_CANCEL_H
 
+#include <stdbool.h>
+
 struct api_app;
 struct http_request;
 
 /*
- * POST /librechat/exec/programmatic/cancel ends the run of a call that has said
- * its own id, X-LibreChat-Code-Request-ID.  The process of that run listens on
- * a socket whose name follows from the id, from who asks, and from a key of
- * il-api's: so nobody ends another one's, and with the process it is gone.  The
- * socket takes nothing but a word that follows from them as well, since all
- * users of the machine can see its name.
+ * POST /librechat/exec/programmatic/cancel ends the run of a call that has sent
+ * an id of its own, X-LibreChat-Code-Request-ID.  A call has a file in a folder
+ * that il-api alone may enter; its name follows from the id and the owner.  The
+ * run locks and watches that file, and a cancel writes a byte into it.  The
+ * byte stays for minutes, so a call that arrives after its cancel does not
+ * begin.
  */
+struct librechat_call {
+	int cancelled_fd; /* readable once the run is to end; -1: never */
+	int file_fd;	  /* -1: none */
+	char *path;
+};
 
-/* A descriptor that can be read from once the run is to end; to be closed.  -1:
- * the call has no id, or another one has the same. */
-int librechat_cancel_listen(struct api_app *app,
+#define LIBRECHAT_CALL_INIT \
+	{ \
+		-1, -1, NULL \
+	}
+
+/* False: the call was cancelled before it began.  A call without an id, or
+ * whose file cannot be made, cannot be cancelled. */
+bool librechat_call_open(struct librechat_call *call, const struct api_app *app,
     const struct http_request *req);
+void librechat_call_close(struct librechat_call *call);
+
+/* Remove the files that calls and cancels of minutes ago have left. */
+void librechat_cancel_sweep(const struct api_app *app);
 
 #endif

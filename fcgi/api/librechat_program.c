@@ -111,7 +111,7 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 	struct libre_run x = { .run = { .app = app, .req = req },
 		.exec = &program.exec,
 		.program = &program };
-	auto_close int stop = -1;
+	struct librechat_call call = LIBRECHAT_CALL_INIT;
 	int status = 400;
 
 	if (!api_read_body(req, &body))
@@ -123,8 +123,6 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 		return;
 	}
 	buf_release(&body);
-	stop = librechat_cancel_listen(app, req);
-	x.run.stop_fd = stop > 0 ? stop : 0;
 	x.own.connection = -1; /* each round begins as the first one did */
 	/* What it leaves is of this node, whichever had its first round. */
 	memcpy(x.session,
@@ -133,8 +131,13 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 		program.session :
 		session,
 	    sizeof(x.session));
-	librechat_run(&x, answer_round, &asked);
-	/* Its client has closed this; a proxy between may not have. */
+	x.run.end = API_GONE;
+	if (librechat_call_open(&call, app, req)) {
+		x.run.stop_fd = call.cancelled_fd;
+		librechat_run(&x, answer_round, &asked);
+	}
+	librechat_call_close(&call);
+	/* A client that cancels closes its connection; a proxy may not. */
 	if (x.run.end == API_GONE && !http_client_gone(req))
 		reply_librechat(req, 409, NULL, "The execution was cancelled",
 		    NULL);

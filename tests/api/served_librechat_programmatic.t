@@ -7,9 +7,9 @@ import json
 import os
 import re
 import select
-import socket
 import subprocess
 import tempfile
+import time
 
 from libre import ID, Libre, reference, refused
 from served import Served, wait_for
@@ -442,6 +442,23 @@ def a_program_goes_on_after_a_restart():
     assert told["stdout"] == "2\n", told
 
 
+EARLY = 200, {"cancelled": True, "running": False}
+
+
+def calls():
+    return os.path.join(served.settings["IL_STATE_DIR"], "sessions", "calls")
+
+
+def cancel(who, body):
+    answer = who.post(body, path=PATH + "/cancel")
+    return answer.status, answer.json
+
+
+def call(name, body):
+    return served.post("/librechat" + PATH, body, {
+        "X-API-Key": key, "X-LibreChat-Code-Request-ID": name})
+
+
 @test
 def a_call_is_ended_by_its_id():
     """Also where nobody closes its connection."""
@@ -450,10 +467,6 @@ def a_call_is_ended_by_its_id():
     said = {"request_id": called["X-LibreChat-Code-Request-ID"]}
     link = served.connect()
 
-    def end(who, body):
-        answer = who.post(body, path=PATH + "/cancel")
-        return answer.status, answer.json
-    assert end(libre, said) == (200, {"cancelled": False})
     link.request("POST", "/librechat" + PATH, json.dumps({
         "code": "import time\ntime.sleep(50)", "timeout": 60000,
         "tools": TOOLS}), {"Content-Type": "application/json",
@@ -461,27 +474,55 @@ def a_call_is_ended_by_its_id():
     running = "inline_api_running 1\n"
     wait_for(lambda: running in served.get(
         "/metrics", Authorization="Bearer " + key).text)
-    assert end(stranger, said) == (200, {"cancelled": False})
-    assert end(libre, {"request_id": "another"}) == (200, {"cancelled": False})
-    with open("/proc/net/unix") as file:
-        names = re.findall(r" @([0-9a-f]{64})$", file.read(), re.M)
-    assert names
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
-        for name in names:      # what any user of this machine can do
-            for message in b"x", bytes(16), b"", bytes(4096):
-                sender.sendto(message, "\0" + name)
+    assert os.stat(calls()).st_mode & 0o777 == 0o700
+    assert len(os.listdir(calls())) == 1
+    assert cancel(stranger, said) == EARLY
+    assert cancel(libre, {"request_id": "another"}) == EARLY
     assert not select.select([link.sock], [], [], 1)[0]
-    assert end(libre, said) == (200, {"cancelled": True})
+    assert cancel(libre, said) == (200, {"cancelled": True, "running": True})
     answer = link.getresponse()
     assert answer.status == 409 and json.loads(answer.read()) == {
         "error": "The execution was cancelled"}, answer.status
     wait_for(lambda: running not in served.get(
         "/metrics", Authorization="Bearer " + key).text)
-    assert end(libre, said) == (200, {"cancelled": False})
+    assert cancel(libre, said) == EARLY
     for body in b"[]", {}, {"request_id": 1}, {"request_id": "x" * 129}:
-        assert end(libre, body) == (400, {
+        assert cancel(libre, body) == (400, {
             "error": "Missing required field: request_id"}), body
     link.close()
+
+
+@test
+def a_call_that_its_cancel_overtook_does_not_begin():
+    """Nor does a later round of it."""
+    body = {"code": "print(6 * 7)", "tools": TOOLS}
+    assert cancel(libre, {"request_id": "overtaken"}) == EARLY
+    for _ in range(2):
+        answer = call("overtaken", body)
+        assert answer.status == 409 and answer.json == {
+            "error": "The execution was cancelled"}, answer
+    before = os.listdir(calls())
+    for name in "not-overtaken", "x" * 128, "x" * 129, "../../x", "":
+        answer = call(name, body)
+        assert answer.json["stdout"] == "42\n", (name, answer)
+    assert os.listdir(calls()) == before, "a run left its file"
+
+
+@test
+def cancels_are_kept_for_minutes_and_not_without_number():
+    assert cancel(libre, {"request_id": "old"}) == EARLY
+    old = time.time() - 301
+    for name in os.listdir(calls()):
+        os.utime(os.path.join(calls(), name), (old, old))
+    for number in range(1100):
+        path = os.path.join(calls(), f"{number:064x}")
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+        os.chmod(path, 0o666)   # il-api may be another user
+        os.utime(path, (old + 100, old + 100))
+    assert cancel(libre, {"request_id": "new"}) == EARLY
+    assert len(os.listdir(calls())) == 1, len(os.listdir(calls()))
+    answer = call("old", {"code": "print(6 * 7)", "tools": TOOLS})
+    assert answer.json["stdout"] == "42\n", answer
 
 
 try:
