@@ -51,12 +51,12 @@ is_blank(const struct interaction_message *message)
 	return message->text[strspn(message->text, BLANKS)] == '\0';
 }
 
-/* Those that are Python by their names and, if there is none, text files, which
- * a worker looks into. */
+/* Choose files that are Python by their names and, if there is none, other ones
+ * that a worker looks into: texts, else those of unknown names. */
 static bool
 choose_scripts(const struct interaction *in, bool wanted[], int64_t *most)
 {
-	enum script best = SCRIPT_OTHER;
+	enum script best = SCRIPT_BINARY;
 	bool found = false;
 
 	*most = SCRIPT_ALL_MAX;
@@ -73,7 +73,7 @@ choose_scripts(const struct interaction *in, bool wanted[], int64_t *most)
 
 		/* beside text one that is too large need not be code */
 		wanted[i] = script < SCRIPT_TEXT ||
-		    (script == SCRIPT_TEXT && best == SCRIPT_TEXT &&
+		    (script == best && script < SCRIPT_BINARY &&
 			(in->attachments[i].size <= script_most(script) ||
 			    is_blank(&in->message)));
 		found = found || wanted[i];

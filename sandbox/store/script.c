@@ -18,6 +18,22 @@ script_of(const char *name)
 		{ ".ipynb", SCRIPT_NOTEBOOK },
 		{ ".txt", SCRIPT_TEXT },
 		{ ".md", SCRIPT_TEXT },
+		{ ".png", SCRIPT_BINARY },
+		{ ".jpg", SCRIPT_BINARY },
+		{ ".jpeg", SCRIPT_BINARY },
+		{ ".gif", SCRIPT_BINARY },
+		{ ".webp", SCRIPT_BINARY },
+		{ ".mp3", SCRIPT_BINARY },
+		{ ".mp4", SCRIPT_BINARY },
+		{ ".mov", SCRIPT_BINARY },
+		{ ".webm", SCRIPT_BINARY },
+		{ ".ogg", SCRIPT_BINARY },
+		{ ".wav", SCRIPT_BINARY },
+		{ ".pdf", SCRIPT_BINARY },
+		{ ".zip", SCRIPT_BINARY },
+		{ ".gz", SCRIPT_BINARY },
+		{ ".7z", SCRIPT_BINARY },
+		{ ".pyc", SCRIPT_BINARY },
 	};
 	size_t len = strlen(name);
 
@@ -27,7 +43,7 @@ script_of(const char *name)
 		if (len > end && text_is(name + len - end, end, rows[i].end))
 			return rows[i].script;
 	}
-	return SCRIPT_OTHER;
+	return SCRIPT_UNKNOWN;
 }
 
 int64_t

@@ -5,14 +5,18 @@
 #include <stdint.h>
 
 /*
- * Files that are run: what a name says of one, and how large it may be.  What
- * Discord says of its type is what the sender's computer thought.
+ * Files that are run: what a name says of one, and how large it may be.  The
+ * rule is the same for an upload and for a message's files.  What Discord says
+ * of a type is what the sender's computer thought.
  */
 enum script {
 	SCRIPT_PYTHON,
 	SCRIPT_NOTEBOOK,
-	SCRIPT_TEXT, /* "message.txt": it has to look like Python */
-	SCRIPT_OTHER,
+	/* The content has to look like Python, for both.  Of a message's files
+	 * those that are texts by their names go first. */
+	SCRIPT_TEXT,
+	SCRIPT_UNKNOWN,
+	SCRIPT_BINARY, /* a picture, an archive: never run */
 };
 
 /* Of a program that comes as files: how many, and bytes of each and of all.  A

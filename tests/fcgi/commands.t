@@ -52,6 +52,16 @@ def check_messages(front):
     check(front, "Run Python of a long paste", f.menu(
         "Run Python", content="", attachments=[text.view]),
           text="", attachment_name="message.txt", attachment_size=65536)
+    for user, name in enumerate(("main", "a.py3", "a.log"), MENU + 1):
+        other_name = f.File(name, 65536)
+        check(front, "Run Python of " + name, f.menu(
+            "Run Python", user=user, content="", attachments=[
+                f.File("c.PNG", 9).view, other_name.view]),
+              text="", attachment_name=name, attachment_size=65536)
+        check(front, "Run Python of a text beside " + name, f.menu(
+            "Run Python", user=user, content="", attachments=[
+                other_name.view, text.view]),
+              text="", attachment_name="message.txt")
     check(front, "Run Python of code beside a text that is too large", f.menu(
         "Run Python", content="`1`", attachments=[
             f.File("log.txt", 65537).view]), text="`1`", attachment_url="")

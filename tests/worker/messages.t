@@ -145,6 +145,26 @@ def the_same_text_is_the_same_program_whichever_way_it_comes():
         assert source("py", text=program) == program, ran[-1]
 
 
+@test
+def a_files_name_is_the_same_to_all_ways_in():
+    python, prose = b"print(1)", b"Dear all,\n"
+    names = (("a.py", 1, 1), ("A.PY", 1, 1), ("a.b.pyw", 1, 1),
+             ("message.txt", 1, 0), ("a.md", 1, 0), ("a", 1, 0), (".py", 1, 0),
+             ("a.log", 1, 0), ("a.py3", 1, 0), ("py", 1, 0), ("c.png", 0, 0),
+             ("c.ZIP", 0, 0))
+    for name, runs, always in names:
+        for kind in "py", "message-run":
+            for data, code in (python, runs), (prose, always):
+                made = upload((name, data))
+                if code:
+                    assert source(kind, **made) == data.decode(), name
+                else:
+                    text = refused(kind, **made)
+                    assert "no code" in text or "not look like" in text, text
+    text = refused(**upload(("a", b"```js\n1\n```")))
+    assert "marked `js`, and only Python" in text, text
+
+
 def view(owner, text, **columns):
     """Make the view of a run; returns its id."""
     columns = {"user_id": owner, "kind": "py", "text": text,

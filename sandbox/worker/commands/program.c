@@ -96,18 +96,37 @@ fetch_script(struct task *task, struct source *source, const char *link,
 	return read_script(task, source, name, text, len);
 }
 
-/* A file that is no Python by its name counts when nothing else is code. */
+/* A name may say that a file is Python, or that it is none.  Any other file has
+ * to look like it. */
+static bool
+is_program(const char *name, const struct source *source)
+{
+	enum script script = script_of(name);
+
+	return source->certain ? script != SCRIPT_BINARY :
+				 script == SCRIPT_PYTHON;
+}
+
+/* Prose is dropped, but not the languages and the input in it. */
+static void
+drop_code(struct source *source)
+{
+	buf_reset(&source->code);
+	source->pieces = 0;
+	source->slip.kind = SLIP_NONE;
+}
+
 static bool
 append_script(struct task *task, struct source *all, const char *link,
     const char *name, int64_t *left)
 {
 	auto_source struct source one = { .pieces = 0 };
-	bool text = script_of(name) == SCRIPT_TEXT;
 
 	if (!fetch_script(task, &one, link, name, left))
 		return false;
-	if (!text || one.certain)
-		source_append(all, &one);
+	if (!is_program(name, &one))
+		drop_code(&one);
+	source_append(all, &one);
 	return true;
 }
 
@@ -142,18 +161,7 @@ wants_scripts(const struct job *job, const struct source *source)
 
 	if (job->attachment_url[0] == '\0')
 		return false;
-	return source->pieces == 0 || script_of(name) != SCRIPT_TEXT;
-}
-
-/* Code that is not certain is prose. */
-static void
-drop_uncertain(struct source *source)
-{
-	if (source->certain)
-		return;
-	buf_reset(&source->code);
-	source->pieces = 0;
-	source->slip.kind = SLIP_NONE;
+	return source->pieces == 0 || script_of(name) < SCRIPT_TEXT;
 }
 
 /* The run that the message answers, for whoever may have its code.  1: there is
@@ -195,7 +203,8 @@ find_code(struct task *task, bool ours, struct source *source)
 	source_read(source, job->text, SOURCE_TEXT);
 	if (ours && source->unmarked)
 		source->certain = false;
-	drop_uncertain(source);
+	if (!source->certain)
+		drop_code(source);
 	if (wants_scripts(job, source) && !append_scripts(task, source))
 		return false;
 	if (source->too_many || source->code.overflow)
@@ -235,7 +244,7 @@ program_take(struct task *task, struct source *source)
 		download_not_as_announced(task);
 		return false;
 	}
-	if (source->certain || script_of(name) == SCRIPT_PYTHON)
+	if (is_program(name, source))
 		return true;
 	render_not_python(&task->message, name, source->others,
 	    source->other_count);
