@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +33,8 @@
 #include "mounter_image.h"
 #include "pool.h"
 
-#define FAILURES_MAX 3	 /* in a row; then it is given up */
-#define LAPSE_MS 600000	 /* after the last one they count no more */
-#define PAUSE_MS 10000	 /* before one is started again */
+#define LAPSE_MS 600000	 /* the longest pause after failures */
+#define REMOVE_MS 10000	 /* before docker rm is tried again */
 #define EXIT_MS 2000	 /* to end by itself */
 #define RUN_MORE_MS 5000 /* over IL_START_SECONDS: docker run */
 #define ANSWER_MAX 1024
@@ -88,7 +88,7 @@ remove_on_end(void *arg, const struct process_result *result)
 	}
 	process_describe(result, text, sizeof(text));
 	log_warn("docker rm: %s cell=%s", text, m->name);
-	loop_timer_set(m->attach->host->loop, &m->timer, PAUSE_MS,
+	loop_timer_set(m->attach->host->loop, &m->timer, REMOVE_MS,
 	    mounter_remove, m);
 }
 
@@ -103,7 +103,8 @@ mounter_remove(void *arg)
 	    engine_remove_ms(host->config), remove_on_end, m);
 }
 
-/* The kernel has ended it, and the engine removes it. */
+/* The kernel has ended it, and the engine removes it.  What it said before that
+ * has been read: events come in their order. */
 static void
 pidfd_on_end(void *arg, int fd, uint32_t events)
 {
@@ -148,26 +149,19 @@ attach_end(struct container *c)
 
 /* ---- what went wrong ---- */
 
-/* It was the host, or us: after a few of these, cells start as ever. */
+/* The host could not do it, or we could not: cells start as ever meanwhile.
+ * What fails in a pause was begun before it and has its cause: one restart of
+ * the engine is one failure, however many cells were spare. */
 static void
 note_failure(struct attach *a, const char *what)
 {
 	int64_t now_ms = clock_monotonic_ms();
-	struct container *c;
 
-	if (now_ms - a->failed_ms > LAPSE_MS)
-		a->failures = 0;
-	a->failed_ms = now_ms;
-	a->failures++;
-	a->given_up = a->given_up || a->failures >= FAILURES_MAX;
-	log_warn("no volume is mounted in a cell that is up%s: %s",
-	    a->given_up ? ", and no cell is kept spare any more" : "", what);
-	if (!a->given_up)
-		return;
-	TAILQ_FOREACH(c, &a->host->pool->containers, link) {
-		if (c->spare && c->state <= CONTAINER_IDLE)
-			container_end(c, false);
-	}
+	if (!pause_holds(&a->pause, now_ms))
+		pause_note_failure(&a->pause, REFUSAL_START, what, now_ms);
+	log_warn("no volume is mounted in a cell that is up: %s; next try in "
+		 "%" PRId64 " s (IL_SPARE_CELLS=0: none)",
+	    what, (a->pause.until_ms - now_ms + 999) / 1000);
 }
 
 void
@@ -175,7 +169,6 @@ attach_fail(struct container *c, const char *what)
 {
 	struct attach *a = c->host->attach;
 
-	a->next_ms = clock_monotonic_ms() + PAUSE_MS;
 	attach_end(c);
 	note_failure(a, what);
 	if (c->adopting)
@@ -221,7 +214,7 @@ take_answer(struct mounter *m, const struct frame_view *view)
 	}
 	attach_end(c);
 	if (why == ATTACH_DONE)
-		a->failures = 0;
+		pause_note_success(&a->pause);
 	spare_done(c, why == ATTACH_DONE ? NULL : text);
 	if (why == ATTACH_HOST)
 		note_failure(a, text);
@@ -287,7 +280,6 @@ socket_on_connection(void *arg, int fd, uint32_t events)
 	struct mounter *m = arg;
 	struct attach *a = m->attach;
 	int control = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	bool foreign;
 
 	(void)events;
 	if (control < 0)
@@ -300,12 +292,14 @@ socket_on_connection(void *arg, int fd, uint32_t events)
 		loop_add(a->host->loop, m->pidfd, EPOLLIN, pidfd_on_end, m);
 		return;
 	}
+	/* It has ended: its last word is read, or the end of its socket. */
+	if (errno != EXDEV)
+		return;
 	/* A broker in a pid namespace of its own knows no cell's, either. */
-	foreign = errno == EXDEV;
-	a->given_up = a->given_up || foreign;
-	attach_fail(m->cell,
-	    foreign ? "no process of a container's is known here" :
-		      "its container has ended");
+	a->none = true;
+	log_warn("no cell is kept spare: no process of a container's is known "
+		 "here");
+	container_end(m->cell, false);
 }
 
 static void run_start(struct mounter *m);
@@ -441,22 +435,22 @@ attach_may_start(struct attach *a)
 {
 	const struct mounter *m;
 
-	if (a->given_up)
+	if (a->none)
 		return false;
 	TAILQ_FOREACH(m, &a->mounters, link) {
 		if (m->cell == NULL) /* its end has us looked over */
 			return false;
 	}
-	if (clock_monotonic_ms() >= a->next_ms)
+	if (!pause_holds(&a->pause, clock_monotonic_ms()))
 		return true;
-	host_look(a->host, a->next_ms);
+	host_look(a->host, a->pause.until_ms);
 	return false;
 }
 
 void
 attach_init(struct attach *a, struct host *host)
 {
-	*a = (struct attach){ .host = host };
+	*a = (struct attach){ .host = host, .pause.most_ms = LAPSE_MS };
 	TAILQ_INIT(&a->mounters);
 }
 
@@ -465,5 +459,5 @@ attach_release(struct attach *a)
 {
 	while (!TAILQ_EMPTY(&a->mounters))
 		mounter_free(TAILQ_FIRST(&a->mounters));
-	a->given_up = true;
+	a->none = true;
 }

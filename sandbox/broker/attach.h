@@ -7,7 +7,7 @@
 #include <sys/queue.h>
 
 #include "host.h"
-#include "subprocess.h"
+#include "pause.h"
 
 struct container;
 struct err;
@@ -19,15 +19,14 @@ struct pool;
  * (spare.h) has a mounter of its own, which is there before the cell.  A
  * mounter may use the loop devices of that cell and no other, runs one program
  * of ours (../mounter/) in an image that has no other file, serves one request,
- * and ends.  Where the host does not let it do that, there are no spare cells.
+ * and ends.  Where the host does not let it do that, there are spare cells only
+ * to try it again, less and less often.
  */
 struct attach {
 	struct host *host;
 	TAILQ_HEAD(, mounter) mounters; /* also those that are ending */
-	bool given_up;			/* for this life of the broker's */
-	int failures;			/* in a row, of the host's */
-	int64_t failed_ms;		/* the last of them */
-	int64_t next_ms;		/* none is to be started before */
+	bool none;	    /* for this life of the broker's */
+	struct pause pause; /* after failures of the host's, or ours */
 };
 
 void attach_init(struct attach *a, struct host *host);

@@ -3,17 +3,16 @@
 
 #include <stdio.h>
 
-/* Twice as long each time, up to a minute. */
 void
 pause_note_failure(struct pause *pause, enum refusal code, const char *text,
     int64_t now_ms)
 {
 	int64_t ms = PAUSE_FIRST_MS;
 
-	for (int i = 0; i < pause->failures && ms < PAUSE_MOST_MS; i++)
+	for (int i = 0; i < pause->failures && ms < pause->most_ms; i++)
 		ms *= 2;
-	if (ms > PAUSE_MOST_MS)
-		ms = PAUSE_MOST_MS;
+	if (ms > pause->most_ms)
+		ms = pause->most_ms;
 	pause->failures++;
 	pause->until_ms = now_ms + ms;
 	pause->code = code;
@@ -23,7 +22,7 @@ pause_note_failure(struct pause *pause, enum refusal code, const char *text,
 void
 pause_note_success(struct pause *pause)
 {
-	*pause = (struct pause){ 0 };
+	*pause = (struct pause){ .most_ms = pause->most_ms };
 }
 
 bool

@@ -10,10 +10,11 @@
 /*
  * What failed starts of containers teach: an engine that is slow or broken is
  * not made better by more of them.  After one that failed there is a pause,
- * longer each time (1 s to 60 s), and one start at a time until one succeeds.
+ * twice as long each time, and one start at a time until one succeeds.
  * Pure: the caller says what time it is.
  */
 struct pause {
+	int64_t most_ms;  /* the longest one; the first: PAUSE_FIRST_MS */
 	int failures;	  /* in a row */
 	int64_t until_ms; /* monotonic: no start before this */
 	enum refusal code;
@@ -21,7 +22,7 @@ struct pause {
 };
 
 #define PAUSE_FIRST_MS 1000
-#define PAUSE_MOST_MS 60000
+#define PAUSE_MOST_MS 60000 /* where people wait for such a start */
 
 void pause_note_failure(struct pause *pause, enum refusal code,
     const char *text, int64_t now_ms);

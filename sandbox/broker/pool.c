@@ -22,7 +22,8 @@ void
 pool_init(struct pool *pool, struct host *host)
 {
 	*pool = (struct pool){ .host = host,
-		.started_s = clock_wall_ms() / 1000 };
+		.started_s = clock_wall_ms() / 1000,
+		.pause.most_ms = PAUSE_MOST_MS };
 	TAILQ_INIT(&pool->containers);
 	TAILQ_INIT(&pool->tickets);
 	TAILQ_INIT(&pool->removals);

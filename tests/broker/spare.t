@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Spare cells: one that was up before anybody came becomes a sandbox's, with
-its files, its limits and nobody else's anything; and what fails on the way."""
+its files, its limits and nobody else's anything; and what fails on the way.
+What mounts needs each right that it has, and has no other."""
 import errno
 import io
 import json
@@ -146,6 +147,76 @@ def confined():
         ok(one not in mounter(b), "once")
 
 
+# Without one of its rights: what is refused, and whether it sees that before
+# anybody waits for it.
+REFUSED = {"SYS_ADMIN": ("mount: Operation not permitted", True),
+           "SETUID": ("give: Operation not permitted", True),
+           "SETGID": ("give: Operation not permitted", True),
+           "SYS_CHROOT": ("enter: Operation not permitted", False),
+           "SYS_PTRACE": ("enter: Operation not permitted", False),
+           "DAC_READ_SEARCH": ("put: Permission denied", False)}
+
+
+def without(change, why, ahead):
+    """The mounter's docker run is told otherwise: no volume is mounted."""
+    folder = tempfile.mkdtemp(prefix="broker-test-docker-")
+    script = docker_that(folder, """
+for word; do
+  shift
+  case "$word" in %s esac
+  set -- "$@" "$word"
+done""" % change.replace("FOLDER", folder))
+    profile = os.path.join(ROOT, "sandbox/mounter/seccomp-mounter.json")
+    with open(profile) as file, \
+            open(os.path.join(folder, "list.json"), "w") as to:
+        to.write(file.read().replace('"mount_setattr", ', ""))
+    with Broker(IL_SPARE_CELLS="1", IL_WARM_CELLS="0",
+                DOCKER_BINARY=script) as b:
+        b.create(1)
+        for turn in () if ahead else (1, 2):
+            wait_spare(b, turn)
+            with b.lease(1) as asked:
+                asked.run("import os; os.chmod('.', 0)")
+            b.wait_status(LEASED=0)
+        b.wait_log("no volume is mounted in a cell that is up: " + why)
+        ok(True, "%s: %s" % (change, why))
+    shutil.rmtree(folder)
+
+
+def needs_all():
+    """Each of its rights, its devices and a call that came late to Linux."""
+    is_(set(REFUSED), set(RIGHTS), "each right is tried")
+    for right, (why, ahead) in REFUSED.items():
+        without("%s) word=AUDIT_WRITE;;" % right, why, ahead)
+    without("b\\ 7:*\\ rw) word='b 7:4095 rw';;",
+            "mount: Operation not permitted", False)
+    without("seccomp=*/seccomp-mounter.json) word=seccomp=FOLDER/list.json;;",
+            "give: Function not implemented", True)
+
+
+def last_word():
+    """It has said what is wrong, and ended, before the broker looks."""
+    folder = tempfile.mkdtemp(prefix="broker-test-docker-")
+    script = docker_that(folder, """
+case "$*" in *inline.class=mounter*)
+  for word; do
+    shift
+    [ "$word" = SYS_ADMIN ] && word=AUDIT_WRITE
+    set -- "$@" "$word"
+  done
+  kill -STOP $PPID
+  id=$(%s "$@")
+  %s wait "$id" >/dev/null 2>&1
+  kill -CONT $PPID
+  exit 0
+esac""" % (DOCKER, DOCKER))
+    with Broker(IL_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
+        b.create(1)
+        b.wait_log("no volume is mounted in a cell that is up: ")
+        ok("up: mount: Operation not permitted;" in b.logged(), "it is heard")
+    shutil.rmtree(folder)
+
+
 def apart():
     with Broker(IL_SPARE_CELLS="1") as b:
         for n in (1, 2):
@@ -268,11 +339,11 @@ def docker_that(folder, script):
     return path
 
 
-def given_up():
-    """Who mounts is there, but may not enter a cell."""
+def fails_and_recovers():
+    """Who mounts is there, but may not enter a cell, and then it may."""
     folder = tempfile.mkdtemp(prefix="broker-test-docker-")
     script = docker_that(folder, """
-for word; do
+[ -e ${0%/*}/mended ] || for word; do
   shift
   [ "$word" = SYS_CHROOT ] && word=AUDIT_WRITE
   set -- "$@" "$word"
@@ -282,16 +353,33 @@ done""")
         for n in range(1, 4):
             b.create(n)
             wait_spare(b, 2 * n - 1)
+            if n == 3:
+                open(os.path.join(folder, "mended"), "w").close()
             asked = b.lease(n)
             is_((asked.fields["COLD"], sees(asked)["files"]),
                 (1, [".site-packages"]), "%d in vain: a start as ever" % n)
             asked.close()
             b.wait_status(LEASED=0)
-        is_(b.logged().count("no cell is kept spare any more"), 1,
-            "after three it is given up")
-        b.wait_no_container()
-        ok(True, "and neither it nor a spare cell is left")
+            ok("enter: Operation not permitted; next try in %d s"
+               % (1 << n - 1) in b.logged(), "which says when it is tried")
+        wait_spare(b, 7)
+        asked = b.lease(1)
+        is_(asked.fields["COLD"], 0, "when it works nobody waits for a start")
+        is_(sees(asked)["files"], [".site-packages"], "and all is mounted")
     shutil.rmtree(folder)
+
+
+def engine_restarts():
+    """All mounters end by one event."""
+    with Broker(IL_SPARE_CELLS="3") as b:
+        b.create(1)
+        wait_spare(b, 3)
+        for pid in [inspect(one)["State"]["Pid"] for one in mounter(b)]:
+            os.kill(pid, signal.SIGKILL)
+        b.wait_log("no volume is mounted", 3)
+        wait_spare(b, 4)
+        is_(b.logged().count("next try in 1 s"), 3, "it is one failure")
+        is_(b.lease(1).fields["COLD"], 0, "and a cell is spare again")
 
 
 def nobody_mounts():
@@ -342,5 +430,6 @@ def killed():
         note(left)
 
 
-main(adopted, hostile_image, confined, apart, next_cell, removed, many, kept, only_read, damaged,
-     given_up, nobody_mounts, killed)
+main(adopted, hostile_image, confined, needs_all, last_word, apart, next_cell,
+     removed, many, kept, only_read, damaged,
+     fails_and_recovers, engine_restarts, nobody_mounts, killed)

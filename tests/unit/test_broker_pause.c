@@ -7,7 +7,7 @@
 static int64_t
 held_after(int n)
 {
-	struct pause pause = { 0 };
+	struct pause pause = { .most_ms = PAUSE_MOST_MS };
 
 	for (int i = 0; i < n; i++)
 		pause_note_failure(&pause, REFUSAL_START, "why", 5000);
@@ -17,7 +17,7 @@ held_after(int n)
 int
 main(void)
 {
-	struct pause pause = { 0 };
+	struct pause pause = { .most_ms = 2500 };
 
 	ok(!pause_holds(&pause, 0), "nothing has failed: no pause");
 	is_int(held_after(1), 1000, "the first pause");
@@ -37,5 +37,8 @@ main(void)
 	ok(!pause_holds(&pause, 6001), "a success ends it");
 	pause_note_failure(&pause, REFUSAL_START, "", 9000);
 	is_int(pause.until_ms, 10000, "and it begins anew");
+	pause_note_failure(&pause, REFUSAL_START, "", 10000);
+	pause_note_failure(&pause, REFUSAL_START, "", 12000);
+	is_int(pause.until_ms, 14500, "it has the ceiling that it was given");
 	return tap_done();
 }
