@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "background.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -11,14 +10,11 @@
 
 #include "base.h"
 #include "children.h"
-#include "names.h"
 #include "processes.h"
 #include "run_state.h"
 
 #define MS_NS 1000000
 #define QUIET_MS 1000
-/* of /proc/PID/stat */
-enum { SESSION = 3, STARTED = 19 };
 
 bool
 background_stays(const struct supervisor *k)
@@ -27,40 +23,6 @@ background_stays(const struct supervisor *k)
 }
 
 /* ---- a command that was cut short ---- */
-
-/* Has the command begun it?  It leads a session (run_process.c); one that has
- * left that has a later one, and is no older. */
-static bool
-is_its(const char *stat, pid_t run, int64_t since)
-{
-	return processes_number(processes_field(stat, SESSION)) >= run &&
-	    processes_number(processes_field(stat, STARTED)) >= since;
-}
-
-/* Kill what it has begun: how many of it were alive. */
-static size_t
-kill_its(const struct supervisor *k, int64_t since)
-{
-	struct names names = { .folder = openat(k->proc, ".",
-				   O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
-	char text[PROCESSES_TEXT_MAX];
-	const char *name;
-	size_t alive = names.folder < 0;
-
-	while (names.folder >= 0 && (name = names_next(&names)) != NULL) {
-		pid_t pid = (pid_t)processes_number(name);
-
-		if (pid > 1 && processes_read(k, name, "/stat", text) &&
-		    processes_is_alive(text) &&
-		    is_its(text, k->state->run, since)) {
-			alive++;
-			(void)kill(pid, SIGKILL);
-		}
-	}
-	alive += names.failed;
-	base_close(&names.folder);
-	return alive;
-}
 
 /* When the command began, in ticks; it has not been reaped. */
 static int64_t
@@ -71,10 +33,12 @@ began(const struct supervisor *k)
 
 	name[base_decimal(name, (uint64_t)k->state->run)] = '\0';
 	(void)processes_read(k, name, "/stat", text);
-	return processes_number(processes_field(text, STARTED));
+	return processes_number(processes_field(text, STAT_STARTED));
 }
 
-/* Stopped by one signal to all, nobody can make another meanwhile. */
+/* Kill what the command has begun.  It leads a session (run_process.c); what has
+ * left that has a later one, and is no older.  Stopped by one signal to all,
+ * nobody can make another meanwhile. */
 static void
 end_its(struct supervisor *k)
 {
@@ -84,7 +48,7 @@ end_its(struct supervisor *k)
 	static const sigset_t none;
 
 	(void)kill(-1, SIGSTOP);
-	while (kill_its(k, since) > 0) {
+	while (processes_kill(k, 0, k->state->run, since) > 0) {
 		if (watch_now() >= until) {
 			children_kill_all(k->state);
 			return;

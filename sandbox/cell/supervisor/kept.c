@@ -2,7 +2,6 @@
 #include "kept.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -15,15 +14,12 @@
 #include "background.h"
 #include "base.h"
 #include "children.h"
-#include "names.h"
 #include "processes.h"
 #include "run_state.h"
 
 #define MS_NS 1000000
 #define QUIET_MS 1000 /* for all to have ended or stopped */
 #define TICK_US 10000 /* of times in /proc */
-/* of /proc/PID/stat: processes_field() */
-enum { CUTIME = 13, CSTIME = 14 };
 
 static const sigset_t none;
 
@@ -50,8 +46,8 @@ cpu_of(const struct supervisor *k, pid_t pid, const char *name)
 
 	(void)clock_gettime(clock, &used);
 	if (processes_read(k, name, "/stat", text))
-		ticks = processes_number(processes_field(text, CUTIME)) +
-		    processes_number(processes_field(text, CSTIME));
+		ticks = processes_number(processes_field(text, STAT_CUTIME)) +
+		    processes_number(processes_field(text, STAT_CSTIME));
 	return (int64_t)used.tv_sec * 1000000 + used.tv_nsec / 1000 +
 	    ticks * TICK_US;
 }
@@ -77,32 +73,6 @@ note_usage(struct supervisor *k)
 
 /* ---- nobody else ---- */
 
-/* Kill all but one, and PID 1: how many were alive. */
-static size_t
-kill_all_but(const struct supervisor *k, pid_t one)
-{
-	struct names names = { .folder = openat(k->proc, ".",
-				   O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
-	char text[PROCESSES_TEXT_MAX];
-	const char *name;
-	size_t alive = names.folder < 0;
-
-	while (names.folder >= 0 && (name = names_next(&names)) != NULL) {
-		pid_t pid = (pid_t)processes_number(name);
-
-		if (pid > 1 && pid != one &&
-		    processes_read(k, name, "/stat", text) &&
-		    processes_is_alive(text)) {
-			alive++;
-			(void)kill(pid, SIGKILL);
-		}
-	}
-	alive += names.failed;
-	if (names.folder >= 0)
-		(void)close(names.folder);
-	return alive;
-}
-
 /* Until a child has ended or stopped, but not for long. */
 static void
 wait_a_moment(void)
@@ -122,7 +92,7 @@ quieten(struct supervisor *k, pid_t one, bool stopped)
 	int status = 0;
 
 	for (;;) {
-		size_t alive = kill_all_but(k, one);
+		size_t alive = processes_kill(k, one, 0, 0);
 		pid_t found = stopped ?
 		    0 :
 		    wait4(one, &status, WNOHANG | WUNTRACED | __WALL, NULL);

@@ -2,15 +2,14 @@
 #include "processes.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base.h"
+#include "names.h"
 #include "shared.h"
 
-/* of /proc/PID/stat */
-enum { STATE = 0, THREADS = 17 };
-
-/* Into text, with a NUL behind it.  False: there is no such process. */
 bool
 processes_read(const struct supervisor *k, const char *pid, const char *what,
     char text[PROCESSES_TEXT_MAX])
@@ -43,8 +42,6 @@ processes_number(const char *text)
 	return value;
 }
 
-/* In "PID (NAME) STATE …" of /proc/PID/stat, where a process chooses its NAME:
- * the field with that number, STATE is 0. */
 const char *
 processes_field(const char *text, int number)
 {
@@ -59,11 +56,39 @@ processes_field(const char *text, int number)
 }
 
 /* The first of its threads may be dead and others alive. */
-bool
-processes_is_alive(const char *stat)
+static bool
+is_alive(const char *stat)
 {
-	const char *state = processes_field(stat, STATE);
+	const char *state = processes_field(stat, STAT_STATE);
 
 	return (*state != 'Z' && *state != 'X') ||
-	    processes_number(processes_field(stat, THREADS)) > 1;
+	    processes_number(processes_field(stat, STAT_THREADS)) > 1;
+}
+
+size_t
+processes_kill(const struct supervisor *k, pid_t spared, pid_t session,
+    int64_t since)
+{
+	struct names names = { .folder = openat(k->proc, ".",
+				   O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
+	char stat[PROCESSES_TEXT_MAX];
+	const char *name;
+	size_t alive = names.folder < 0;
+
+	while (names.folder >= 0 && (name = names_next(&names)) != NULL) {
+		pid_t pid = (pid_t)processes_number(name);
+
+		if (pid > 1 && pid != spared &&
+		    processes_read(k, name, "/stat", stat) && is_alive(stat) &&
+		    processes_number(processes_field(stat, STAT_SESSION)) >=
+			session &&
+		    processes_number(processes_field(stat, STAT_STARTED)) >=
+			since) {
+			alive++;
+			(void)kill(pid, SIGKILL);
+		}
+	}
+	alive += names.failed;
+	base_close(&names.folder);
+	return alive;
 }

@@ -3,14 +3,26 @@
 #define PROCESSES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define PROCESSES_TEXT_MAX 2048
 
 /*
- * What /proc says of a process.
+ * What /proc says of processes, and their end.
  */
 struct supervisor;
+
+/* Fields of /proc/PID/stat. */
+enum {
+	STAT_STATE = 0,
+	STAT_SESSION = 3,
+	STAT_CUTIME = 13,
+	STAT_CSTIME = 14,
+	STAT_THREADS = 17,
+	STAT_STARTED = 19
+};
 
 /* "/stat" or "/status" of a pid, into text, with a NUL behind it.  False: there
  * is no such process. */
@@ -23,7 +35,10 @@ const char *processes_field(const char *stat, int number);
 
 int64_t processes_number(const char *text);
 
-/* By its /proc/PID/stat. */
-bool processes_is_alive(const char *stat);
+/* Kill all but PID 1 and spared (0: none) that are of this session or a later
+ * one, and began at that tick or later.  Returns how many of them were alive;
+ * it is not 0 where that cannot be told. */
+size_t processes_kill(const struct supervisor *k, pid_t spared, pid_t session,
+    int64_t since);
 
 #endif
