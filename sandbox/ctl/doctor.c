@@ -248,8 +248,8 @@ check_ledger(struct doctor *d)
 		    more.text);
 }
 
-/* Why there are no namespaces for each run, or no /proc, and what would bring
- * them. */
+/* Why there are no namespaces for each run, or what they lack, and what would
+ * bring it. */
 static void
 explain_isolation(struct doctor *d)
 {
@@ -272,6 +272,9 @@ explain_isolation(struct doctor *d)
 	    "isolation: each run of the APIs has %s (%s): %s",
 	    d->status.isolation == ISOLATION_CELL ?
 		"a container of its own, which is slower than namespaces" :
+		isolation_is_of_locks(how) ?
+		"namespaces of its own, and sees others' locks on files of "
+		"installed packages" :
 		"namespaces of its own, and none a /proc or /dev/stdin",
 	    how, verdict.cause);
 }

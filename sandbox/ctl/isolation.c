@@ -112,6 +112,7 @@ enum {
 	RUNTIME = 1 << 17,
 	NO_PROC = 1 << 18, /* the kernel mounts none, */
 	COVERED = 1 << 19, /* as parts of the container's are covered */
+	NO_OVERLAY = 1 << 20,
 };
 
 static const char engines_forbids[] =
@@ -134,6 +135,8 @@ static const struct {
 	    "an engine that takes --security-opt systempaths=unconfined" },
 	{ NO_PROC, "this kernel mounts no /proc of processes alone",
 	    "Linux 5.8 or later" },
+	{ NO_OVERLAY, "this kernel mounts no overlay in a user namespace",
+	    "Linux 5.11 or later, with CONFIG_OVERLAY_FS" },
 	{ UNMADE | HOST_NO_NAMESPACES,
 	    "this kernel is built without user namespaces",
 	    "a kernel with CONFIG_USER_NS" },
@@ -194,6 +197,14 @@ fill(char *out, size_t size, const char *text, const char *value)
 		    value, at + 1);
 }
 
+bool
+isolation_is_of_locks(const char *reason)
+{
+	static const char step[] = "mount overlay ";
+
+	return strncmp(reason, step, strlen(step)) == 0;
+}
+
 /* A reason, taken apart. */
 struct failure {
 	char step[128];
@@ -243,6 +254,8 @@ find(const struct failure *failure, const char *reason,
 	found |= strcmp(failure->error, "ENOSPC") == 0 ? USED_UP : 0;
 	if (strcmp(failure->step, "mount proc") == 0 && !failure->denied)
 		found |= NO_PROC;
+	if (isolation_is_of_locks(failure->step) && !failure->denied)
+		found |= NO_OVERLAY;
 	if (strcmp(failure->error, "EPERM") == 0)
 		found |= COVERED;
 	if ((f->host & HOST_APPARMOR) != 0 &&

@@ -2,9 +2,12 @@
 #ifndef ISOLATION_H
 #define ISOLATION_H
 
+#include <stdbool.h>
+
 /*
  * Why the runs of the HTTP APIs cannot have namespaces of their own on this
- * host: from the step at which a cell failed, and what the kernel says.
+ * host, or lack something in them: from the step at which a cell failed, and
+ * what the kernel says.
  */
 enum isolation_host {
 	HOST_NO_NAMESPACES = 1 << 0, /* the kernel has no user namespaces */
@@ -31,6 +34,9 @@ struct isolation_verdict {
 	char mend[320]; /* a command or a setting; "": none is known */
 };
 
+/* With namespaces: do runs see each other's locks, on files of installed
+ * packages?  Else such a reason says why they have no /proc.  Pure. */
+bool isolation_is_of_locks(const char *reason);
 /* Look at the host; tries the steps in a child. */
 void isolation_look(struct isolation_facts *facts, const char *profile,
     const char *runtime);

@@ -9,7 +9,9 @@ import sys
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "api"))
+for folder in "broker", "api":
+    sys.path.insert(0, os.path.join(os.path.dirname(HERE), folder))
+from brokerlib import Asked, pack  # noqa: E402
 from served import Served, wait_for  # noqa: E402
 from service import BUILD  # noqa: E402
 from tap import run, test  # noqa: E402
@@ -70,6 +72,35 @@ def a_container_for_each_run_because_the_host_forbids_more():
             tried.returncode == 0), text
         for _ in range(3):
             assert service.eval(input="print(42)")["stdout"] == "42\n"
+
+
+@test
+def runs_that_see_the_locks_of_others():
+    """The kernel mounts no such file system for a cell."""
+    served = Served(IL_API_WARM="1")
+    lib = os.path.join(served.folder, "lib")
+    shutil.copytree(os.path.join(BUILD, "lib"), lib)
+    path = os.path.join(lib, "cell", "jail.py")
+    with open(path) as file:
+        text = file.read()
+    os.unlink(path)
+    with open(path, "w") as file:
+        file.write(text.replace('b"overlay"', 'b"no-such"'))
+    served.settings["IL_LIB_DIR"] = lib
+    with served as service:
+        assert told(service)[0] == "run"
+        broker = os.path.join(served.settings["IL_STATE_DIR"], "broker", "ctl",
+                              "lease.sock")
+        with Asked(broker, pack("STAGE")) as staged:
+            assert staged.answer()[0] == "GRANTED", staged.fields
+            with Asked(broker, pack("PUBLISH")) as asked:
+                assert asked.answer()[0] == "GRANTED", asked.fields
+        assert service.eval(input="print(42)")["stdout"] == "42\n"
+        wait_for(lambda: service.get("/health").json["inline"][
+            "isolation_reason"])
+        isolation, reason, text = told(service)
+        assert isolation == "run" and reason.startswith("mount overlay "), reason
+        assert "sees others' locks on files of installed packages" in text, text
 
 
 @test

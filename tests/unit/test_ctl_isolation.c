@@ -54,7 +54,12 @@ test_proc(void)
 	    "systempaths=unconfined", "the engine masks /proc");
 	judged(&f, "mount proc: EINVAL", "no /proc of processes alone",
 	    "Linux 5.8", "an older kernel");
+	judged(&f, "mount overlay /snekbox/x: EPERM", "mounts no overlay",
+	    "Linux 5.11", "and one whose runs see each other's locks");
 	f.host |= HOST_APPARMOR;
+	judged(&f, "mount overlay /snekbox/x: EACCES, profile mine",
+	    "the profile mine", "mount,",
+	    "which AppArmor can bring about, too");
 	judged(&f, "move proc to /proc: EACCES, profile mine",
 	    "the profile mine", "mount,", "AppArmor forbids it its place");
 }

@@ -264,8 +264,9 @@ class ApiCell(MemoryCell):
         if not why:
             role = supervisor.call("enclose_jail")
         if role == DONE:
-            self.control.send_ready(VERSION, isolation, why or unseen or None,
-                                    self.imported, self.trouble)
+            self.control.send_ready(
+                VERSION, isolation, why or unseen or mounts.shared_locks or None,
+                self.imported, self.trouble)
             role = supervisor.call("supervisor_keep")
         if self.seeds:
             reseed()

@@ -95,6 +95,7 @@ class MountTable:
     def __init__(self, control, own):
         """control, own: see Supervisor."""
         self.system = System()
+        self.shared_locks = ""      # why runs see others' locks: describe()
         self.filter = Filter()      # the kernel is told where it lies
         self.supervisor = Supervisor(control, own, [
             tmpfs_like(path) for path in writable_mounts()],
@@ -165,12 +166,13 @@ class MountTable:
     def give_inodes(self, path):
         """The cell's own inodes for files that all cells mount: a lock that a
         run has on one of them is seen in no other cell.  Linux before 5.11
-        lets no cell do that; such runs see each other's locks there."""
+        lets no cell do that; such runs see each other's locks there, which
+        READY tells."""
         try:
             self.system.mount("overlay", b"overlay", path, NO_SUID | NO_DEVICES,
                               "lowerdir=%s:%s" % (path, EMPTY))
-        except OSError:
-            pass
+        except OSError as error:
+            self.shared_locks = describe(error).decode()
 
     def trouble(self, shows):
         """Try all of it once, in a child, since a host may forbid any of the
