@@ -36,9 +36,9 @@ began(const struct supervisor *k)
 	return processes_number(processes_field(text, STAT_STARTED));
 }
 
-/* Kill what the command has begun.  It leads a session (run_process.c); what has
- * left that has a later one, and is no older.  Stopped by one signal to all,
- * nobody can make another meanwhile. */
+/* Kill what the command has begun.  It leads a session (run_process.c); what
+ * has left that has a later one, and is no older.  Stopped by one signal to
+ * all, nobody can make another meanwhile. */
 static void
 end_its(struct supervisor *k)
 {
