@@ -210,6 +210,33 @@ def files_are_run_and_shown_from_there_and_never_removed():
 
 
 @test
+def files_are_written_there_but_replace_none():
+    ways = (("write", {"name": "w.py", "content": "1"}),
+            ("put", {"file": File("w.py", "1")}),
+            ("put", {"file": File("x", "1"), "path": "w.py"}))
+    for how in set(GONE) - {"removed"}:     # a removed one is made anew
+        for command, options in ways:
+            lose(how)
+            text = final(command, **options).text()
+            assert "Saved `~/sub/w.py`" in text, (how, command, text)
+            assert ("`~/sub/deep` is gone or closed: you are in `~/sub` now."
+                    in text), text
+            text = final("look").text()
+            assert "w.py" in text and "is gone" not in text, text
+            lose(how)
+            final("write", name="~/sub/w.py", content="mine")
+            text = final(command, **options).text()
+            assert "Saved" not in text and "is gone" in text, (how, text)
+            assert "mine" in final("look", path="~/sub/w.py").text(), how
+            assert "Saved `~/sub/w.py`" in final(command, **options).text()
+        lose(how)
+        final("write", name="~/sub/x.py", content="mine")
+        text = final("rm", name="x.py").text()
+        assert "Removed" not in text and "is gone" in text, (how, text)
+        assert "mine" in final("look", path="~/sub/x.py").text(), how
+
+
+@test
 def who_removes_where_they_are_is_above_it():
     begin()
     final("look", path="sub/deep")

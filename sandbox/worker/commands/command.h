@@ -62,6 +62,11 @@ bool place_set(struct task *task, const char *path);
  * nearest one that is there, which the answer says: ask once more.  Within the
  * lease; task->run is as before. */
 bool place_find(struct task *task);
+/* place_find() of a request that writes a file: does the nearest directory have
+ * no file of that name?  Then task->path is that file: write it.  A file that
+ * is there stays, as nobody named it.  name: in the folder that the job's path
+ * is, or "". */
+bool place_find_room(struct task *task, const char *name);
 /* The last request did not find the job's path: is there one at the top?
  * task->elsewhere says which.  Within the lease, as place_find(). */
 void place_look_at_top(struct task *task);

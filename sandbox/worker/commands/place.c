@@ -81,6 +81,27 @@ place_find(struct task *task)
 	return true;
 }
 
+bool
+place_find_room(struct task *task, const char *name)
+{
+	struct run_outcome failed = task->run;
+	const char *typed = task->job->path;
+	char folder[PATH_SIZE];
+	char path[PATH_SIZE];
+
+	if (!place_find(task) || task->job->view_id != 0 ||
+	    path_resolve(task->sandbox.cwd, typed, folder) != PATH_OK ||
+	    path_resolve(folder, name, path) != PATH_OK)
+		return false;
+	if (ask(task, OP_STAT, path) ||
+	    !outcome_failed_with(&task->run, ERROR_NOT_FOUND)) {
+		task->run = failed;
+		return false;
+	}
+	memcpy(task->path, path, sizeof(path));
+	return true;
+}
+
 void
 place_look_at_top(struct task *task)
 {

@@ -75,9 +75,10 @@ look_at_target(struct task *task)
 	    collect->entries[0].kind != ENTRY_DIRECTORY || append_name(task);
 }
 
-/* The second request in the cell: the file, from our memory. */
+/* The second request in the cell: the file, from our memory.  name: its own, if
+ * the job's path is a folder's. */
 static void
-store(struct task *task, const void *data, size_t len)
+store(struct task *task, const char *name, const void *data, size_t len)
 {
 	struct cell_request write = {
 		.op = OP_WRITE,
@@ -88,6 +89,8 @@ store(struct task *task, const void *data, size_t len)
 	};
 
 	(void)run_request(task, &write, 2 * FILE_OP_MS);
+	if (place_find_room(task, name))
+		(void)run_request(task, &write, 2 * FILE_OP_MS);
 	if (!command_succeeded(task))
 		return;
 	command_note_usage(task);
@@ -115,7 +118,7 @@ cmd_put(struct task *task, struct err *err)
 		config_lease_wait_ms(task->worker->config)))
 		command_not_done(task);
 	else if (folder || look_at_target(task))
-		store(task, data, len);
+		store(task, folder ? path_name(task->path) : "", data, len);
 	naming_close(task);
 	return 0;
 }
