@@ -52,9 +52,11 @@ bool
 status_nothing_runs(const struct config *config)
 {
 	struct lease_status status;
+	struct pulse_count workers;
 	struct err err = { 0 };
 
-	return !where_is_run(config) &&
+	pulse_look(config, &workers, NULL);
+	return workers.alive == 0 && !where_is_run(config) &&
 	    !status_front_accepts(config, "il-fcgi", &err) &&
 	    !status_front_accepts(config, "il-api", &err) &&
 	    !status_ask_broker(config, &status, &err);

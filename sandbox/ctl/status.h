@@ -18,7 +18,8 @@ bool status_front_accepts(const struct config *config, const char *name,
     struct err *err);
 bool status_ask_broker(const struct config *config, struct lease_status *status,
     struct err *err);
-/* No program of this state folder answers, and no `ilctl run` holds it. */
+/* No program of this state folder answers, no worker is there, and no `ilctl
+ * run` holds the folder. */
 bool status_nothing_runs(const struct config *config);
 /* All facts, and the jobs counted; db: NULL where it does not open. */
 void status_look(const struct config *config, struct db *db,
