@@ -16,7 +16,8 @@ struct err;
  * or hangs, lets that time pass.  Nobody has to ask a worker for it.
  */
 #define PULSE_SLOTS 256
-/* For what a worker does between two notes while it has a job. */
+/* For what a worker does between two notes in a job, but for its waits on a
+ * cell, which are shorter. */
 #define PULSE_BUSY_MS 60000
 /* Over the time for which it waits, for a machine that is busy. */
 #define PULSE_MORE_MS 3000

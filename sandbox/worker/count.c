@@ -66,9 +66,15 @@ count_close(struct worker *worker)
 }
 
 void
+count_wait(struct worker *worker, int64_t wait_ms)
+{
+	pulse_beat(worker->pulse, worker->slot, wait_ms, false);
+}
+
+void
 count_beat(struct worker *worker)
 {
-	pulse_beat(worker->pulse, worker->slot, PULSE_BUSY_MS, false);
+	count_wait(worker, PULSE_BUSY_MS);
 }
 
 void

@@ -16,8 +16,10 @@ struct worker;
 void count_open(struct worker *worker);
 void count_close(struct worker *worker);
 
-/* It has come this far and does its job; called wherever it may have waited. */
+/* The worker does its job; called wherever it may have waited. */
 void count_beat(struct worker *worker);
+/* It waits in its job: it calls one of these again within so long. */
+void count_wait(struct worker *worker, int64_t wait_ms);
 /* It waits for so long at most, with nothing to do. */
 void count_rest(struct worker *worker, int64_t wait_ms);
 

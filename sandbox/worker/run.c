@@ -49,9 +49,11 @@ hear_tick(void *worker)
 
 	count_beat(worker);
 	(void)run_hear(worker, &fd);
+	count_wait(worker, TICK_MS);
 }
 
-/* While a run goes on. */
+/* While a run goes on: the command edits its message, which may take long, and
+ * then the worker is back within TICK_MS. */
 static void
 run_tick(void *arg)
 {
@@ -60,9 +62,10 @@ run_tick(void *arg)
 	count_beat(task->worker);
 	if (task->tick != NULL)
 		task->tick(task);
+	count_wait(task->worker, TICK_MS);
 }
 
-/* Something is to be cancelled: is it this? */
+/* A cancellation arrived: is it for this job? */
 static bool
 is_cancelled(void *arg)
 {
@@ -126,6 +129,7 @@ run_open(struct task *task, const char *class, enum access access,
 	task->run = (struct run_outcome){ .end = RUN_REFUSED };
 	task->at_packages = strcmp(class, "user") != 0;
 	task->run.refusal = wait_for_cell(task, request, wait_ms, &err);
+	count_beat(task->worker);
 	if (task->run.cancelled)
 		task->run.end = RUN_CANCELLED;
 	task->run.read_only = task->lease.access == ACCESS_READ;
@@ -211,7 +215,9 @@ hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 	enum conversation_end end;
 
 	task->asked_ms = clock_monotonic_ms();
+	count_wait(task->worker, SEND_MS + c.tick_first_ms);
 	end = conversation_hold(&c, request, result, &err);
+	count_beat(task->worker);
 	if (end != CONVERSATION_RESULT)
 		log_warn("no result: %s job=%" PRId64 " cell=%s", err.text,
 		    task->job->id, task->lease.cell_name);

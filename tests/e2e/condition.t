@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import signal
+import struct
 import sys
 import time
 import urllib.request
@@ -142,6 +143,31 @@ def all_workers_are_stopped():
     # what was said then is replaced by the answers
     first.wait_final(match="first")
     later.wait_final(match="later")
+    is_well()
+
+
+def promises():
+    """Within how many milliseconds each worker that is busy has promised to
+    move again; from when it said so."""
+    folder = os.path.join(service.settings["IL_STATE_DIR"], "worker")
+    name, = [one for one in os.listdir(folder) if one.startswith("pulse-")]
+    with open(os.path.join(folder, name), "rb") as file:
+        slots = struct.iter_unpack("=4q", file.read())
+    return [due - beat for writer, beat, due, rests in slots
+            if writer and not rests]
+
+
+@test
+def all_workers_are_stopped_and_one_has_a_job():
+    sent = service.discord.send_command(
+        "py", user="jane", code="print('begun', flush=True)\n"
+        "import time; time.sleep(600)")
+    sent.wait_edits(1, match="begun")
+    # it comes every three seconds, where a command of its own has a minute
+    wait_for(lambda: [one for one in promises() if one <= 6000])
+    with stopped("il-worker"):
+        all_say("none of the 2 workers moves", "kill -KILL", "respond")
+    sent.wait_final(match="begun")
     is_well()
 
 
