@@ -16,7 +16,7 @@
 #include "run.h"
 #include "session_holder.h"
 #include "../contract/code_interpreter/execute_answer.h"
-#include "../contract/told.h"
+#include "../contract/path_text.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -63,7 +63,8 @@ add_file(struct execution *x, const struct cell_event *event, const char *why)
 {
 	auto_buf struct buf path = BUF_INIT(PATH_BYTES);
 
-	told_add_path(&path, event->name, true);
+	path_text_write_new(&path, event->name, x->files.items, x->files.count,
+	    sizeof(*x->files.items));
 	return run_files_add(&x->files, buf_str(&path), event->size, why);
 }
 

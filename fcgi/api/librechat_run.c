@@ -11,14 +11,13 @@
 #include "app.h"
 #include "librechat_who.h"
 #include "reply.h"
-#include "../contract/told.h"
+#include "../contract/path_text.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
-#include "../../sandbox/base/utf8.h"
 
 #define PROCESSES 64
 #define FILES_MAX 1000
@@ -137,7 +136,8 @@ add_made(struct libre_run *x, const char *path)
 	auto_buf struct buf name = BUF_INIT(PATH_BUF);
 	struct libre_made *made;
 
-	told_add_path(&name, path, true);
+	path_text_write_new(&name, path, x->made, x->made_count,
+	    sizeof(*x->made));
 	x->made = xrealloc(x->made, (x->made_count + 1) * sizeof(*x->made));
 	made = &x->made[x->made_count++];
 	*made = (struct libre_made){ .name = buf_steal(&name, NULL) };

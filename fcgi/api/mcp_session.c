@@ -13,7 +13,7 @@
 #include "run.h"
 #include "session_cell.h"
 #include "session_holder.h"
-#include "../contract/told.h"
+#include "../contract/path_text.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/cleanup.h"
@@ -206,8 +206,8 @@ list_files(struct mcp_exchange *x, struct mcp_borrowed *b, const char *path)
 	bool good = ask_for_files(x, b, &request, take_entry, list, &result);
 
 	if (good)
-		mcp_add_listing(&x->body, &x->m, x->call.path.data, list->items,
-		    list->count, result.total > (int64_t)list->count);
+		mcp_add_listing(&x->body, &x->m, path, list->items, list->count,
+		    result.total > (int64_t)list->count);
 	for (size_t i = 0; i < list->count; i++)
 		free(list->items[i].name);
 	free(list);
@@ -270,7 +270,7 @@ write_file(struct mcp_exchange *x, struct mcp_borrowed *b, const char *path)
 
 	if (!ask_for_files(x, b, &request, NULL, NULL, &result))
 		return false;
-	mcp_add_written(&x->body, &x->m, call->path.data, call->content.len);
+	mcp_add_written(&x->body, &x->m, path, call->content.len);
 	return true;
 }
 
@@ -288,7 +288,7 @@ find_real_path(struct mcp_exchange *x, struct mcp_borrowed *b)
 		.wall_ms = LOOK_MS };
 	struct cell_result result;
 
-	if (!told_read_path(&path, x->call.path.data))
+	if (!path_text_read(&path, x->call.path.data))
 		return NULL;
 	request.path = buf_str(&path);
 	if (!mcp_ask(x, b, &request, NULL, NULL, &result) ||

@@ -7,7 +7,7 @@
 #include "app.h"
 #include "../contract/mcp/mcp_media.h"
 #include "../contract/mcp/mcp_picture.h"
-#include "../contract/told.h"
+#include "../contract/path_text.h"
 
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/err.h"
@@ -22,16 +22,16 @@
 static struct mcp_left *
 add_left(struct mcp_work *w, const char *path, int64_t size)
 {
-	auto_buf struct buf told = BUF_INIT(PATH_BYTES);
+	auto_buf struct buf text = BUF_INIT(PATH_BYTES);
 	struct mcp_left *file;
 
 	if (w->left_count == MCP_WORK_LEFT) {
 		w->more_left = true;
 		return NULL;
 	}
-	told_add_path(&told, path, false);
+	path_text_write(&text, path);
 	file = &w->left[w->left_count++];
-	*file = (struct mcp_left){ .path = buf_steal(&told, NULL),
+	*file = (struct mcp_left){ .path = buf_steal(&text, NULL),
 		.size = size,
 		.type = mcp_media_type(path, "\0", 1),
 		.content = BUF_INIT(MCP_PICTURE_BYTES) };

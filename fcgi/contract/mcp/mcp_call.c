@@ -11,7 +11,7 @@
 #include "../../pytext/pyutf8.h"
 #include "../base64.h"
 #include "../stage.h"
-#include "../told.h"
+#include "../path_text.h"
 #include "mcp_message.h"
 #include "mcp_table.h"
 #include "mcp_tools.h"
@@ -115,7 +115,7 @@ shorten(char *path, size_t len)
 {
 	auto_buf struct buf real = BUF_INIT(len + 1);
 
-	if (!told_read_path(&real, path))
+	if (!path_text_read(&real, path))
 		return len;
 	memcpy(path, buf_str(&real), real.len + 1);
 	return real.len;

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "../base64.h"
-#include "../told.h"
+#include "../path_text.h"
 #include "mcp_answer.h"
 #include "mcp_media.h"
 #include "mcp_message.h"
@@ -117,7 +117,7 @@ mcp_add_written(struct buf *out, const struct mcp_message *m, const char *path,
 	auto_buf struct buf text = BUF_INIT(8192);
 	auto_buf struct buf structured = BUF_INIT(64);
 
-	told_add_path(&text, path, false);
+	path_text_write(&text, path);
 	buf_addf(&text, " has %zu bytes now.", size);
 	buf_addf(&structured, "{\"size\":%zu}", size);
 	mcp_begin(out, m, MCP_NOT_KEPT, false);
@@ -156,9 +156,9 @@ mcp_add_listing(struct buf *out, const struct mcp_message *m,
 		bool is_file = entry->kind == ENTRY_FILE;
 
 		buf_reset(&path);
-		told_add_path(&path, folder, false);
+		path_text_write(&path, folder);
 		buf_adds(&path, folder[0] == '\0' ? "" : "/");
-		told_add_path(&path, entry->name, false);
+		path_text_write(&path, entry->name);
 		buf_addf(&list, "%s{\"path\":", i == 0 ? "" : ",");
 		mcp_add_text(&list, buf_str(&path), path.len);
 		buf_addf(&list, ",\"kind\":\"%s\",\"size\":%" PRId64 "}",
