@@ -6,6 +6,7 @@ and is gone with its node."""
 
 import base64
 import contextlib
+import json
 import os
 import re
 import signal
@@ -301,9 +302,11 @@ def who_does_not_know_the_key_is_no_node():
             "Inline-Node-Key": KEY[:-1]}, {"Inline-Node-Key": KEY + "0"}, {
             "Inline-Node-Key": KEY.upper()}:
         for asked in path, "/health", "/v1/files/" + file_id, "/nonsense":
-            status, _ = peer("GET", asked, **headers, **alice,
-                             **{"Inline-Owner": nobody})
-            assert status == 403, (asked, headers, status)
+            status, body = peer("GET", asked, **headers, **alice,
+                                **{"Inline-Owner": nobody})
+            assert status == 403 and json.loads(body)["detail"] == (
+                "For other nodes of this service alone"), (
+                asked, headers, status, body)
     with open(os.path.join(a.settings["IL_STATE_DIR"], "files",
                            file_id + ".meta"), encoding="utf-8") as file:
         owner = file.read().split()[1]
