@@ -51,15 +51,24 @@ FROM jobs WHERE received_ms >= :since_ms
 	AND (guild_id = :guild_id OR :guild_id = 0)
 ORDER BY id DESC LIMIT :most;
 
--- Which sandbox takes how much as of its last command, and how many commands
--- its user has sent since; the largest first.
+-- Users who have a sandbox or have sent a command since: what the sandbox takes
+-- as of its last command, and how many commands.  The largest sandbox comes
+-- first, then who has none.
 -- name: list_usage
-SELECT s.user_id, s.id, s.used_bytes, s.used_files,
-	(SELECT count(*) FROM jobs AS j WHERE j.user_id = s.user_id
-		AND j.received_ms >= :since_ms),
-	s.used_at, CASE WHEN s.pinned = 1 THEN 0 ELSE s.expires_at END
-FROM sandboxes AS s WHERE s.state = 'active'
-ORDER BY s.used_bytes DESC, s.id LIMIT :most;
+WITH users AS (
+	SELECT user_id FROM sandboxes WHERE state = 'active'
+	UNION SELECT user_id FROM jobs WHERE received_ms >= :since_ms
+)
+SELECT u.user_id, coalesce(s.id, ''), coalesce(s.used_bytes, 0) AS bytes,
+	coalesce(s.used_files, 0),
+	(SELECT count(*) FROM jobs AS j WHERE j.user_id = u.user_id
+		AND j.received_ms >= :since_ms) AS commands,
+	coalesce(s.used_at, 0),
+	CASE WHEN s.id IS NULL THEN -1 WHEN s.pinned = 1 THEN 0
+		ELSE s.expires_at END
+FROM users AS u LEFT JOIN sandboxes AS s
+	ON s.user_id = u.user_id AND s.state = 'active'
+ORDER BY bytes DESC, s.id IS NULL, commands DESC, u.user_id, s.id LIMIT :most;
 
 -- Jobs by kind, state and outcome, with the milliseconds from receipt to the
 -- end of the run (mean) and to delivery (median, 95 %, longest); -1: none ended.

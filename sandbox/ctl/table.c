@@ -37,7 +37,7 @@ show_number(enum table_form form, int64_t n)
 	case TABLE_EXPIRY:
 		if (n == 0)
 			return (struct text_short){ "never" };
-		return text_time(n);
+		return n < 0 ? text : text_time(n);
 	case TABLE_TIME:
 		return n == 0 ? text : text_time(n);
 	case TABLE_TIME_MS:

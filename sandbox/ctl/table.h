@@ -24,7 +24,7 @@ enum table_form {
 	TABLE_SECONDS, /* milliseconds, as "0.2"; -1 likewise */
 	TABLE_TIME,    /* Unix seconds; 0: shown as nothing */
 	TABLE_TIME_MS, /* Unix milliseconds; 0 likewise */
-	TABLE_EXPIRY,  /* Unix seconds; 0: never */
+	TABLE_EXPIRY,  /* Unix seconds; 0: never; -1: shown as nothing */
 };
 
 struct table_column {

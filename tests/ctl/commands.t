@@ -229,8 +229,17 @@ def usage_and_slow_tell_of_the_time_that_is_named():
             ms = now - hours * 3600000
             add_job(db, i, 7, ms, ms + 50, ms + 100 + i)
         add_job(db, 9, 8, now, None, None, state="queued", outcome="")
+        # Two users without a sandbox, of whom one was here long ago.
+        for i, user, hours in ((20, 9, 2), (21, 9, 3), (22, 10, 8 * 24)):
+            ms = now - hours * 3600000
+            add_job(db, i, user, ms, ms + 50, ms + 90)
         lines = house.ilctl("usage")[1].splitlines()
-        assert [line.split()[0] for line in lines] == ["USER", "8", "7"], lines
+        assert [line.split()[0] for line in lines] == [
+            "USER", "8", "7", "9"], lines
+        assert lines[3].split()[1:] == ["0", "B", "0", "2"], lines
+        assert json.loads(house.ilctl("usage", "--json")[1])[2] == {
+            "user": "9", "sandbox": "", "bytes": 0, "files": 0, "commands": 2,
+            "used_at": 0, "expires_at": -1}
         assert " 8.7 KiB " in lines[1] and lines[2].split()[5] == "3", lines
         assert len(house.ilctl("usage", "-n", "1")[1].splitlines()) == 2
         assert house.ilctl("usage", "-s", "3h")[1].splitlines()[2].split()[5] \
@@ -240,7 +249,7 @@ def usage_and_slow_tell_of_the_time_that_is_named():
         assert re.search(r"^py +delivered +1 +50 ms +100 ms +100 ms +100 ms  "
                          "exit 0$", lines[1]), lines
         assert re.search(r"^py +queued +1 *$", lines[2]), lines
-        assert " 4 " in house.ilctl("slow", "-s", "30d")[1].splitlines()[1]
+        assert " 7 " in house.ilctl("slow", "-s", "30d")[1].splitlines()[1]
         for line in (["usage", "-s", "7"], ["slow", "-s", "x"], ["slow", "1"],
                      ["usage", "-n", "0"]):
             assert house.ilctl(*line)[0] == 64, line
