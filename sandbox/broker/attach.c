@@ -92,7 +92,7 @@ remove_on_end(void *arg, const struct process_result *result)
 	    mounter_remove, m);
 }
 
-/* Repeated until it is gone; none is started meanwhile. */
+/* This is repeated until it is gone; no mounter is started meanwhile. */
 static void
 mounter_remove(void *arg)
 {
@@ -119,7 +119,7 @@ pidfd_on_end(void *arg, int fd, uint32_t events)
 		attach_fail(m->cell, "its container went away");
 }
 
-/* In a moment when docker does nothing for it. */
+/* The caller sees to it that docker does nothing for it now. */
 static void
 mounter_reap(struct mounter *m)
 {
@@ -244,7 +244,7 @@ control_on_packet(void *arg, int fd, uint32_t events)
 		attach_fail(m->cell, "its container broke the protocol");
 }
 
-/* The cell, then its volumes; one that is not there has no device. */
+/* It sends the cell, then its volumes; one that is not there has no device. */
 int
 attach_send(struct container *c, struct err *err)
 {

@@ -30,7 +30,7 @@ struct attach {
 };
 
 void attach_init(struct attach *a, struct host *host);
-/* Mounters end by themselves then, or by the last sweep. */
+/* Mounters end by themselves after that, or the last sweep ends them. */
 void attach_release(struct attach *a);
 /* May one more be started now? */
 bool attach_may_start(struct attach *a);
@@ -47,7 +47,7 @@ void attach_fail(struct container *c, const char *what);
 
 /* ---- spare.c, for attach.c ---- */
 
-/* The volumes are mounted; trouble: or why they are not. */
+/* The volumes are mounted, or trouble says why they are not. */
 void spare_done(struct container *c, const char *trouble);
 
 #endif

@@ -8,7 +8,6 @@
 #include "container.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>

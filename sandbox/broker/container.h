@@ -136,7 +136,8 @@ void prepare_begin(struct container *c);
 
 /* Nobody may connect any more. */
 void launch_stop(struct container *c);
-/* READY, in STARTING: it has come up, or ends; false: that is none. */
+/* The cell says READY, in STARTING: it has come up, or it ends.  False: the
+ * frame is no READY. */
 bool launch_ready(struct container *c, const struct frame_view *view);
 /* And of the volumes: what mounts them has them now, or nothing ever will. */
 void launch_release(struct container *c);

@@ -33,7 +33,7 @@ docker_argv_derive(struct argv *argv, const char *binary, const char *name,
 		image, "-I", "-B", "-c", recipe));
 }
 
-/* It is swept as what is derived is. */
+/* The image is swept as derived ones are. */
 void
 docker_argv_import(struct argv *argv, const char *binary, const char *instance,
     const char *archive, const char *image)

@@ -185,8 +185,8 @@ add_identity(struct argv *argv, const struct container *c, const char *apparmor)
 		argv_option(argv, "--dns-option", "timeout:0");
 	argv_option(argv, "--security-opt", "seccomp=%s/%s", config->lib_dir,
 	    c->class->seccomp);
-	/* What these would hide jail.py does; beneath them the kernel lets
-	 * nobody mount a /proc. */
+	/* jail.py hides what the engine's masks would; beneath those the kernel
+	 * lets nobody mount a /proc. */
 	if (c->class->reuse == REUSE_ANYONE && !c->masked)
 		argv_option(argv, "--security-opt", "systempaths=unconfined");
 	if (*apparmor != '\0')

@@ -23,8 +23,8 @@ struct host;
  * cell's, must be able to read, so everything below is open to all.
  */
 
-/* Make it; uid is the number that is to have a name, 0: only the
- * socket's folder is made.  What was made before a failure is removed. */
+/* Make it; uid is the number that is to have a name.  With 0 only the folder of
+ * the socket is made.  After a failure nothing of it is left. */
 int folder_make(const struct host *host, const char *name, uint32_t uid,
     struct err *err);
 

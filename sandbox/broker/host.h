@@ -57,8 +57,8 @@ struct host {
  * (broker.c). */
 void host_look(struct host *host, int64_t at_ms);
 
-/* status.c: keep what il-fcgi is told of a host, now, and again every few
- * seconds; at once where something has changed that people are told of. */
+/* Write down what il-fcgi is told of a host, now and every few seconds.  Call
+ * it where something has changed that people are told of (status.c). */
 void status_tell(void *arg);
 
 #endif

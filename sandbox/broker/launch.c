@@ -248,8 +248,8 @@ ready_read(struct container *c, const struct frame_view *view)
 	    (c->isolation == ISOLATION_CELL || c->isolation == ISOLATION_RUN);
 }
 
-/* What a run is to see of the kernel's paths, Docker hides where the cell's
- * namespaces cannot.  False: the cell ends, as nothing hides it there. */
+/* Docker hides what no run is to see of the kernel's paths, where the cell's
+ * namespaces cannot.  False: the cell ends, as nothing hides that there. */
 static bool
 ready_is_covered(struct container *c)
 {

@@ -18,8 +18,8 @@
 
 #define FRESH_MS 5000 /* a status may be so old before docker is asked */
 
-/* How long the oldest call of docker run has been going on; 0: there is none.
- * An adoption calls none. */
+/* Returns how long the oldest call of docker run has been going on; 0: there is
+ * none.  An adoption calls none. */
 static int64_t
 start_pending_ms(const struct pool *pool)
 {
@@ -54,7 +54,7 @@ add_engine(struct frame *frame, const struct host *host)
 	frame_add_int(frame, TAG_START_PENDING, start_pending_ms(host->pool));
 }
 
-/* All that needs no walk over the sandboxes. */
+/* The frame gets all that needs no walk over the sandboxes. */
 static void
 status_start(struct frame *frame, const struct host *host)
 {
@@ -98,7 +98,7 @@ request_status(struct client *client, const struct frame_view *view)
 	(void)engine_refresh(host->engine, FRESH_MS);
 }
 
-/* The same for who may not ask. */
+/* Programs that may not ask get the same from a file. */
 void
 status_tell(void *arg)
 {

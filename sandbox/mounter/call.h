@@ -17,7 +17,7 @@
 #endif
 /* clang-format on */
 
-/* The system call of that number: its result, or -errno. */
+/* Make the system call of that number.  Returns its result, or -errno. */
 static inline long
 call_kernel(long number, long a, long b, long c, long d, long e)
 {

@@ -36,7 +36,7 @@
 	call_kernel(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), \
 	    (long)(e))
 
-/* What failed, and the errno of it. */
+/* A step that failed, and its errno. */
 struct trouble {
 	const char *at; /* NULL: nothing */
 	int code;
@@ -110,8 +110,8 @@ leave(int status)
 		(void)CALL(exit_group, status, 0, 0, 0, 0);
 }
 
-/* The text, and the number after it; room for both is the caller's to see to.
- * Returns the new end. */
+/* Add the text, and the number after it; the caller has seen to the room for
+ * both.  Returns the new end. */
 static char *
 add_number(char *end, const char *text, int64_t value)
 {
@@ -132,8 +132,8 @@ add_number(char *end, const char *text, int64_t value)
 
 /* ---- mounts ---- */
 
-/* Ours, or the volume's: these errors tell of damage, and more of them where
- * the caller says so. */
+/* Note a failure of ours or of the volume's: these errors tell of its damage,
+ * and so does the one that the caller names. */
 static void
 fail(struct trouble *t, const char *at, long result, int of_volume)
 {
@@ -149,7 +149,7 @@ struct option {
 	const char *value; /* NULL: a flag */
 };
 
-/* A descriptor of a mount that is nowhere, or -errno. */
+/* Returns a descriptor of a mount that has no place yet, or -errno. */
 static long
 make_mount(const char *kind, const struct option *options, bool writable)
 {
@@ -173,7 +173,7 @@ make_mount(const char *kind, const struct option *options, bool writable)
 	return result;
 }
 
-/* As docker_run.c has them mounted. */
+/* The options are those of docker_run.c. */
 static long
 mount_volume(int device, bool writable)
 {
@@ -188,7 +188,7 @@ mount_volume(int device, bool writable)
 	return make_mount("ext4", writable ? write : read, writable);
 }
 
-/* In the place of packages that are not there. */
+/* It stands for packages that are not there. */
 static long
 mount_nothing(int64_t user)
 {
@@ -213,8 +213,8 @@ write_file(const char *path, const char *text, size_t len)
 	return result;
 }
 
-/* A user namespace in which owner is user: its descriptor, or -errno.  A
- * process that does nothing holds it meanwhile. */
+/* Returns the descriptor of a user namespace in which owner is user, or -errno.
+ * A process that does nothing holds it meanwhile. */
 static long
 make_users(int64_t owner, int64_t user)
 {
@@ -256,7 +256,7 @@ give_mount(long mount, long users)
 	    sizeof(attr));
 }
 
-/* In the cell's namespace. */
+/* We are in the cell's namespace. */
 static long
 put_mount(long mount, const char *target)
 {
@@ -271,8 +271,8 @@ put_mount(long mount, const char *target)
 	    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
-/* Both volumes, or what stands for packages that are not there; the outer one
- * comes first. */
+/* Mount both volumes, or an empty folder for packages that are not there; the
+ * outer one comes first. */
 static void
 attach_volumes(const struct request *r, struct trouble *t)
 {
@@ -328,8 +328,8 @@ connect_broker(void)
 	return (int)sock;
 }
 
-/* The next piece of the request, and the descriptor that came with it: -1 where
- * none did.  What is no such piece ends the program. */
+/* Receive the next piece of the request.  Returns the descriptor that came with
+ * it, or -1 where none did.  Any other packet ends the program. */
 static int
 receive_part(int sock, int64_t number, struct frame_view *view)
 {
@@ -362,7 +362,7 @@ receive_part(int sock, int64_t number, struct frame_view *view)
 	return fd;
 }
 
-/* One packet for the cell, one for each volume. */
+/* A packet comes for the cell, and one for each volume. */
 static void
 receive_request(int sock, struct request *r)
 {

@@ -24,7 +24,7 @@ background_stays(const struct supervisor *k)
 
 /* ---- a command that was cut short ---- */
 
-/* When the command began, in ticks; it has not been reaped. */
+/* Returns when the command began, in ticks; it has not been reaped. */
 static int64_t
 began(const struct supervisor *k)
 {
@@ -65,7 +65,7 @@ background_reap(struct supervisor *k)
 		;
 }
 
-/* Its process is dead, or dies. */
+/* The command's process is dead, or dies. */
 void
 background_settle(struct supervisor *k, bool cut)
 {

@@ -161,7 +161,7 @@ kept_make_room(struct supervisor *k)
 		kept_end(k, KEPT_PROCESSES);
 		k->kept = 0;
 		while (children_reap(state, WNOHANG) > 0)
-			; /* what it has never waited for */
+			; /* it has not waited for all of its own */
 		return true;
 	}
 	if (!background_stays(k))

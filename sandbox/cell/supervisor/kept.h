@@ -43,8 +43,8 @@ void kept_end(struct supervisor *k, enum kept_end why);
 /* End all processes but the kept one, and reap them. */
 void kept_end_others(struct supervisor *k);
 
-/* A clone has failed, by errno.  True: that may be by what is kept, or was left
- * in the background, and so it has been ended: try again. */
+/* A clone has failed, as errno says.  True: kept or background processes may
+ * have taken its room, and have been ended for that.  Try again. */
 bool kept_make_room(struct supervisor *k);
 
 /* children_do(), while a kept process stays at rest, or is ended. */

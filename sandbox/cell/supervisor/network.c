@@ -17,8 +17,8 @@
 /* All that is sent passes the one device, or is counted as refused. */
 static const char *const counters[NETWORK_FILES] = { "self/net/dev",
 	"self/net/snmp", "self/net/snmp6" };
-/* As Docker sets it in a container; where that is not allowed, a run's ports
- * begin at 1024. */
+/* Docker sets it to 0 in a container, and so do we; where that is not allowed,
+ * a run's ports begin at 1024. */
 #define PORTS "sys/net/ipv4/ip_unprivileged_port_start"
 
 void
@@ -36,7 +36,7 @@ read_counter(int fd, char text[NETWORK_MAX])
 	return len > 0 ? (size_t)len : 0;
 }
 
-/* Has it counted anything since it was made?  Also where there is none. */
+/* Has it counted anything since it was made, or is there none? */
 static bool
 is_used(struct network *network)
 {

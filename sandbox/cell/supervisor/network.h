@@ -22,9 +22,9 @@ struct network {
 /* No namespace is ours yet. */
 void network_init(struct network *network);
 
-/* In the supervisor, before the clone of a run's process: be in a namespace
- * that has counted nothing, with its loopback device up.  proc: a /proc.
- * NULL, or the step that failed, and errno. */
+/* The supervisor calls it before the clone of a run's process: from then on it
+ * is in a namespace that has counted nothing, with its loopback device up.
+ * proc is a /proc.  Returns NULL, or the step that failed, with errno. */
 const char *network_renew(struct network *network, int proc);
 
 #endif

@@ -10,7 +10,7 @@
 #define PROCESSES_TEXT_MAX 2048
 
 /*
- * What /proc says of processes, and their end.
+ * Processes, as /proc tells of them, and their end.
  */
 struct supervisor;
 
@@ -24,15 +24,16 @@ enum {
 	STAT_STARTED = 19
 };
 
-/* "/stat" or "/status" of a pid, into text, with a NUL behind it.  False: there
- * is no such process. */
+/* Read "/stat" or "/status" of a pid into text, with a NUL behind it.  False:
+ * there is no such process. */
 bool processes_read(const struct supervisor *k, const char *pid,
     const char *what, char text[PROCESSES_TEXT_MAX]);
 
-/* In "PID (NAME) STATE …" of /proc/PID/stat, where a process chooses its NAME:
- * the field with that number, STATE is 0. */
+/* Returns where a field of /proc/PID/stat begins.  It is "PID (NAME) STATE …":
+ * STATE has the number 0, and a process chooses its NAME. */
 const char *processes_field(const char *stat, int number);
 
+/* Returns the number at the beginning of the text, after blanks; 0: none. */
 int64_t processes_number(const char *text);
 
 /* Kill all but PID 1 and spared (0: none) that are of this session or a later

@@ -191,7 +191,8 @@ await_end(struct supervisor *k)
 	}
 }
 
-/* As a word of the command's; its client may be gone, which is found later. */
+/* It is told among the command's output; a client that is gone is found later.
+ */
 static void
 pass_on_crowded(struct run_state *state)
 {

@@ -9,7 +9,7 @@
 #include "base.h"
 #include "shared.h"
 
-/* Of <linux/mount.h>, which the C library's own header does not go with. */
+/* <linux/mount.h> has them, which cannot be included beside <sys/mount.h>. */
 #define TREE_CLONE 1U
 #define TREE_CLOEXEC O_CLOEXEC
 #define FS_CLOEXEC 1U
@@ -18,7 +18,7 @@
 #define MOVE_EMPTY_PATH 4U
 #define ATTRIBUTES (2U | 4U | 8U) /* nosuid, nodev, noexec */
 
-/* The two mounts, nowhere. */
+/* The two mounts, while they have no place. */
 static int names = -1;
 static int processes = -1;
 
@@ -32,7 +32,7 @@ close_with(int fd, long done)
 	return (int)done;
 }
 
-/* The mount, nowhere; -1. */
+/* Returns the mount, which has no place yet, or -1. */
 static int
 mount_processes(void)
 {

@@ -9,11 +9,11 @@
  *
  * Functions return NULL, or the step that failed, and errno.
  */
-/* In the process of a run, when it has no namespaces but that of pids: make
- * it.  It is nowhere yet.  shown: what is beside the processes, O_PATH. */
+/* The process of a run makes it while it has no namespaces but that of pids.
+ * It has no place yet.  shown is O_PATH of what stands beside the processes. */
 const char *view_make(int shown);
 
-/* There, when its namespaces are its own: put it in its place. */
+/* The same process puts it in its place when its namespaces are its own. */
 const char *view_show(void);
 
 /* Let go of it, wherever it is. */

@@ -154,8 +154,8 @@ rest_after(struct watch *watch, size_t size)
 		watch->next_rest = REST_NS;
 }
 
-/* Pass on one piece of output: its length, 0 when there was none, with *gone
- * when the client is. */
+/* Pass on one piece of output.  Returns its length, 0: there was none; *gone
+ * says whether the client is. */
 static size_t
 read_output(struct watch *watch, int stream, bool *gone)
 {
@@ -290,7 +290,8 @@ watch_run(struct watch *watch)
 	}
 }
 
-/* No more than a pipe holds: somebody in the background may fill it. */
+/* It passes on no more than a pipe holds: somebody in the background may fill
+ * it. */
 static bool
 drain(struct watch *watch, int stream)
 {

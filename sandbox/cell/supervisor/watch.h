@@ -60,8 +60,8 @@ void watch_start(struct watch *watch, uint64_t wall_ms, uint64_t output_max,
 /* Until something ends it, or a signal comes. */
 enum watch_end watch_run(struct watch *watch);
 
-/* When the process is dead: what it has left in the pipes.  False: the client
- * is gone. */
+/* The process is dead: pass on what it has left in the pipes.  False: the
+ * client is gone. */
 bool watch_drain(struct watch *watch);
 
 /* Send watch->frame to the client, however slow that is: as watch_drain(). */
