@@ -292,6 +292,23 @@ os.truncate(os.open('sparse/f', os.O_CREAT | os.O_RDWR), 1 << 40)
     refused(N.ERROR_TOO_LARGE, "ARCHIVE", path="sparse", max_bytes=1 << 30,
             count=9)
     assert list(archive("big").files) == [b"big.zip"]
+    # Sizes are known before a file is opened, and of one that is no entry the
+    # size does not matter.
+    python("""
+import os
+os.mkdir('holes')
+for i in range(9):
+    os.truncate(os.open(f'holes/{i}', os.O_CREAT | os.O_RDWR), 1 << 26)
+os.chmod('holes/0', 0)
+os.makedirs('after/z'); open('after/a', 'w').write('a')
+os.truncate(os.open('after/z/f', os.O_CREAT | os.O_RDWR), 1 << 40)
+""")
+    told = refused(N.ERROR_TOO_LARGE, "ARCHIVE", path="holes",
+                   max_bytes=1 << 30, count=1000)
+    assert told.left_out == {}, told
+    told = archive("after", count=1)
+    assert list(told.files) == [b"after.zip"], told
+    assert told.left_out == {b"after/z/f": N.LEFT_OUT_COUNT}, told.left_out
 
 
 @test

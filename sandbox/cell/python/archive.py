@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """OP_ARCHIVE: a directory of the workspace as a zip.
 
-It is made in memory, within MAX_BYTES, and sent when it is whole.  Nothing is
-followed and nothing blocks (files.py): what is no regular file, or cannot be
-read, is left out and told.  The packages are not in it.
+First it lists the entries, and refuses a directory that is too large before it
+opens a file.  Then it makes the zip in memory, within MAX_BYTES, and sends it
+when it is whole.  Nothing is followed and nothing blocks (files.py): what is no
+regular file, or cannot be read, is left out and told.  The packages are not in
+it.
 """
 
 import os
@@ -19,7 +21,7 @@ from frames import (ERROR_TOO_LARGE, FRAME_LEFT_OUT, LEFT_OUT_COUNT,
 
 DEPTH_MAX = 64
 PIECE = 1 << 16
-READ_MAX = 1 << 29          # bytes of files: what is sparse has no end
+READ_MAX = 1 << 28          # bytes of files: what is sparse has no end
 EARLIEST = (1980, 1, 1, 0, 0, 0)    # that a zip can tell
 LATEST = 4354819199         # 2107-12-31
 
@@ -42,6 +44,8 @@ class Archive:
         self.most = request.number(TAG_MAX_BYTES)
         self.count = request.number(TAG_COUNT)
         self.left_out = 0
+        self.entries = {}       # name in the zip -> (path, its head)
+        self.size = 0           # of their files
         self.read = 0
         self.file = io.BytesIO()
         self.zip = zipfile.ZipFile(self.file, "w", how)
@@ -56,7 +60,7 @@ class Archive:
             self.lease.send(frame(FRAME_LEFT_OUT, (TAG_PATH, join(names)),
                                   (TAG_SIZE, size), (TAG_WHY, why)))
 
-    def add_all(self):
+    def list_all(self):
         """Walk the tree, a folder's entries by name."""
         folders = [self.names]
         while folders:
@@ -75,21 +79,47 @@ class Archive:
                         (item.name, item.is_dir(follow_symlinks=False))
                         for item in entries if not is_lost_and_found(item))
                 if not items and names != self.names:
-                    self.add_folder(names, os.fstat(fd))
+                    self.list_entry(names, os.fstat(fd))
+                below = []
+                for name, is_folder in items:
+                    path = names + [name]
+                    if path == [PACKAGES]:
+                        continue
+                    if len(path) > DEPTH_MAX or len(join(path)) > LIMIT_PATH:
+                        self.leave_out(path, LEFT_OUT_PATH)
+                    elif is_folder:
+                        below.append(path)
+                    else:
+                        self.list_file(path, fd)
             finally:
                 os.close(fd)
-            below = []
-            for name, is_folder in items:
-                path = names + [name]
-                if path == [PACKAGES]:
-                    continue
-                if len(path) > DEPTH_MAX or len(join(path)) > LIMIT_PATH:
-                    self.leave_out(path, LEFT_OUT_PATH)
-                elif is_folder:
-                    below.append(path)
-                else:
-                    self.add_file(path)
             folders += reversed(below)
+
+    def list_file(self, names, parent):
+        try:
+            status = os.stat(names[-1], dir_fd=parent, follow_symlinks=False)
+        except OSError:
+            self.leave_out(names, LEFT_OUT_UNREADABLE)
+            return
+        if stat.S_ISREG(status.st_mode):
+            self.list_entry(names, status)
+        else:
+            self.leave_out(names, LEFT_OUT_KIND)
+
+    def list_entry(self, names, status):
+        """Names that differ may be told alike: the first one has the entry."""
+        is_file = stat.S_ISREG(status.st_mode)
+        size = status.st_size if is_file else 0
+        info = self.head(names, status)
+        if len(self.entries) >= self.count:
+            self.leave_out(names, LEFT_OUT_COUNT, size)
+        elif info.filename in self.entries:
+            self.leave_out(names, LEFT_OUT_PATH)
+        else:
+            self.entries[info.filename] = (names, info)
+            self.size += size
+            if self.size > READ_MAX:
+                raise Failure(ERROR_TOO_LARGE, "a zip of it")
 
     def head(self, names, status):
         """The entry of a path: a name that is no UTF-8 is told with escapes.
@@ -105,27 +135,16 @@ class Archive:
         info.compress_type = self.how
         return info
 
-    def has_room(self, names, size=0):
-        if len(self.zip.filelist) < self.count:
-            return True
-        self.leave_out(names, LEFT_OUT_COUNT, size)
-        return False
+    def add_all(self):
+        for names, info in self.entries.values():
+            if info.is_dir():
+                self.zip.writestr(info, b"")
+            else:
+                self.add_file(names, info)
 
-    def add_folder(self, names, status):
-        info = self.head(names, status)
-        if self.has_room(names) and self.is_new(names, info):
-            self.zip.writestr(info, b"")
-
-    def is_new(self, names, info):
-        """Names that differ may be told alike: the first one has the entry."""
-        if info.filename not in self.zip.NameToInfo:
-            return True
-        self.leave_out(names, LEFT_OUT_PATH)
-        return False
-
-    def add_file(self, names):
+    def add_file(self, names, info):
         try:
-            fd, status = open_file(self.root, names)
+            fd, _ = open_file(self.root, names)
         except Failure:
             self.leave_out(names, LEFT_OUT_KIND)
             return
@@ -133,12 +152,8 @@ class Archive:
             self.leave_out(names, LEFT_OUT_UNREADABLE)
             return
         try:
-            self.bound(status.st_size)
-            info = self.head(names, status)
-            if (self.has_room(names, status.st_size) and
-                    self.is_new(names, info)):
-                with self.zip.open(info, "w") as out:
-                    self.copy(fd, out)
+            with self.zip.open(info, "w") as out:
+                self.copy(fd, out)
         finally:
             os.close(fd)
 
@@ -152,8 +167,8 @@ class Archive:
             self.lease.check()
             self.bound()
 
-    def bound(self, more=0):
-        if self.read + more > READ_MAX or self.file.tell() > self.most:
+    def bound(self):
+        if self.read > READ_MAX or self.file.tell() > self.most:
             raise Failure(ERROR_TOO_LARGE, "a zip of it")
 
     def send(self):
@@ -171,6 +186,7 @@ def send_archive(root, lease, request):
     """OP_ARCHIVE; TOTAL is how many were left out."""
     archive = Archive(root, lease, split(request.data(TAG_PATH, b"")), request)
     try:
+        archive.list_all()
         archive.add_all()
         archive.send()
     finally:
