@@ -87,7 +87,7 @@ def who_reads_nothing_ends_all_the_same():
 def a_client_that_hangs_up_ends_the_run():
     with leased("import sys\nprint('on', flush=True)\n"
                 "while True: sys.stdin.readline()") as (lease, writer):
-        until(lease, b"on")
+        until(lease, b"on\n")
     assert cell.run("print(3)").stdout == b"3\n"
 
 
@@ -109,7 +109,7 @@ def signals_reach_the_run_and_whom_it_has_started():
             "flush=True)); print(\"on\", flush=True)\\nwhile 1: "
             "signal.pause()'])\nwhile 1: signal.pause()")
     with leased(code) as (lease, writer):
-        until(lease, b"on")
+        until(lease, b"on\n")
         lease.send("SIGNAL", ("SIGNAL", 10))
         got = b""
         while b"usr1" not in got or b"child" not in got:
@@ -130,7 +130,7 @@ def what_is_no_signal_breaks_the_lease():
         with cell.lease() as lease:
             begin(lease, "import time; print('on', flush=True); "
                   "time.sleep(60)", [], live=0)
-            until(lease, b"on")
+            until(lease, b"on\n")
             lease.sock.send(frame)
             assert lease.sock.recv(F["FRAME_MAX"]) == b"", frame
         cell.said()
