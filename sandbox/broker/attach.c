@@ -359,6 +359,8 @@ run_on_end(void *arg, const struct process_result *result)
 	if (process_succeeded(result))
 		return;
 	process_describe(result, text, sizeof(text));
+	if (docker_classify(result) == DOCKER_ENGINE)
+		engine_report(m->attach->host->engine, ENGINE_DOWN, text);
 	if (docker_classify(result) == DOCKER_IMAGE && !m->imported) {
 		m->called = false;
 		if (import_start(m, &err) == 0)

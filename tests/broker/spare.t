@@ -402,6 +402,12 @@ def nobody_mounts():
         b.wait_log("no volume is mounted")
         is_(b.lease(1).fields["COLD"], 1, "the engine refuses it: likewise")
         is_(spares(b), set(), "and no cell is spare")
+    script = docker_that(folder, 'case "$*" in *inline.class=mounter*) echo '
+                                 'Cannot connect to the Docker daemon >&2; '
+                                 'exit 1;; esac')
+    with Broker(IL_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
+        b.wait_log("the Docker engine does not answer: exited with 1: ")
+        ok(True, "the engine went away: the next start is not tried in vain")
     shutil.rmtree(folder)
 
 
