@@ -52,7 +52,7 @@ class Archive:
         self.how = how
 
     def leave_out(self, names, why, size=0):
-        """What has no room in a frame is told by the folder above it."""
+        """A path that has no room in a frame is told by the folder above."""
         self.left_out += 1
         while len(join(names)) > LIMIT_PATH:
             names = names[:-1]
@@ -172,7 +172,7 @@ class Archive:
             raise Failure(ERROR_TOO_LARGE, "a zip of it")
 
     def send(self):
-        """Nothing, where there is nothing to send."""
+        """Send the zip, or nothing where it has no entry."""
         if not self.zip.filelist:
             return
         self.zip.close()
@@ -183,13 +183,13 @@ class Archive:
 
 
 def send_archive(root, lease, request):
-    """OP_ARCHIVE; TOTAL is how many were left out."""
+    """Answer OP_ARCHIVE; TOTAL is how many were left out."""
     archive = Archive(root, lease, split(request.data(TAG_PATH, b"")), request)
     try:
         archive.list_all()
         archive.add_all()
         archive.send()
     finally:
-        # what is not whole ends without a word
+        # a zip that is not whole ends without a word
         archive.zip.fp = None
     return ((TAG_TOTAL, archive.left_out),)

@@ -31,7 +31,7 @@ show_text = sys.displayhook
 loaded = {}
 ahead = False           # are modules of HOOKED there before any run?
 sources = {}            # of these, or their code: a run may not read our files
-# Where pictures go, how their names begin, and what %pip advises.
+# It says where pictures go, and how their names begin; advice is %pip's.
 place = SUPERVISOR_CODE, SUPERVISOR_PICTURE
 advice = "Packages are installed by a command of the chat: /il pip packages:"
 
@@ -54,7 +54,8 @@ def begin_in_run(folder):
 
 
 def get_ready():
-    """Before the clones: what all of their runs would look for, and compile."""
+    """Do before the clones what each of their runs would do: look for modules,
+    and compile ours."""
     global ahead
     ahead = not set(HOOKED).isdisjoint(sys.modules)
     if ahead:
@@ -63,7 +64,7 @@ def get_ready():
 
 
 def rehearse(folder):
-    """Before get_ready(): begin, and undo it."""
+    """Begin and undo it, before get_ready()."""
     global place, advice
     before, env = (place, advice), dict(os.environ._data)
     os.environ._data[b"MPLCONFIGDIR"] = CACHES_ENV
@@ -95,7 +96,7 @@ def load(name):
 
 
 def compile_module(name):
-    """Its code, which may be there already."""
+    """Return its code, which may be there already."""
     path = "%s/%s.py" % (HERE, name)
     source = sources.get(name)
     if source is None:

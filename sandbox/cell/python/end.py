@@ -22,11 +22,12 @@ import bottom
 callbacks = gc.callbacks
 modules = sys.modules   # of the interpreter, whatever a run has there
 standard = {}           # {id: stream} that we have opened, for good
-# Of sys: what an interpreter that ends lets go of.
+# An interpreter lets go of these names in sys at its end.
 GONE = ("path", "argv", "last_exc", "last_type", "last_value",
         "last_traceback", "path_hooks", "path_importer_cache", "meta_path")
-# By their addresses, as a class can say what it equals: what ends unseen, in
-# whatever order, and what a class with such objects may be made of.
+# INERT are the types whose objects end unseen, in whatever order, and BASES
+# those that a class with such objects may be made of.  They are kept by their
+# addresses, as a class can say what it equals.
 INERT = frozenset(map(id, (
     list, dict, tuple, set, frozenset, staticmethod, classmethod, property,
     type(lambda: None), type((lambda x: lambda: x)(0).__closure__[0]), type(id),
@@ -53,8 +54,8 @@ def finish(run):
 
 
 def rehearse():
-    """All that no end is needed for, before the clones: what is written on the
-    first of many times, is not written by each of them again."""
+    """Do before the clones all that needs no end: pages that the first of many
+    times writes to, the others do not write to again."""
     is_written()
     then = gc.get_objects()
 

@@ -276,7 +276,7 @@ def send_file(lease, fd, path, size, status, *more):
 
 
 def send_bytes(lease, path, data):
-    """A file that is in memory."""
+    """Send a file that is in memory."""
     lease.send(frame(FRAME_FILE, (TAG_PATH, path), (TAG_SIZE, len(data))))
     before = frame(FRAME_BYTES, (TAG_PART, PART_CONTENT))
     for at in range(0, len(data), FRAME_CHUNK):
@@ -372,7 +372,8 @@ def disk(root, own):
 
 
 def used_packages(root):
-    """The bytes of a file system that is mounted in the workspace."""
+    """Return what is used of the file system that is mounted in the workspace,
+    in bytes; None: there is none."""
     path = "%s/%s" % (root, PACKAGES)
     if not os.path.ismount(path):
         return None

@@ -109,7 +109,7 @@ class Harvest:
         return ((TAG_TOTAL, sent), (TAG_CUT, self.cut))
 
     def tell_gone(self, lease, found):
-        """What was staged and is nowhere; of the rest all has been told."""
+        """Tell which staged files are nowhere; all others have been told."""
         gone = sorted(path for path in self.staged
                       if path not in found and path != self.skip)
         for path in gone[:LIMIT_LEFT_OUT_TAKEN - LIMIT_LEFT_OUT]:
@@ -293,8 +293,8 @@ class Changes(Harvest):
         self.found = take_look(notes, at)[1]
 
     def send(self, lease):
-        """Of those that are not told the last one is: so their client knows
-        which folder all are in."""
+        """The last one of those beyond the limit is told, too: so the client
+        knows which folder all of them are in."""
         fields = Harvest.send(self, lease)
         if self.last is not None:
             path, size, why = self.last

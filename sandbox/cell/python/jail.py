@@ -34,9 +34,9 @@ COPIES = {"/proc": ("cpuinfo", "version", "filesystems"),
           # cell has connected.)
           "/run/cell": ()}
 LINKS = {"data": "/workspace"}      # below /mnt
-# What a run of /v1 sees in /proc beside that: its processes are mounted in a
-# folder of it (sandbox/cell/supervisor/view.h), and reached by links.  Of a
-# process with a higher number there is `self` alone.
+# A run of /v1 sees its processes in /proc, too: they are mounted in a folder of
+# it (sandbox/cell/supervisor/view.h), and reached by links.  A process with a
+# higher number has the link `self` alone.
 PIDS = 400
 PROC_LINKS = {name: os.path.basename(PROCESSES) + "/" + name
               for name in ("self", "thread-self", *map(str, range(2, PIDS)))}
@@ -164,8 +164,8 @@ class MountTable:
         self.system.mount("move to", STAGING.encode(), path, MOVE)
 
     def give_inodes(self, path):
-        """The cell's own inodes for files that all cells mount: a lock that a
-        run has on one of them is seen in no other cell.  Linux before 5.11
+        """Give the cell inodes of its own for files that all cells mount: a
+        lock that a run has on one of them is seen in no other cell.  Linux before 5.11
         lets no cell do that; such runs see each other's locks there, which
         READY tells."""
         try:

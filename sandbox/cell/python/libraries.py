@@ -36,8 +36,8 @@ def show(value):
 
 
 def show_figure(figure):
-    """Draw it, and have what that warns of come from the line of the program
-    that shows it."""
+    """Draw it; warnings of that come from the line of the program that shows
+    it."""
     see(figure)
     warnings = sys.modules["warnings"]      # matplotlib has it
     with warnings.catch_warnings(record=True) as caught:
@@ -62,7 +62,7 @@ def is_between(frame):
 
 
 def draw_figure(figure):
-    """As it is saved, with all that stands beyond its edges."""
+    """Draw it as it is saved, with all that stands beyond its edges."""
     width, height = figure.get_size_inches()
     box = box_of(figure, 2 * width, 2 * height)
     if box is not None:
@@ -199,7 +199,7 @@ HOOKS = {"matplotlib.backend_bases": hook_canvas,
 
 
 def hook_imported():
-    """Modules that were there before the run: nobody looks for them."""
+    """Hook modules that were there before the run: nobody looks for them."""
     for name, hook in HOOKS.items():
         if name in sys.modules:
             attempt(hook, sys.modules[name])

@@ -260,7 +260,7 @@ def adopt():
 
 
 def keep_mark(new, dist_info):
-    """What was asked for stays asked for."""
+    """A project that was asked for stays one that was."""
     folder = walk(new, [dist_info])
     try:
         if look("REQUESTED", folder) is None:
@@ -368,8 +368,8 @@ def is_requested(dist_info):
 
 
 def unneeded(lease):
-    """The metadata folders of what nobody asked for, and nothing needs that
-    somebody did."""
+    """Return the metadata folders of projects that nobody has asked for, and
+    that none of those needs which somebody has."""
     found = {project(name): name for name in list_site(SITE)
              if name.endswith(".dist-info")}
     todo = [name for name in found if is_requested(found[name])]
@@ -384,7 +384,7 @@ def unneeded(lease):
 
 
 def needs_of(dist_info):
-    """The projects that it may need, whatever its markers and extras say."""
+    """Yield the projects that it may need, whatever its markers and extras say."""
     head = read_record(dist_info, most=METADATA_MAX, file="METADATA")
     for line in lines_of(head.partition(b"\n\n")[0].replace(b"\r", b"")):
         key, _, value = line.partition(b":")

@@ -24,7 +24,7 @@ more = 0                # that came after the last one
 
 
 def count_on():
-    """Pictures of earlier runs are still there, and keep their names."""
+    """Pictures of earlier runs are still there and keep their names: count on."""
     global before
     for name in os.listdir(FOLDER):
         digits = name[len(BEGINNING):].partition(".")[0]
