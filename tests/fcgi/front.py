@@ -435,8 +435,6 @@ class Front:
         return self
 
     def __exit__(self, *error):
-        if self.others is not None and not self.others.over.is_set():
-            self.others.end()
         for process in (self.nginx, self.process):
             if process is not None and process.poll() is None:
                 process.send_signal(signal.SIGTERM)
@@ -445,6 +443,8 @@ class Front:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
+        if self.others is not None and not self.others.over.is_set():
+            self.others.end()
         if error[0] is not None:
             sys.stdout.write("# " + self.logs().replace("\n", "\n# ") + "\n")
         shutil.rmtree(self.folder, ignore_errors=True)

@@ -179,6 +179,6 @@ with f.Front() as front:
     check_gone(front)
     check_age(front)
     check_lock(front)
-with f.Front(program="il-api") as front, broker(front):
+with f.Front(program="il-api", others=False) as front, broker(front):
     check_upload(front)
 tap.done()
