@@ -108,6 +108,31 @@ def what_an_answer_shows_can_be_given_back():
 
 
 @test
+def the_run_of_a_file_can_be_given_back():
+    source = "import sys\nprint(input() * 2, sys.argv[0][-6:], __name__)"
+    service.say("write", name="sub/ran.py", content=source)
+    first = service.discord.send_command(
+        "py", user="alice", file="sub/ran.py", stdin="io").wait_final(
+            timeout=120)
+    want = first.original.text()
+    assert "ioio ran.py __main__" in want, want
+    service.say("look", path="sub")
+    text = ran(first.original)
+    assert "ioio ran.py __main__" in text and "in `~/sub`" in text, text
+    sent = chosen("Edit and run", first.original).wait_answered(timeout=60)
+    values = [i["component"]["value"] for i in sent.view["modal"]["components"]]
+    assert values == [source, "io"], values
+    sent = service.discord.send_command("get", path="~/sub/ran.py")
+    given = chosen("Run Python", sent.wait_final(timeout=120).original)
+    assert "asks for" in given.wait_final(timeout=120).original.text(), given
+    service.say("look", path="~")
+    service.say("rm", name="sub/ran.py")
+    assert "`~/sub/ran.py` does not exist" in ran(first.original)
+    sent = chosen("Edit and run", first.original).wait_final(timeout=60)
+    assert "`~/sub/ran.py` does not exist" in sent.original.text(), sent
+
+
+@test
 def what_is_no_code_is_said():
     assert "no code in that message" in ran(wrote("good morning"))
     assert "no file attached" in ran(wrote("", ("c.png", b"x")))

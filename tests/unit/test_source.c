@@ -303,6 +303,8 @@ static const struct row ticks[] = {
 	    "print(1)\nx = '`'"),
 	ROW("after an apostrophe", "don't use `x`, it's bad", "x"),
 	ROW("a command of ours", "`/il look` and `/il py code:1 + 1`", "1 + 1"),
+	ROW("what answers name", "`~/a.py` has 3 B, `1`, `~/x`", "1"),
+	ROW("a script's name", "`main.py`: `x.py()` and `b/a.ipynb`", "x.py()"),
 	ROW("one that is left", "a ` b", "a ` b", .slip = SLIP_FENCE,
 	    .uncertain = true),
 	ROW("beside code", "print(1)`", "print(1)`", .slip = SLIP_FENCE),

@@ -187,7 +187,8 @@ def an_answer_of_ours_has_the_code_of_its_view():
     [(after,)] = house.sql("SELECT output FROM views WHERE id = ?", mine)
     assert after == "", "the answer keeps what it says"
     shared = f"Shared by\n{F}py\nx = 1\n{F}\nIts input:\n{F}stdin\n2\n{F}"
-    for made in view(1, "secret"), 1 << 40, view(1, "s", kind="look", share=1):
+    for made in (view(1, "secret"), 1 << 40, view(1, "s", kind="look", share=1),
+                 view(1, "", path="a.py", share=1)):
         assert "no code" in refused(text=f"{F}\n42\n{F}", view_id=made)
         assert source(text=shared + shown, view_id=made) == "x = 1\n"
         assert stdin[-1] == "2\n"

@@ -92,6 +92,10 @@ bool command_remove_files(struct task *task, int wait_ms);
 /* Would an editor give it back as it was?  Discord drops control characters and
  * may change line ends. */
 bool command_is_editable(const char *text, size_t len);
+/* Read task->path for an editor, as the only file of task->collect; may_miss:
+ * or as none, if it does not exist.  False: message and outcome word say why
+ * not. */
+bool command_read_editable(struct task *task, bool may_miss);
 
 /* Wall clock limit of an operation on files. */
 #define FILE_OP_MS 15000

@@ -76,6 +76,32 @@ keep_code(struct task *task, char *code, const struct source *source,
 	return view_set_program(task->worker->db, &view, err);
 }
 
+/* The code of the message, or of the file whose run it answers.  1: the message
+ * says that there is none. */
+static int
+find_code(struct task *task, int64_t run, struct source *source, char **code,
+    struct err *err)
+{
+	int none = program_find(task, run, source, err);
+	struct job *job = task->job;
+
+	if (none != 0)
+		return none;
+	if (job->path[0] == '\0') {
+		*code = buf_steal(&source->code, NULL);
+		return 0;
+	}
+	if (task->sandbox.id[0] == '\0') {
+		buf_adds(&task->message.lead, _(TEXT_CODE_GONE));
+		task->outcome = "gone";
+		return 1;
+	}
+	if (!command_resolve(task) || !command_read_editable(task, false))
+		return 1;
+	*code = buf_steal(&task->collect.files[0].data, NULL);
+	return 0;
+}
+
 /* "Edit and run" of a message's menu.  Should it come too late, a button asks
  * again: what was found is kept for that, as links of files grow old. */
 int
@@ -89,11 +115,10 @@ cmd_message_edit(struct task *task, struct err *err)
 	if (found < 0)
 		return -1;
 	if (code == NULL) {
-		int none = program_find(task, run, &source, err);
+		int none = find_code(task, run, &source, &code, err);
 
 		if (none != 0)
 			return none < 0 ? -1 : 0;
-		code = buf_steal(&source.code, NULL);
 		if (found == 0 && keep_code(task, code, &source, err) < 0)
 			return -1;
 	}

@@ -164,6 +164,15 @@ wants_scripts(const struct job *job, const struct source *source)
 	return source->pieces == 0 || script_of(name) < SCRIPT_TEXT;
 }
 
+/* May the job's user run what this view did?  A file is in one sandbox. */
+static bool
+may_have(const struct job *job, const struct view *view, bool code)
+{
+	if (view->user_id != job->user_id)
+		return code && view->share != 0;
+	return code || view->path[0] != '\0';
+}
+
 /* The run that the message answers, for whoever may have its code.  1: there is
  * none; of that message only what is marked as Python is code then, as the rest
  * may be output. */
@@ -178,9 +187,12 @@ find_run(struct task *task, int64_t view_id, struct source *source,
 
 	if (found != 0)
 		return found;
-	if (view.kind != JOB_PY || *texts.text == '\0' ||
-	    (view.user_id != job->user_id && view.share == 0))
+	if (view.kind != JOB_PY || !may_have(job, &view, *texts.text != '\0'))
 		return 1;
+	if (*texts.text == '\0') {
+		free(job->path);
+		job->path = xprintf("~/%s", view.path);
+	}
 	source_read(source, texts.text, SOURCE_TEXT);
 	buf_reset(&source->code);
 	buf_adds(&source->code, texts.text);

@@ -16,12 +16,14 @@ struct task;
 
 /* The code in the text of a message and in its files, which are fetched.
  * view_id: if the message is an answer of ours, that of its run, whose code
- * goes before all that the message shows; 0: it is none. */
+ * goes before all that the message shows; 0: it is none.  If that run was of a
+ * file, the source is empty and the job's path is the file's. */
 int program_find(struct task *task, int64_t view_id, struct source *source,
     struct err *err);
 /* The code of the option, of the editor or of the uploaded file. */
 bool program_take(struct task *task, struct source *source);
-/* Run it, as `/il py` does, and say what was left out. */
+/* Run it, as `/il py` does, or the file of the job's path, and say what was left
+ * out. */
 int program_run(struct task *task, struct source *source, struct err *err);
 
 #endif

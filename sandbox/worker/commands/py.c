@@ -108,6 +108,16 @@ run_chosen(struct task *task, struct cell_request *request, bool again,
 	return 0;
 }
 
+/* A file of the sandbox: it is run as it is. */
+static int
+run_file(struct task *task, bool again, struct err *err)
+{
+	struct cell_request request = { .path = task->path };
+
+	return command_resolve(task) ? run_chosen(task, &request, again, err) :
+				       0;
+}
+
 int
 program_run(struct task *task, struct source *source, struct err *err)
 {
@@ -123,21 +133,12 @@ program_run(struct task *task, struct source *source, struct err *err)
 		free(job->input);
 		job->input = buf_steal(&source->input, NULL);
 	}
-	result = run_chosen(task, &request, false, err);
+	result = job->path[0] != '\0' ? run_file(task, false, err) :
+					run_chosen(task, &request, false, err);
 	if (result == 0 && !task->taken)
 		render_left_out(&task->message, source->others,
 		    source->other_count);
 	return result;
-}
-
-/* A file of the sandbox: it is run as it is. */
-static int
-run_file(struct task *task, bool again, struct err *err)
-{
-	struct cell_request request = { .path = task->path };
-
-	return command_resolve(task) ? run_chosen(task, &request, again, err) :
-				       0;
 }
 
 /* A button: what its view says is run once more, byte for byte. */

@@ -6,6 +6,7 @@
 
 #include "../../base/cleanup.h"
 #include "../../base/utf8.h"
+#include "../../store/script.h"
 
 #define TAG_CHARS SOURCE_NAME_CHARS "+-.#"
 /* What a round brings forth may be a message or a quote itself. */
@@ -284,7 +285,16 @@ end_of_ticks(const char *text)
 	return NULL;
 }
 
-/* Between back-ticks; a command of ours is no code. */
+/* A command of ours, a path in a sandbox, or a script's name. */
+static bool
+names_something(const char *text)
+{
+	return *text == '/' || strncmp(text, "~/", 2) == 0 ||
+	    (script_of(text) <= SCRIPT_NOTEBOOK &&
+		text[strcspn(text, " \t\n()='\"#:;")] == '\0');
+}
+
+/* Between back-ticks. */
 static void
 add_span(struct source *source, const char *text, size_t len)
 {
@@ -296,7 +306,7 @@ add_span(struct source *source, const char *text, size_t len)
 		begin[--len] = '\0';
 	source_take_command(begin, &source->input);
 	(void)source_shape(begin, false);
-	if (*begin != '/')
+	if (!names_something(begin))
 		source_add(source, begin);
 }
 

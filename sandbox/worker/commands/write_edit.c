@@ -71,9 +71,8 @@ open_editor(struct task *task, const struct buf *data, struct err *err)
 	return 0;
 }
 
-/* A file that does not exist is edited as an empty one. */
-int
-cmd_write_edit(struct task *task, struct err *err)
+bool
+command_read_editable(struct task *task, bool may_miss)
 {
 	struct cell_request request = {
 		.op = OP_READ,
@@ -85,11 +84,6 @@ cmd_write_edit(struct task *task, struct err *err)
 	const struct buf *data = &collect->files[0].data;
 	bool good;
 
-	if (!command_names_file(task) || !command_resolve(task))
-		return 0;
-	/* who has no sandbox yet gets one when there is something to write */
-	if (task->sandbox.id[0] == '\0')
-		return open_editor(task, data, err);
 	collect_init(collect, 0, EDIT_BYTES);
 	/* should the cell have to be started, that takes longer than Discord
 	 * waits: then it is there for the next try */
@@ -98,15 +92,28 @@ cmd_write_edit(struct task *task, struct err *err)
 	good = outcome_succeeded(&task->run);
 	if (!good)
 		collect_release(collect);
-	if (outcome_failed_with(&task->run, ERROR_NOT_FOUND) ||
+	if ((may_miss && outcome_failed_with(&task->run, ERROR_NOT_FOUND)) ||
 	    (good && collect->file_count == 1 &&
 		command_is_editable(buf_str(data), data->len)))
-		return open_editor(task, data, err);
+		return true;
 	if (good || outcome_failed_with(&task->run, ERROR_TOO_LARGE)) {
 		render_not_editable(&task->message, task->path);
 		task->outcome = "not editable";
-		return 0;
+		return false;
 	}
 	(void)command_succeeded(task);
-	return 0;
+	return false;
+}
+
+/* A file that does not exist is edited as an empty one. */
+int
+cmd_write_edit(struct task *task, struct err *err)
+{
+	if (!command_names_file(task) || !command_resolve(task))
+		return 0;
+	/* who has no sandbox yet gets one when there is something to write */
+	return task->sandbox.id[0] == '\0' ||
+		command_read_editable(task, true) ?
+	    open_editor(task, &task->collect.files[0].data, err) :
+	    0;
 }
