@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Levenshtein's distance: what is to be changed, put in or left out. */
-static size_t
-distance(const char *a, const char *b)
+size_t
+nearest_distance(const char *a, const char *b)
 {
 	size_t row[NEAREST_NAME + 1];
 	size_t len = strlen(b);
@@ -43,7 +42,7 @@ far(const char *typed, const char *name)
 	if (len > 1 && most > 1 &&
 	    strncmp(typed, name, len < most ? len : most) == 0)
 		return 1;
-	found = distance(typed, name);
+	found = nearest_distance(typed, name);
 	return found <= 1 + len / 4 && found < len ? found : NEAREST_NAME + 1;
 }
 

@@ -19,6 +19,9 @@ struct nearest {
 	size_t count;
 };
 
+/* Levenshtein's distance: how many letters are to be changed, put in or left
+ * out.  b has at most NEAREST_NAME bytes. */
+size_t nearest_distance(const char *a, const char *b);
 /* Take a name, copied, if it is near and nearer than the last of three; shown
  * is what it is called. */
 void nearest_take(struct nearest *nearest, const char *typed, const char *name,

@@ -22,8 +22,8 @@ int program_find(struct task *task, int64_t view_id, struct source *source,
     struct err *err);
 /* The code of the option, of the editor or of the uploaded file. */
 bool program_take(struct task *task, struct source *source);
-/* Run it, as `/il py` does, or the file of the job's path, and say what was left
- * out. */
+/* Run it, or the file of the job's path, as `/il py` does, and say what was
+ * left out. */
 int program_run(struct task *task, struct source *source, struct err *err);
 
 #endif

@@ -68,22 +68,16 @@ cut_options(char *text)
 	}
 }
 
-/* The last byte of the string that begins here; NULL: nothing closes it. */
+/* The last byte of the string that begins here, or this quote if nothing closes
+ * it. */
 static char *
-end_of_string(char *text)
+skip_string(char *p)
 {
-	const char quote = *text;
-	bool triple = text[1] == quote && text[2] == quote;
+	bool triple = source_is_triple(p, *p);
+	const char *end = source_string_end(p + (triple ? 3 : 1), *p, triple,
+	    false);
 
-	for (text += triple ? 3 : 1; *text != '\0'; text++) {
-		if (*text == '\\' && text[1] != '\0')
-			text++;
-		else if (*text == quote && !triple)
-			return text;
-		else if (*text == quote && text[1] == quote && text[2] == quote)
-			return text + 2;
-	}
-	return NULL;
+	return *end != *p ? p : p + (end - p) + (triple ? 2 : 0);
 }
 
 /* The last "stdin:" that no string and no bracket of the code holds, with the
@@ -95,12 +89,10 @@ find_stdin(char *text)
 	size_t depth = 0;
 
 	for (char *p = text; *p != '\0'; p++) {
-		char *end = NULL;
-
 		if (*p == '\\' && p[1] != '\0')
 			p++;
 		else if (*p == '"' || *p == '\'')
-			end = end_of_string(p);
+			p = skip_string(p);
 		else if (strchr("([{", *p) != NULL)
 			depth++;
 		else if (strchr(")]}", *p) != NULL)
@@ -108,14 +100,12 @@ find_stdin(char *text)
 		else if (depth == 0 &&
 		    strncmp(p, STDIN_OPTION, sizeof(STDIN_OPTION) - 1) == 0)
 			found = p;
-		if (end != NULL)
-			p = end;
 	}
 	return found;
 }
 
 void
-source_take_command(char *text, struct buf *input)
+source_read_command(char *text, struct buf *input)
 {
 	size_t n = command_length(text);
 	char *at;

@@ -74,10 +74,7 @@ source_join_ticks(char *text)
 	char *to = text;
 
 	while ((found = strstr(p, apart)) != NULL) {
-		size_t len = (size_t)(found + 1 - p);
-
-		memmove(to, p, len);
-		to += len;
+		to = source_keep(to, p, (size_t)(found + 1 - p));
 		p = found + sizeof(apart) - 2;
 	}
 	memmove(to, p, strlen(p) + 1);

@@ -12,6 +12,7 @@
 #define SOURCE_BLANKS " \t\r\n"
 #define SOURCE_NAME_CHARS \
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+#define SOURCE_TAG_CHARS SOURCE_NAME_CHARS "+-.#"
 
 /* ---- source_scan.c: lines, as Python's tokenizer sees them ---- */
 
@@ -41,6 +42,12 @@ struct source_line {
 	const char *escape; /* the first "\n" outside of them; NULL: none */
 };
 
+/* Three of these quotes? */
+bool source_is_triple(const char *p, char quote);
+/* From behind the quotes that open a string to those that close it, or to the
+ * end of the text; of the line, if the string is a short one, or if in_line. */
+const char *source_string_end(const char *p, char quote, bool triple,
+    bool in_line);
 /* The next line; false: there is none.  Every byte is looked at a bounded
  * number of times.  A quote that is not closed is no string. */
 bool source_scan_next(struct source_scan *scan, struct source_line *line);
@@ -61,6 +68,10 @@ bool source_is_blank_line(const char *text);
 /* Bring a piece into shape, in place; it only gets shorter.  transcript: it is
  * marked as one.  True: it is code, as several prompts say. */
 bool source_shape(char *text, bool transcript);
+/* Bytes of a line with its end. */
+size_t source_line_length(const char *line);
+/* Move len bytes to an earlier place in the same text; returns its end. */
+char *source_keep(char *to, const char *from, size_t len);
 /* \r\n and \r become \n, in place. */
 void source_line_ends(char *text);
 
@@ -88,6 +99,12 @@ enum source_class source_class_of(const char *word, size_t len);
 /* Length of a word at the begin that marks the code behind it as Python, and
  * of the blanks after it; 0: none, or a name of the code. */
 size_t source_tag_word(const char *text);
+/* Length of the line that has nothing but a tag, or nothing; 0: it has code.
+ * *word: the tag; braces around it are R Markdown's. */
+size_t source_tag_line(const char *s, const char **word, size_t *len);
+/* Does "py" or "Python:" stand alone before the fence, in its line or in the
+ * one above? */
+bool source_tag_before(const char *text, const char *fence);
 /* Is the output of a program: a traceback. */
 bool source_is_output(const char *text);
 
@@ -109,7 +126,7 @@ void source_read_notebook(struct source *source, const char *text);
 
 /* Of "/il py code:print(1) stdin:x", as people copy it, the code stays, and
  * what is to be read goes to input. */
-void source_take_command(char *text, struct buf *input);
+void source_read_command(char *text, struct buf *input);
 
 /* ---- source_fence.c ---- */
 

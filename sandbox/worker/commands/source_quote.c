@@ -6,14 +6,42 @@
 
 /* Bytes of a quote mark at the begin of a line; a prompt is none. */
 static size_t
-quote_mark(const char *line)
+quote_mark(const char *line, size_t most)
 {
 	size_t n = strspn(line, " ");
 
 	if (n > 3 || line[n] != '>' ||
 	    (line[n + 1] == '>' && line[n + 2] == '>'))
 		return 0;
-	return n + 1 + (line[n + 1] == ' ');
+	n += 1 + (size_t)(line[n + 1] == ' ');
+	return n < most ? n : most;
+}
+
+/* Bytes of the blanks at the begin of a line. */
+static size_t
+margin(const char *line, size_t most)
+{
+	size_t n = strspn(line, " \t");
+
+	return n < most ? n : most;
+}
+
+/* Cut off what so begins each line, at most so many bytes of it. */
+static void
+cut_begins(char *text, size_t (*begin)(const char *line, size_t most),
+    size_t most)
+{
+	char *to = text;
+
+	for (const char *p = text; *p != '\0';) {
+		size_t len;
+
+		p += begin(p, most);
+		len = source_line_length(p);
+		to = source_keep(to, p, len);
+		p += len;
+	}
+	*to = '\0';
 }
 
 static bool
@@ -21,12 +49,11 @@ is_quoted(const char *text)
 {
 	bool found = false;
 
-	for (const char *p = text; *p != '\0'; p += *p == '\n') {
-		if (quote_mark(p) > 0)
+	for (; *text != '\0'; text += source_line_length(text)) {
+		if (quote_mark(text, SIZE_MAX) > 0)
 			found = true;
-		else if (!source_is_blank_line(p))
+		else if (!source_is_blank_line(text))
 			return false;
-		p += strcspn(p, "\n");
 	}
 	return found;
 }
@@ -34,21 +61,8 @@ is_quoted(const char *text)
 void
 source_shape_quotes(char *text)
 {
-	char *to = text;
-
-	if (!is_quoted(text))
-		return;
-	for (const char *p = text; *p != '\0';) {
-		size_t len;
-
-		p += quote_mark(p);
-		len = strcspn(p, "\n");
-		len += p[len] == '\n';
-		memmove(to, p, len);
-		to += len;
-		p += len;
-	}
-	*to = '\0';
+	if (is_quoted(text))
+		cut_begins(text, quote_mark, SIZE_MAX);
 }
 
 /* Bytes of the marks of a list before a fence, and of the blanks around them;
@@ -64,25 +78,10 @@ list_indentation(const char *before, size_t len)
 void
 source_shape_input(char *text, const char *before, size_t len)
 {
-	size_t mark = quote_mark(before);
-	size_t margin;
-	char *to = text;
+	size_t mark = quote_mark(before, len);
 
 	source_line_ends(text);
-	mark = mark > len ? len : mark;
 	if (mark > 0)
 		source_shape_quotes(text);
-	margin = list_indentation(before + mark, len - mark);
-	for (const char *p = text; *p != '\0';) {
-		size_t blanks = strspn(p, " \t");
-		size_t n;
-
-		p += blanks < margin ? blanks : margin;
-		n = strcspn(p, "\n");
-		n += p[n] == '\n';
-		memmove(to, p, n);
-		to += n;
-		p += n;
-	}
-	*to = '\0';
+	cut_begins(text, margin, list_indentation(before + mark, len - mark));
 }

@@ -8,7 +8,6 @@
 #include "../../base/utf8.h"
 #include "../../store/script.h"
 
-#define TAG_CHARS SOURCE_NAME_CHARS "+-.#"
 /* What a round brings forth may be a message or a quote itself. */
 #define ROUNDS_MOST 4
 #define BLOCKS_MOST 400 /* of all kinds that are looked at */
@@ -17,9 +16,13 @@
 #define NO_CODE SOURCE_BLANKS "`"
 
 static bool
-is_blank(const char *text)
+is_blank(const char *text, size_t len)
 {
-	return text[strspn(text, NO_CODE)] == '\0';
+	while (len > 0 && strchr(NO_CODE, *text) != NULL) {
+		text++;
+		len--;
+	}
+	return len == 0;
 }
 
 void
@@ -27,7 +30,7 @@ source_add(struct source *source, const char *code)
 {
 	struct buf *out = &source->code;
 
-	if (is_blank(code))
+	if (is_blank(code, strlen(code)))
 		return;
 	if (out->len > 0 && out->data[out->len - 1] != '\n')
 		buf_addc(out, '\n');
@@ -41,7 +44,7 @@ source_add_other(struct source *source, const char *word, size_t len)
 	struct slip slip = { .kind = SLIP_LANGUAGE };
 
 	for (size_t i = 0; i < len && i + 1 < sizeof(slip.word) &&
-	     strchr(TAG_CHARS, word[i]) != NULL;
+	     strchr(SOURCE_TAG_CHARS, word[i]) != NULL;
 	     i++)
 		slip.word[i] = word[i];
 	for (size_t i = 0; i < source->other_count; i++)
@@ -61,64 +64,20 @@ struct block {
 	size_t tag_len;
 	const char *text; /* what it encloses, without the tag */
 	size_t len;
+	const char *end; /* behind its fences */
 	bool closed;
 };
 
-/* Length of the line that has nothing but a tag, or nothing; 0: it has code.
- * *word: the tag;
- * braces around it are R Markdown's. */
-static size_t
-tag_line(const char *s, const char **word, size_t *len)
-{
-	bool brace = *s == '{';
-	size_t n = brace + strspn(s + brace, ".");
-	size_t end;
-
-	*word = s + (brace ? n : 0);
-	*len = strspn(*word, TAG_CHARS);
-	end = (size_t)(*word - s) + *len;
-	if (brace) {
-		end += strcspn(s + end, "}\n");
-		end += s[end] == '}';
-	}
-	end += source_blanks(s + end);
-	end += s[end] == '\r';
-	if (*len >= SLIP_WORD_SIZE || s[end] != '\n' ||
-	    (brace && source_class_of(*word, *len) != CLASS_PYTHON)) {
-		*len = 0;
-		return 0;
-	}
-	return end + 1;
-}
-
-/* Does "py" or "Python:" stand alone before the fence, in its line or in the
- * one above? */
-static bool
-has_word_before(const char *text, const char *fence)
-{
-	size_t len = 0;
-	int ends = 0;
-
-	while (fence > text &&
-	    (strchr(" \t\r:", fence[-1]) != NULL ||
-		(fence[-1] == '\n' && ends++ == 0)))
-		fence--;
-	while (fence > text && strchr(TAG_CHARS, fence[-1]) != NULL &&
-	    len < SLIP_WORD_SIZE) {
-		fence--;
-		len++;
-	}
-	return (fence == text || fence[-1] == '\n') && len > 0 &&
-	    source_class_of(fence, len) == CLASS_PYTHON;
-}
+/* Blocks of a text, in their order. */
+struct blocks {
+	struct block of[BLOCKS_MOST];
+	size_t count;
+};
 
 static bool
 has_code(const struct block *block)
 {
-	for (size_t i = 0; i < block->len; i++)
-		if (strchr(NO_CODE, block->text[i]) == NULL)
-			return true;
-	return false;
+	return !is_blank(block->text, block->len);
 }
 
 /* Take the tag off what the fences enclose.  A word with nothing behind it is
@@ -126,7 +85,7 @@ has_code(const struct block *block)
 static void
 find_class(struct block *block, const char *close)
 {
-	size_t tag = tag_line(block->text, &block->tag, &block->tag_len);
+	size_t tag = source_tag_line(block->text, &block->tag, &block->tag_len);
 
 	if (block->text + tag > close)
 		tag = block->tag_len = 0;
@@ -142,42 +101,52 @@ find_class(struct block *block, const char *close)
 		block->class = CLASS_TEXT;
 }
 
-/* The next block at or after *at; a fence that is not closed encloses the
- * rest. */
+/* The first block at or after this place; a fence that is not closed encloses
+ * the rest. */
 static bool
-next_block(const char *text, const char **at, struct block *block)
+next_block(const char *text, const char *at, struct block *block)
 {
-	const char *open = *at;
 	const char *close;
 	size_t ticks;
 
-	for (; (open = strchr(open, '`')) != NULL; open += ticks) {
-		ticks = strspn(open, "`");
+	for (; (at = strchr(at, '`')) != NULL; at += ticks) {
+		ticks = strspn(at, "`");
 		if (ticks >= SOURCE_FENCE)
 			break;
 	}
-	if (open == NULL)
+	if (at == NULL)
 		return false;
-	*block = (struct block){ .text = open + ticks, .before = open };
+	*block = (struct block){ .text = at + ticks, .before = at };
 	while (block->before > text && block->before[-1] != '\n')
 		block->before--;
-	block->before_len = (size_t)(open - block->before);
+	block->before_len = (size_t)(at - block->before);
 	close = source_find_fence(block->text, ticks);
 	block->closed = close != NULL;
 	if (close == NULL) {
 		close = block->text + strlen(block->text);
-		*at = close;
+		block->end = close;
 		while (close > block->text && close[-1] == '`')
 			close--;
 	} else {
 		size_t run = strspn(close, "`");
 
-		*at = close + (run >= 2 * ticks ? ticks : run);
+		block->end = close + (run >= 2 * ticks ? ticks : run);
 	}
 	find_class(block, close);
-	if (block->class == CLASS_NONE && has_word_before(text, open))
+	if (block->class == CLASS_NONE && source_tag_before(text, at))
 		block->class = CLASS_PYTHON;
 	return true;
+}
+
+static void
+find_blocks(struct blocks *blocks, const char *text)
+{
+	const char *at = text;
+
+	for (blocks->count = 0; blocks->count < BLOCKS_MOST &&
+	     next_block(text, at, &blocks->of[blocks->count]);
+	     blocks->count++)
+		at = blocks->of[blocks->count].end;
 }
 
 static void
@@ -199,71 +168,56 @@ add_block(struct source *source, const struct block *block)
 
 /* Which blocks are the program: those of the first class that there is. */
 static enum source_class
-choose_class(struct source *source, const char *text)
+choose_class(struct source *source, const struct blocks *blocks)
 {
-	const char *at = text;
-	struct block block;
 	size_t counts[CLASS_COUNT + 1] = { 0 };
-	enum source_class class = CLASS_PYTHON;
-	size_t blocks = 0;
+	enum source_class best = CLASS_PYTHON;
 
-	while (blocks <= BLOCKS_MOST && next_block(text, &at, &block)) {
-		blocks++;
-		if (!has_code(&block))
+	for (size_t i = 0; i < blocks->count; i++) {
+		const struct block *block = &blocks->of[i];
+
+		if (!has_code(block))
 			continue;
-		counts[block.class]++;
-		if (block.class == CLASS_OTHER)
-			source_add_other(source, block.tag, block.tag_len);
+		counts[block->class]++;
+		if (block->class == CLASS_OTHER)
+			source_add_other(source, block->tag, block->tag_len);
 	}
-	while (class < CLASS_OTHER && counts[class] == 0)
-		class ++;
-	source->too_many = counts[class] > SOURCE_PIECES_MAX ||
-	    blocks > BLOCKS_MOST;
-	source->certain = class < CLASS_OTHER && !source->too_many;
-	source->unmarked = class != CLASS_PYTHON;
-	return class;
+	while (best < CLASS_OTHER && counts[best] == 0)
+		best++;
+	source->too_many = counts[best] > SOURCE_PIECES_MAX ||
+	    blocks->count == BLOCKS_MOST;
+	source->certain = best < CLASS_OTHER && !source->too_many;
+	source->unmarked = best != CLASS_PYTHON;
+	return best;
 }
 
-static bool
-is_one_block(const char *text)
+static void
+add_blocks(struct source *source, const struct blocks *blocks)
 {
-	const char *begin = text + strspn(text, SOURCE_BLANKS);
-	const char *at = begin;
-	struct block block;
+	enum source_class class = choose_class(source, blocks);
 
-	return strspn(begin, "`") >= SOURCE_FENCE &&
-	    next_block(begin, &at, &block) &&
-	    at[strspn(at, SOURCE_BLANKS)] == '\0';
+	for (size_t i = 0; i < blocks->count && !source->too_many; i++) {
+		const struct block *block = &blocks->of[i];
+
+		if (has_code(block) &&
+		    (block->class == class || block->class == CLASS_INPUT))
+			add_block(source, block);
+	}
 }
 
 /* The only fence ends the text: then the first one is missing. */
 static void
-add_before_fence(struct source *source, const char *text)
+add_before_fence(struct source *source, const char *text,
+    const struct block *block)
 {
-	const char *fence = text + strcspn(text, "`");
-	const char *at = text;
-	struct block block;
-	auto_free char *before = xstrndup(text, (size_t)(fence - text));
+	auto_free char *before = xstrndup(text, strcspn(text, "`"));
 
-	if (strspn(fence, "`") < SOURCE_FENCE ||
-	    !next_block(text, &at, &block) || block.closed || has_code(&block))
+	if (text + strlen(before) != block->before + block->before_len ||
+	    block->closed || has_code(block))
 		return;
 	(void)source_shape(before, false);
 	source->certain = source_looks(before);
 	source_add(source, before);
-}
-
-static void
-add_blocks(struct source *source, const char *text)
-{
-	enum source_class class = choose_class(source, text);
-	const char *at = text;
-	struct block block;
-
-	while (!source->too_many && next_block(text, &at, &block))
-		if (has_code(&block) &&
-		    (block.class == class || block.class == CLASS_INPUT))
-			add_block(source, &block);
 }
 
 /* ---- texts without a fence ---- */
@@ -304,7 +258,7 @@ add_span(struct source *source, const char *text, size_t len)
 	for (len = strlen(begin);
 	     len > 0 && strchr(SOURCE_BLANKS, begin[len - 1]) != NULL;)
 		begin[--len] = '\0';
-	source_take_command(begin, &source->input);
+	source_read_command(begin, &source->input);
 	(void)source_shape(begin, false);
 	if (!names_something(begin))
 		source_add(source, begin);
@@ -350,7 +304,7 @@ add_plain(struct source *source, const char *text)
 {
 	auto_free char *code = xstrdup(text);
 
-	source_take_command(code, &source->input);
+	source_read_command(code, &source->input);
 	source->certain = source_shape(code, false) || source_looks(code);
 	if (!source->certain && source_ticks(text) > 0) {
 		const char *begin = text + strspn(text, SOURCE_BLANKS);
@@ -383,18 +337,26 @@ static void
 read_text(struct source *source, const char *given)
 {
 	auto_free char *text = xstrdup(given);
+	struct blocks blocks;
+	const struct block *first = &blocks.of[0];
+	const char *begin = text;
 
 	source_mend_fences(text);
 	if (source_ticks(text) < SOURCE_FENCE) {
 		add_plain(source, text);
 		return;
 	}
-	add_blocks(source, text);
+	find_blocks(&blocks, text);
+	add_blocks(source, &blocks);
 	if (source->pieces > 0 || source->too_many)
 		return;
 	source->certain = false;
-	add_before_fence(source, text);
-	if (source->pieces == 0 && !is_one_block(text))
+	add_before_fence(source, text, first);
+	begin += strspn(text, SOURCE_BLANKS);
+	/* a block alone that has no code is none */
+	if (source->pieces == 0 &&
+	    (begin != first->before + first->before_len ||
+		first->end[strspn(first->end, SOURCE_BLANKS)] != '\0'))
 		add_shaped(source, text);
 }
 
@@ -489,12 +451,12 @@ char *
 source_content(const char *text, size_t *len)
 {
 	const char *begin = text + strspn(text, SOURCE_BLANKS);
-	const char *at = begin;
 	struct block block;
 
 	/* one fence, and nothing but it */
 	if (strspn(begin, "`") >= SOURCE_FENCE &&
-	    next_block(begin, &at, &block) && block.closed && is_blank(at)) {
+	    next_block(begin, begin, &block) && block.closed &&
+	    is_blank(block.end, strlen(block.end))) {
 		char *content = xstrndup(block.text, block.len);
 
 		source_line_ends(content);

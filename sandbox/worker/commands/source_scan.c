@@ -77,24 +77,20 @@ may_precede(const struct word *word)
 	return false;
 }
 
-static bool
-is_triple(const char *p, char quote)
+bool
+source_is_triple(const char *p, char quote)
 {
 	return p[0] == quote && p[1] == quote && p[2] == quote;
 }
 
-/* Where the search for the end of a string stopped; *closed: at its end. */
-static const char *
-find_close(const char *p, char quote, bool triple, bool *closed)
+const char *
+source_string_end(const char *p, char quote, bool triple, bool in_line)
 {
-	*closed = false;
-	for (; *p != '\0' && (triple || *p != '\n'); p++) {
-		if (*p == '\\' && p[1] != '\0') {
+	for (; *p != '\0' && (*p != '\n' || (triple && !in_line)); p++) {
+		if (*p == '\\' && p[1] != '\0' && (!in_line || p[1] != '\n'))
 			p++;
-		} else if (triple ? is_triple(p, quote) : *p == quote) {
-			*closed = true;
+		else if (triple ? source_is_triple(p, quote) : *p == quote)
 			break;
-		}
 	}
 	return p;
 }
@@ -104,30 +100,26 @@ static bool
 opens_string(struct source_scan *scan, const char *p, const struct word *word)
 {
 	int which = *p == '"';
-	bool triple = is_triple(p, *p);
 	const char *end;
-	bool closed;
 
 	if (!may_precede(word))
 		return false;
-	if (triple && !scan->never[which]) {
-		(void)find_close(p + 3, *p, true, &closed);
-		scan->never[which] = !closed;
-		if (closed) {
-			scan->quote = *p;
-			scan->triple = true;
-			return true;
+	scan->triple = source_is_triple(p, *p) && !scan->never[which];
+	if (scan->triple) {
+		end = source_string_end(p + 3, *p, true, false);
+		scan->triple = *end == *p;
+		scan->never[which] = !scan->triple;
+	}
+	if (!scan->triple) {
+		if (scan->unclosed[which] != NULL && p < scan->unclosed[which])
+			return false;
+		end = source_string_end(p + 1, *p, false, false);
+		if (*end != *p) {
+			scan->unclosed[which] = end;
+			return false;
 		}
 	}
-	if (scan->unclosed[which] != NULL && p < scan->unclosed[which])
-		return false;
-	end = find_close(p + 1, *p, false, &closed);
-	if (!closed) {
-		scan->unclosed[which] = end;
-		return false;
-	}
 	scan->quote = *p;
-	scan->triple = false;
 	return true;
 }
 
@@ -135,20 +127,13 @@ opens_string(struct source_scan *scan, const char *p, const struct word *word)
 static const char *
 skip_string(struct source_scan *scan, const char *p)
 {
-	while (*p != '\0' && *p != '\n') {
-		if (*p == '\\' && p[1] != '\0' && p[1] != '\n') {
-			p += 2;
-		} else if (scan->triple ? is_triple(p, scan->quote) :
-					  *p == scan->quote) {
-			p += scan->triple ? 3 : 1;
-			scan->quote = 0;
-			break;
-		} else {
-			p++;
-		}
+	p = source_string_end(p, scan->quote, scan->triple, true);
+	if (*p == scan->quote) {
+		scan->quote = 0;
+		return p + (scan->triple ? 3 : 1);
 	}
 	/* only a backslash takes a short one over the end of a line */
-	if (scan->quote != 0 && !scan->triple && *p == '\n' && p[-1] != '\\')
+	if (!scan->triple && *p == '\n' && p[-1] != '\\')
 		scan->quote = 0;
 	return p;
 }
@@ -171,7 +156,7 @@ skip_line(const char *p)
 }
 
 static const char *
-take_wide(struct source_line *line, const char *p, struct word *word)
+note_wide(struct source_line *line, const char *p, struct word *word)
 {
 	size_t step;
 	uint32_t code = decode(p, &step);
@@ -189,7 +174,7 @@ take_wide(struct source_line *line, const char *p, struct word *word)
 }
 
 static void
-take_letter(struct word *word, char c)
+note_letter(struct word *word, char c)
 {
 	if (strchr(SOURCE_NAME_CHARS, c) == NULL) {
 		word->len = 0;
@@ -202,7 +187,7 @@ take_letter(struct word *word, char c)
 }
 
 static void
-take_bracket(struct source_scan *scan, char c)
+note_bracket(struct source_scan *scan, char c)
 {
 	if (strchr("([{", c) != NULL)
 		scan->depth++;
@@ -213,7 +198,7 @@ take_bracket(struct source_scan *scan, char c)
 /* One token, or what goes for it; last: the last character of the line that
  * counts. */
 static const char *
-take_token(struct source_scan *scan, struct source_line *line, const char *p,
+read_token(struct source_scan *scan, struct source_line *line, const char *p,
     struct word *word, char *last)
 {
 	if (*p == '#')
@@ -240,9 +225,9 @@ take_token(struct source_scan *scan, struct source_line *line, const char *p,
 		return p + 1 + (p[1] == '\'' || p[1] == '"');
 	}
 	if ((unsigned char)*p > 0x7f)
-		return take_wide(line, p, word);
-	take_letter(word, *p);
-	take_bracket(scan, *p);
+		return note_wide(line, p, word);
+	note_letter(word, *p);
+	note_bracket(scan, *p);
 	return p + 1;
 }
 
@@ -271,7 +256,7 @@ source_scan_next(struct source_scan *scan, struct source_line *line)
 	while (*p != '\0' && *p != '\n' &&
 	    (!scan->stops || line->escape == NULL))
 		p = scan->quote != 0 ? skip_string(scan, p) :
-				       take_token(scan, line, p, &word, &last);
+				       read_token(scan, line, p, &word, &last);
 	scan->joined = scan->quote == 0 && last == '\\';
 	line->len = (size_t)(p - line->text);
 	line->code = last != '\0';
@@ -319,7 +304,7 @@ find_fence(const char *p, size_t ticks)
 			p += run > 0 ? run : 1;
 			continue;
 		}
-		p = take_token(&scan, &line, p, &word, &last);
+		p = read_token(&scan, &line, p, &word, &last);
 	}
 	return NULL;
 }

@@ -20,6 +20,21 @@ cut(char *at, size_t len)
 	memmove(at, at + len, strlen(at + len) + 1);
 }
 
+size_t
+source_line_length(const char *line)
+{
+	size_t len = strcspn(line, "\n");
+
+	return len + (line[len] == '\n');
+}
+
+char *
+source_keep(char *to, const char *from, size_t len)
+{
+	memmove(to, from, len);
+	return to + len;
+}
+
 void
 source_line_ends(char *text)
 {
@@ -45,10 +60,7 @@ shape_escapes(char *text)
 	if (strchr(text, '\n') != NULL || strlen(text) > ESCAPES_MOST)
 		return;
 	while (source_scan_next(&scan, &line) && line.escape != NULL) {
-		size_t len = (size_t)(line.escape - from);
-
-		memmove(text, from, len);
-		text += len;
+		text = source_keep(text, from, (size_t)(line.escape - from));
 		*text++ = '\n';
 		from = line.escape + 2;
 		scan = (struct source_scan){ .at = from, .stops = true };
@@ -98,10 +110,8 @@ count_prompts(const char *text)
 {
 	size_t count = 0;
 
-	for (; *text != '\0'; text += *text == '\n') {
+	for (; *text != '\0'; text += source_line_length(text))
 		count += prompt_length(text, count > 0) > 0;
-		text += strcspn(text, "\n");
-	}
 	return count;
 }
 
@@ -165,10 +175,8 @@ shape_prompts(char *text, bool transcript)
 		block = code &&
 		    (expects_more(p, len) || (block && prompt == 0));
 		len += p[len] == '\n';
-		if (code) {
-			memmove(to, p, len);
-			to += len;
-		}
+		if (code)
+			to = source_keep(to, p, len);
 		p += len;
 	}
 	*to = '\0';
@@ -189,7 +197,6 @@ shape_blanks(char *text)
 		size_t blanks = line.in_string ? 0 : line.blanks;
 		const char *p = line.text;
 		const char *seen = p + blanks;
-		const char *end = scan.at;
 
 		while (p < seen) {
 			size_t step = (unsigned char)*p <= 0x7f ?
@@ -202,8 +209,7 @@ shape_blanks(char *text)
 				*to++ = ' ';
 			p += step;
 		}
-		memmove(to, seen, (size_t)(end - seen));
-		to += end - seen;
+		to = source_keep(to, seen, (size_t)(scan.at - seen));
 	}
 	*to = '\0';
 }
@@ -342,15 +348,13 @@ cut_margins(char *text, const struct margins *margins, size_t strings)
 		size_t margin = line.in_string ? strings :
 		    first		       ? margins->first :
 						 margins->others;
-		size_t n = strspn(line.text, " \t");
-		const char *end = scan.at;
+		const char *from = line.text;
+		size_t n = strspn(from, " \t");
 
 		if (is_statement_line(&line))
 			first = false;
-		if (n > margin)
-			n = margin;
-		memmove(to, line.text + n, (size_t)(end - line.text) - n);
-		to += (size_t)(end - line.text) - n;
+		from += n < margin ? n : margin;
+		to = source_keep(to, from, (size_t)(scan.at - from));
 	}
 	*to = '\0';
 }

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "../../base/nearest.h"
 #include "../../base/text.h"
 
 #define PYTHON "python"
@@ -18,34 +19,22 @@ is_one_of(const char *word, size_t len, const char *const *list)
 	return false;
 }
 
-/* "python" with its letters in another order, or with one letter more, less or
- * other: "pyhton", "pyton". */
+/* "python" with one letter more, less or other, or with two of them in another
+ * order: "pyton", "pyhton". */
 static bool
 is_nearly_python(const char *word, size_t len)
 {
-	size_t from = 0;
-	size_t to = 0;
-	int count[26] = { 0 };
-	bool same = len == LETTERS;
+	char typed[LETTERS + 2] = "";
 
-	if (len + 1 < LETTERS || len > LETTERS + 1 ||
-	    tolower((unsigned char)*word) != 'p')
+	if (len + 1 < LETTERS || len > LETTERS + 1)
 		return false;
 	for (size_t i = 0; i < len; i++) {
 		if (!isalpha((unsigned char)word[i]))
 			return false;
-		count[tolower((unsigned char)word[i]) - 'a']++;
+		typed[i] = (char)tolower((unsigned char)word[i]);
 	}
-	for (size_t i = 0; i < LETTERS; i++)
-		same = count[PYTHON[i] - 'a']-- > 0 && same;
-	while (from < len && from < LETTERS &&
-	    tolower((unsigned char)word[from]) == PYTHON[from])
-		from++;
-	while (to < len && to < LETTERS &&
-	    tolower((unsigned char)word[len - 1 - to]) ==
-		PYTHON[LETTERS - 1 - to])
-		to++;
-	return same || from + to + 1 >= (len > LETTERS ? len : LETTERS);
+	return *typed == *PYTHON &&
+	    nearest_distance(typed, PYTHON) <= (len == LETTERS ? 2 : 1);
 }
 
 /* A version may follow: "py3.11", "python3". */
@@ -114,4 +103,47 @@ source_is_output(const char *text)
 {
 	return strncmp(text + strspn(text, SOURCE_BLANKS),
 		   "Traceback (most recent call last)", 33) == 0;
+}
+
+size_t
+source_tag_line(const char *s, const char **word, size_t *len)
+{
+	bool brace = *s == '{';
+	size_t n = brace + strspn(s + brace, ".");
+	size_t end;
+
+	*word = s + (brace ? n : 0);
+	*len = strspn(*word, SOURCE_TAG_CHARS);
+	end = (size_t)(*word - s) + *len;
+	if (brace) {
+		end += strcspn(s + end, "}\n");
+		end += s[end] == '}';
+	}
+	end += source_blanks(s + end);
+	end += s[end] == '\r';
+	if (*len >= SLIP_WORD_SIZE || s[end] != '\n' ||
+	    (brace && source_class_of(*word, *len) != CLASS_PYTHON)) {
+		*len = 0;
+		return 0;
+	}
+	return end + 1;
+}
+
+bool
+source_tag_before(const char *text, const char *fence)
+{
+	size_t len = 0;
+	int ends = 0;
+
+	while (fence > text &&
+	    (strchr(" \t\r:", fence[-1]) != NULL ||
+		(fence[-1] == '\n' && ends++ == 0)))
+		fence--;
+	while (fence > text && strchr(SOURCE_TAG_CHARS, fence[-1]) != NULL &&
+	    len < SLIP_WORD_SIZE) {
+		fence--;
+		len++;
+	}
+	return (fence == text || fence[-1] == '\n') && len > 0 &&
+	    source_class_of(fence, len) == CLASS_PYTHON;
 }
