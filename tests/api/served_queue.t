@@ -102,7 +102,9 @@ def a_killed_process_loses_its_own_request_only():
     pid, = served.serving("run.sock")
     os.kill(pid, signal.SIGKILL)
     status, _, text = receive(first)
-    assert (status, text) == (502, '{"detail":"Bad Gateway"}'), (status, text)
+    assert (status, text) == (502, '{"detail":"The process that served this '
+                              'request has ended; its code may have run"}'), (
+                                  status, text)
     answers = [receive(link) for link in waiting]
     assert [status for status, _, _ in answers] == [200] * QUEUE, answers
 

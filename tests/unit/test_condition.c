@@ -183,6 +183,8 @@ test_status(const struct config *config)
 	struct lease_status status;
 	auto_free char *path = config_state_path(config,
 	    "broker/status-" INLINE_VERSION);
+	auto_free char *older = config_state_path(config,
+	    "broker/status-0.0.1");
 	struct lease_status_file *file;
 	struct frame frame;
 	pid_t pid;
@@ -218,9 +220,12 @@ test_status(const struct config *config)
 		lease_status_read(config, &status, &err) < 0 &&
 		err.code == ERR_UNAVAILABLE && !status.engine,
 	    "one that was killed leaves the file, and nobody believes it");
+	ok(rename(path, older) == 0, "it was of another version");
 	file = lease_status_open(config, &err);
+	ok(access(older, F_OK) != 0 && access(path, F_OK) == 0,
+	    "the next one removes that");
 	ok(lease_status_read(config, &status, &err) < 0 && !status.engine,
-	    "nor while the next one has told nothing");
+	    "nor is it believed while the next one has told nothing");
 	lease_status_close(file, config);
 }
 
