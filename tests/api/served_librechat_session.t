@@ -155,8 +155,10 @@ def two_that_begin_at_one_time_make_one_session():
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(one["stdout"] for one in answers) == ["x\n", "x\nx\n"], \
-        answers
+    said = sorted(one["stdout"] for one in answers)
+    # one after the other, or a fresh cell for who came while the other one ran
+    beside = None in map(status, answers)
+    assert said == (["x\n", "x\n"] if beside else ["x\n", "x\nx\n"]), answers
     assert len(sessions()) == 1, sessions()
     end_all()
 

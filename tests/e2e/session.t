@@ -81,9 +81,9 @@ def so_does_another_person_where_there_is_one_place():
 @test
 def its_cell_is_killed():
     py("x = 9")
-    subprocess.run([DOCKER, "kill"] + service.containers(),
-                   stdout=subprocess.DEVNULL)
-    wait_for(lambda: not service.containers())
+    killed = service.containers()
+    subprocess.run([DOCKER, "kill"] + killed, stdout=subprocess.DEVNULL)
+    wait_for(lambda: not set(killed) & set(service.containers()))
     text = py("print('x' in globals())")
     assert "False" in text and "ended from outside" in text, text
 
