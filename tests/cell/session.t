@@ -191,6 +191,20 @@ def a_command_that_is_cut_short_takes_its_own_along_and_no_others():
 
 
 @test
+def what_an_earlier_one_begins_meanwhile_stays():
+    """A session of its own, too, begun while the other command runs."""
+    bash("(until [ -e go ]; do :; done; setsid sleep 70 & echo $! >worker; "
+         "wait) & true")
+    told = bash("touch go; until [ -s worker ]; do :; done; w=$(cat worker); "
+                "until [ \"$(cut -d' ' -f6 /proc/$w/stat)\" = $w ]; do :; done; "
+                "echo $w; sleep 65", wall_ms=3000)
+    assert told.reason == N.REASON_TIME, told
+    assert alive(int(told.output)), told
+    end_all()
+    bash("rm go worker")
+
+
+@test
 def they_are_counted_and_one_too_many_is_told():
     bash("""python3 -c "
 import os, time

@@ -37,8 +37,9 @@ began(const struct supervisor *k)
 }
 
 /* Kill what the command has begun.  It leads a session (run_process.c); what
- * has left that has a later one, and is no older.  Stopped by one signal to
- * all, nobody can make another meanwhile. */
+ * has left that has a later one, and is no older.  What an earlier command's
+ * process has begun meanwhile has that above it.  Stopped by one signal to all,
+ * nobody can make another meanwhile. */
 static void
 end_its(struct supervisor *k)
 {

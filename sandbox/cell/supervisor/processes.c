@@ -55,6 +55,12 @@ processes_field(const char *text, int number)
 	return at;
 }
 
+static int64_t
+field_of(const char *stat, int number)
+{
+	return processes_number(processes_field(stat, number));
+}
+
 /* The first of its threads may be dead and others alive. */
 static bool
 is_alive(const char *stat)
@@ -62,7 +68,26 @@ is_alive(const char *stat)
 	const char *state = processes_field(stat, STAT_STATE);
 
 	return (*state != 'Z' && *state != 'X') ||
-	    processes_number(processes_field(stat, STAT_THREADS)) > 1;
+	    field_of(stat, STAT_THREADS) > 1;
+}
+
+/* Is it of that session or a later one, and that old at most, and are all above
+ * it, but PID 1?  Overwrites its stat. */
+static bool
+is_of(const struct supervisor *k, char stat[PROCESSES_TEXT_MAX], pid_t session,
+    int64_t since)
+{
+	char name[21];
+	int64_t parent;
+
+	do {
+		if (field_of(stat, STAT_SESSION) < session ||
+		    field_of(stat, STAT_STARTED) < since)
+			return false;
+		parent = session > 0 ? field_of(stat, STAT_PARENT) : 0;
+		name[base_decimal(name, (uint64_t)parent)] = '\0';
+	} while (parent > 1 && processes_read(k, name, "/stat", stat));
+	return true;
 }
 
 size_t
@@ -80,10 +105,7 @@ processes_kill(const struct supervisor *k, pid_t spared, pid_t session,
 
 		if (pid > 1 && pid != spared &&
 		    processes_read(k, name, "/stat", stat) && is_alive(stat) &&
-		    processes_number(processes_field(stat, STAT_SESSION)) >=
-			session &&
-		    processes_number(processes_field(stat, STAT_STARTED)) >=
-			since) {
+		    is_of(k, stat, session, since)) {
 			alive++;
 			(void)kill(pid, SIGKILL);
 		}

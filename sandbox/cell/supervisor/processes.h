@@ -17,6 +17,7 @@ struct supervisor;
 /* Fields of /proc/PID/stat. */
 enum {
 	STAT_STATE = 0,
+	STAT_PARENT = 1,
 	STAT_SESSION = 3,
 	STAT_CUTIME = 13,
 	STAT_CSTIME = 14,
@@ -37,8 +38,8 @@ const char *processes_field(const char *stat, int number);
 int64_t processes_number(const char *text);
 
 /* Kill all but PID 1 and spared (0: none) that are of this session or a later
- * one, and began at that tick or later.  Returns how many of them were alive;
- * it is not 0 where that cannot be told. */
+ * one, and began at that tick or later, as all above them did.  Returns how
+ * many of them were alive; it is not 0 where that cannot be told. */
 size_t processes_kill(const struct supervisor *k, pid_t spared, pid_t session,
     int64_t since);
 
