@@ -111,13 +111,15 @@ bearer(struct api_app *app, const struct http_request *req)
 }
 
 bool
-gate_refuse_stranger(struct api_app *app, struct http_request *req,
-    bool foreign)
+gate_refuse_stranger(struct api_app *app, struct http_request *req)
 {
 	const char *address = http_param(req, "REMOTE_ADDR");
-	int64_t seconds = foreign && address != NULL ?
-	    limits_stranger(&app->limits, address, clock_monotonic_ms()) :
-	    0;
+	bool counts = gate_is_foreign(req) && address != NULL &&
+	    (http_param(req, "HTTP_AUTHORIZATION") != NULL ||
+		http_param(req, "HTTP_X_API_KEY") != NULL);
+	int64_t seconds = !counts ?
+	    0 :
+	    limits_stranger(&app->limits, address, clock_monotonic_ms());
 
 	if (seconds > 0)
 		reply_more(req, seconds,
@@ -137,9 +139,7 @@ identify(struct api_app *app, struct http_request *req, bool foreign,
 		*token = *found;
 		return GATE_KNOWN;
 	}
-	if (app->tokens.path != NULL &&
-	    http_param(req, "HTTP_AUTHORIZATION") != NULL &&
-	    gate_refuse_stranger(app, req, foreign))
+	if (app->tokens.path != NULL && gate_refuse_stranger(app, req))
 		return GATE_REFUSED;
 	if (app->tokens.path != NULL)
 		reply_error(req, 401, "WWW-Authenticate: Bearer\r\n",

@@ -46,10 +46,9 @@ const struct token *gate_find_token(struct api_app *app,
 
 /* nginx says of a request that anybody may have sent it. */
 bool gate_is_foreign(const struct http_request *req);
-/* A token that nobody has came from elsewhere: it counts for its address.
- * True: there were too many, which was answered. */
-bool gate_refuse_stranger(struct api_app *app, struct http_request *req,
-    bool foreign);
+/* Count a request whose token nobody has for its address, if another machine
+ * sent it.  True: that address has sent too many, which was answered. */
+bool gate_refuse_stranger(struct api_app *app, struct http_request *req);
 
 /* True: it may go on, app->owner and app->slot are set, and gate_leave() ends
  * it.  False: it was answered. */

@@ -110,7 +110,7 @@ static enum gate_who
 refuse_credentials(struct api_app *app, struct http_request *req,
     const char *text, const char *why)
 {
-	if (gate_refuse_stranger(app, req, gate_is_foreign(req)))
+	if (gate_refuse_stranger(app, req))
 		return GATE_REFUSED;
 	log_info("librechat: %s: %s", text, why);
 	/* That is a setting of LibreChat's, which its operator looks for. */

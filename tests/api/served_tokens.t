@@ -63,6 +63,9 @@ def tokens_that_are_made_up_count_for_their_address():
         # Whose token is known is no stranger, nor is this machine.
         assert ask(token).status == 200
         assert ask("il_" + "0" * 64, {}).status == 401
+        # Who sends none has sent none that is not known.
+        for path_ in "/v1/files", "/librechat/files/" + "x" * 21:
+            assert house.get(path_, **away).status == 401, path_
 
 
 @test
