@@ -205,6 +205,35 @@ add_blocks(struct source *source, const struct blocks *blocks)
 	}
 }
 
+/* All of it. */
+static void
+add_shaped(struct source *source, const char *text)
+{
+	auto_free char *code = xstrdup(text);
+
+	(void)source_shape(code, false);
+	source_add(source, code);
+}
+
+/* The only blocks are of input: then the text around them is the code. */
+static void
+add_around_input(struct source *source, const char *text,
+    const struct blocks *blocks)
+{
+	auto_buf struct buf code = BUF_INIT(SOURCE_TEXT_MAX);
+
+	for (size_t i = 0; i < blocks->count; i++) {
+		const struct block *block = &blocks->of[i];
+		const char *open = block->before + block->before_len;
+
+		buf_add(&code, text, (size_t)(open - text));
+		text = block->end + strspn(block->end, SOURCE_BLANKS);
+	}
+	buf_adds(&code, text);
+	add_shaped(source, buf_str(&code));
+	source->certain = source_looks(buf_str(&source->code));
+}
+
 /* The only fence ends the text: then the first one is missing. */
 static void
 add_before_fence(struct source *source, const char *text,
@@ -289,16 +318,6 @@ add_spans(struct source *source, const char *text)
 	}
 }
 
-/* All of it. */
-static void
-add_shaped(struct source *source, const char *text)
-{
-	auto_free char *code = xstrdup(text);
-
-	(void)source_shape(code, false);
-	source_add(source, code);
-}
-
 static void
 add_plain(struct source *source, const char *text)
 {
@@ -351,6 +370,10 @@ read_text(struct source *source, const char *given)
 	if (source->pieces > 0 || source->too_many)
 		return;
 	source->certain = false;
+	if (source->input.len > 0) {
+		add_around_input(source, text, &blocks);
+		return;
+	}
 	add_before_fence(source, text, first);
 	begin += strspn(text, SOURCE_BLANKS);
 	/* a block alone that has no code is none */
