@@ -42,7 +42,7 @@ help_add_near_command(struct buf *out, const char *name)
 
 	for (int kind = 0; kind < JOB_UNKNOWN; kind++) {
 		if (command_spell((enum job_kind)kind, spelt))
-			nearest_take(&near, name, commands[kind].name, spelt);
+			nearest_add(&near, name, commands[kind].name, spelt);
 	}
 	near_add(out, &near, "/");
 }
@@ -55,7 +55,7 @@ help_add_near_option(struct buf *out, const struct command *command,
 
 	for (int i = 0; i < COMMAND_OPTIONS_MAX; i++)
 		if (command->options[i].name != NULL)
-			nearest_take(&near, name, command->options[i].name,
+			nearest_add(&near, name, command->options[i].name,
 			    command->options[i].name);
 	near_add(out, &near, "");
 }

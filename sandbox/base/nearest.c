@@ -47,7 +47,7 @@ far(const char *typed, const char *name)
 }
 
 void
-nearest_take(struct nearest *nearest, const char *typed, const char *name,
+nearest_add(struct nearest *nearest, const char *typed, const char *name,
     const char *shown)
 {
 	size_t at = nearest->count;

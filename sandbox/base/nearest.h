@@ -6,7 +6,7 @@
 
 /*
  * The names that are nearest to what somebody has typed, by Levenshtein's
- * distance.  What is too far to have been meant is not taken.
+ * distance.  A name that is too far to have been meant is left out.
  */
 #define NEAREST_MOST 3
 #define NEAREST_NAME 40 /* bytes: longer names are near to none */
@@ -22,9 +22,9 @@ struct nearest {
 /* Levenshtein's distance: how many letters are to be changed, put in or left
  * out.  b has at most NEAREST_NAME bytes. */
 size_t nearest_distance(const char *a, const char *b);
-/* Take a name, copied, if it is near and nearer than the last of three; shown
+/* Add a copy of a name if it is near, and nearer than the last of three; shown
  * is what it is called. */
-void nearest_take(struct nearest *nearest, const char *typed, const char *name,
+void nearest_add(struct nearest *nearest, const char *typed, const char *name,
     const char *shown);
 
 #endif

@@ -36,13 +36,13 @@
 #include "../base/buf.h"
 #include "../base/err.h"
 #include "../base/log.h"
+#include "../base/nearest.h"
 #include "../base/process.h"
 #include "ctl.h"
 #include "prepare.h"
 #include "table.h"
 #include "where.h"
 
-#define NAME_MOST 16 /* letters of a command */
 #define EDITS_MOST 2 /* of one that is mistyped */
 
 /* Markdown is for the manual page (inline.conf.5) and for people. */
@@ -192,36 +192,7 @@ find_command(const char *name)
 	return NULL;
 }
 
-/* How many letters are to be changed, added or left out; words that are longer
- * than any command of ours are far from all. */
-static size_t
-count_edits(const char *a, const char *b)
-{
-	size_t row[NAME_MOST + 1];
-	size_t len = strlen(b);
-
-	if (strlen(a) > NAME_MOST || len > NAME_MOST)
-		return NAME_MOST;
-	for (size_t k = 0; k <= len; k++)
-		row[k] = k;
-	for (size_t i = 0; a[i] != '\0'; i++) {
-		size_t before = row[0]++;
-
-		for (size_t k = 0; k < len; k++) {
-			size_t change = before + (a[i] != b[k]);
-
-			before = row[k + 1];
-			if (row[k] + 1 < change)
-				change = row[k] + 1;
-			if (before + 1 < change)
-				change = before + 1;
-			row[k + 1] = change;
-		}
-	}
-	return row[len];
-}
-
-/* One that is mistyped is not done, but named. */
+/* A mistyped command is not done, but named. */
 static int
 refuse_command(const char *name)
 {
@@ -229,7 +200,7 @@ refuse_command(const char *name)
 	size_t least = EDITS_MOST + 1;
 
 	for (size_t i = 0; i < COMMANDS; i++) {
-		size_t edits = count_edits(name, commands[i].name);
+		size_t edits = nearest_distance(name, commands[i].name);
 
 		if (edits < least) {
 			least = edits;

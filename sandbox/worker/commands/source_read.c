@@ -338,6 +338,7 @@ add_plain(struct source *source, const char *text)
 	}
 	if (source->pieces == 0)
 		source_add(source, code);
+	source->certain = source->certain && source->pieces > 0;
 }
 
 /* ---- the whole ---- */

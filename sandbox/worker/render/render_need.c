@@ -139,11 +139,11 @@ render_need_nearest(const char *name)
 
 	/* who asks for a module is told its package first */
 	if (package != NULL)
-		nearest_take(&near, typed, typed, package);
+		nearest_add(&near, typed, typed, package);
 	while ((one = strsep(&next, " ")) != NULL)
 		if (strcmp(typed, one) != 0 &&
 		    (package == NULL || strcmp(package, one) != 0))
-			nearest_take(&near, typed, one, one);
+			nearest_add(&near, typed, one, one);
 	return near;
 }
 

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #include "render_program.h"
 
-/* "`js`, `c` and `go`"; an "and" would have to be translated by itself. */
-static void
-add_languages(struct buf *out, const struct slip *others, size_t count)
+#include "../../base/cleanup.h"
+
+/* "`js`, `c`, `go`": an "and" would have to be translated by itself; heap. */
+static char *
+list_languages(const struct slip *others, size_t count)
 {
+	auto_buf struct buf list = BUF_INIT(MESSAGE_PART_MAX);
+
 	for (size_t i = 0; i < count; i++)
-		buf_addf(out, "%s`%s`", i == 0 ? "" : ", ", others[i].word);
+		buf_addf(&list, "%s`%s`", i == 0 ? "" : ", ", others[i].word);
+	return buf_steal(&list, NULL);
 }
 
 void
 render_no_code(struct message *message, const struct slip *others, size_t count)
 {
-	auto_buf struct buf languages = BUF_INIT(MESSAGE_PART_MAX);
+	auto_free char *languages = list_languages(others, count);
 
-	add_languages(&languages, others, count);
 	if (count > 0)
 		buf_addf(&message->lead,
 		    _("The code in that message is marked %s, and only Python "
 		      "runs here."),
-		    buf_str(&languages));
+		    languages);
 	else
 		buf_adds(&message->lead,
 		    _("I found no code in that message. Put it "
@@ -31,13 +35,12 @@ void
 render_left_out(struct message *message, const struct slip *others,
     size_t count)
 {
-	auto_buf struct buf languages = BUF_INIT(MESSAGE_PART_MAX);
+	auto_free char *languages = list_languages(others, count);
 
-	add_languages(&languages, others, count);
 	if (count > 0)
 		buf_addf(&message->tail,
 		    _("\n-# Left out, as only Python runs here: %s"),
-		    buf_str(&languages));
+		    languages);
 }
 
 void
@@ -62,14 +65,13 @@ void
 render_not_python(struct message *message, const char *name,
     const struct slip *others, size_t count)
 {
-	auto_buf struct buf languages = BUF_INIT(MESSAGE_PART_MAX);
+	auto_free char *languages = list_languages(others, count);
 
-	add_languages(&languages, others, count);
 	if (count > 0)
 		buf_addf(&message->lead,
 		    _("The code in %s is marked %s, but only Python runs "
 		      "here."),
-		    phrase_name(name, 60).text, buf_str(&languages));
+		    phrase_name(name, 60).text, languages);
 	else
 		buf_addf(&message->lead,
 		    _("%s does not look like Python, so it was not run. Is it "
