@@ -43,7 +43,7 @@
 #include "table.h"
 #include "where.h"
 
-#define EDITS_MOST 2 /* of one that is mistyped */
+#define EDITS_MOST 2 /* letters of a mistyped command that are wrong */
 
 /* Markdown is for the manual page (inline.conf.5) and for people. */
 static int
@@ -192,7 +192,7 @@ find_command(const char *name)
 	return NULL;
 }
 
-/* A mistyped command is not done, but named. */
+/* A mistyped command is not done.  ilctl names the nearest one. */
 static int
 refuse_command(const char *name)
 {
@@ -235,7 +235,7 @@ help(const char *name)
 
 /* Take --json out of the arguments; argv ends with NULL. */
 static void
-take_json(struct ctl *ctl)
+cut_json_option(struct ctl *ctl)
 {
 	for (int i = 1; i < ctl->argc; i++) {
 		if (strcmp(ctl->argv[i], "--json") != 0)
@@ -261,7 +261,7 @@ run_command(const struct command *command, struct ctl *ctl)
 		return CTL_CONFIG;
 	}
 	if (command->reads)
-		take_json(ctl);
+		cut_json_option(ctl);
 	optind = 0; /* each command reads its own options */
 	if (ctl->argc == 1 || command->usage != NULL)
 		code = command->run(ctl);
