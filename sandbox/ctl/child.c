@@ -208,7 +208,7 @@ become(const struct child *child, pid_t parent)
 		log_err("%s: to give up rights: %m", child->name);
 		_exit(CHILD_NOT_STARTED);
 	}
-	/* The one is a password, and the other may hold one. */
+	/* DISCORD_TOKEN is a password, and IL_DATABASE may hold one. */
 	if (child->account != ACCOUNT_WORKER)
 		(void)unsetenv("DISCORD_TOKEN");
 	if (child->account != ACCOUNT_FCGI && child->account != ACCOUNT_WORKER)

@@ -181,15 +181,13 @@ check_database(struct doctor *d)
 	doctor_nodes(d, db);
 }
 
-static const char start_it[] = "make run, or systemctl start inline.target";
-
 static void
 check_fronts(struct doctor *d)
 {
 	static const char *const fronts[] = { "il-fcgi", "il-api" };
 
 	if (d->nothing) {
-		doctor_bad(d, start_it,
+		doctor_bad(d, CONDITION_START_ALL,
 		    "nothing runs in %s (ilctl -e names another env file)",
 		    d->config->state_dir);
 		return;
@@ -200,7 +198,8 @@ check_fronts(struct doctor *d)
 		if (status_front_accepts(d->config, fronts[i], &err))
 			doctor_good("%s: accepts requests", fronts[i]);
 		else
-			doctor_bad(d, start_it, "%s: %s", fronts[i], err.text);
+			doctor_bad(d, CONDITION_START_ALL, "%s: %s", fronts[i],
+			    err.text);
 	}
 }
 
@@ -213,7 +212,8 @@ check_broker(struct doctor *d)
 	if (d->nothing)
 		return;
 	if (!d->broker) {
-		doctor_bad(d, start_it, "il-sandboxd: %s", d->refusal.text);
+		doctor_bad(d, CONDITION_START_ALL, "il-sandboxd: %s",
+		    d->refusal.text);
 		return;
 	}
 	doctor_good("il-sandboxd: %" PRId64 " cells, %" PRId64 " leased%s%s",
@@ -279,7 +279,7 @@ explain_isolation(struct doctor *d)
 	    how, verdict.cause);
 }
 
-/* The cell has tried it: what it found is told, and explained. */
+/* The first cell of the APIs has tried it.  The broker tells what it found. */
 static void
 check_isolation(struct doctor *d)
 {
@@ -330,7 +330,8 @@ check_snapshots(struct doctor *d)
 		return;
 	state = snapshot_state_read(d->config, &err);
 	if (state == NULL || now_ms - state->told_ms > SNAPSHOT_SILENCE_MS)
-		doctor_bad(d, start_it, "il-snapshot does not run: %s",
+		doctor_bad(d, CONDITION_START_ALL,
+		    "il-snapshot does not run: %s",
 		    state == NULL ? err.text : "it is silent");
 	else if (state->failing_ms != 0)
 		doctor_bad(d, "look at il-snapshot's log",
@@ -352,7 +353,7 @@ check_snapshots(struct doctor *d)
 	snapshot_state_close(state);
 }
 
-/* The one answer that all others give, too; what was found above may be its
+/* It gives the answer that all others give.  A check above may have found its
  * cause. */
 static void
 check_condition(struct doctor *d)
@@ -375,7 +376,7 @@ check_condition(struct doctor *d)
 		    verdict.text);
 }
 
-/* In the order in which they are told. */
+/* They are told in this order. */
 static void (*const checks[])(struct doctor *d) = { check_keys, check_library,
 	check_folders, check_database, doctor_engine, doctor_images,
 	doctor_loop, doctor_nginx, doctor_disk, check_fronts, check_broker,

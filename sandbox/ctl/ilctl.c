@@ -215,7 +215,7 @@ refuse_command(const char *name)
 	return nearest != NULL ? CTL_USAGE : usage(stderr);
 }
 
-/* `help`, or of one command. */
+/* Prints the usage of all commands, or of one. */
 static int
 help(const char *name)
 {
@@ -233,7 +233,7 @@ help(const char *name)
 	return CTL_OK;
 }
 
-/* Take --json out of the arguments; argv ends with NULL. */
+/* Remove --json from the arguments; argv ends with NULL. */
 static void
 cut_json_option(struct ctl *ctl)
 {

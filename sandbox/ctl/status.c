@@ -102,7 +102,7 @@ print_broker(const struct lease_status *s)
 	printf("sandboxes    %" PRId64 "\n", s->sandboxes);
 }
 
-/* From the database, which is there whether anything runs or not. */
+/* The database can be read where nothing runs, too. */
 static void
 print_jobs(struct db *db, const struct job_counts *counts)
 {
@@ -117,8 +117,8 @@ print_jobs(struct db *db, const struct job_counts *counts)
 	    counts->queued, counts->oldest_ms, counts->running, counts->untold);
 }
 
-/* What the workers know of Discord's limits; nothing, before the first one has
- * made the file. */
+/* The workers write down what they know of Discord's limits.  Before the first
+ * of them has done so this prints nothing. */
 static void
 print_brake(const struct config *config)
 {
@@ -150,7 +150,7 @@ print_status(const struct ctl *ctl, const struct condition_facts *facts)
 	print_brake(&ctl->config);
 }
 
-/* What is not known is 0, false or "". */
+/* A value that is not known is 0, false or "". */
 static json_t *
 broker_to_json(const struct lease_status *s)
 {
@@ -225,7 +225,7 @@ ctl_status(struct ctl *ctl)
 		(void)snprintf(verdict.text, sizeof(verdict.text),
 		    "nothing runs in %s", ctl->config.state_dir);
 		(void)snprintf(verdict.mend, sizeof(verdict.mend), "%s",
-		    "make run, or systemctl start inline.target");
+		    CONDITION_START_ALL);
 	} else {
 		status_look(&ctl->config, db, &facts, &counts);
 		condition_judge(&facts, &verdict);

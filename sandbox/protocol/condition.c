@@ -19,8 +19,6 @@
 #define TOLD FOLDER "/jobs"
 #define TOLD_MAX 8192
 
-static const char start_it[] = "make run, or systemctl start inline.target";
-
 static const char *const words[CONDITIONS] = {
 	[CONDITION_WELL] = "well",
 	[CONDITION_FRONT] = "front",
@@ -103,7 +101,7 @@ judge_engine(const struct condition_facts *facts, struct condition_verdict *v)
 	int64_t age_s = s->engine_age_ms / 1000;
 
 	if (!facts->broker)
-		find(v, CONDITION_BROKER, start_it,
+		find(v, CONDITION_BROKER, CONDITION_START_ALL,
 		    "il-sandboxd does not answer");
 	else if (s->engine_age_ms < 0)
 		judge_starts(facts, v);
@@ -129,7 +127,8 @@ judge_workers(const struct condition_facts *facts, struct condition_verdict *v)
 	char mend[sizeof(facts->still) + sizeof("kill -KILL")];
 
 	if (facts->workers.alive == 0) {
-		find(v, CONDITION_WORKERS, start_it, "no worker runs");
+		find(v, CONDITION_WORKERS, CONDITION_START_ALL,
+		    "no worker runs");
 	} else if (facts->workers.moving == 0) {
 		(void)snprintf(mend, sizeof(mend), "kill -KILL%s",
 		    facts->still);
@@ -150,10 +149,11 @@ condition_judge(const struct condition_facts *facts,
 {
 	*v = (struct condition_verdict){ .what = CONDITION_WELL };
 	if (!facts->front)
-		find(v, CONDITION_FRONT, start_it,
+		find(v, CONDITION_FRONT, CONDITION_START_ALL,
 		    "il-fcgi does not tell how the database is");
 	else if (!facts->api)
-		find(v, CONDITION_API, start_it, "il-api does not answer");
+		find(v, CONDITION_API, CONDITION_START_ALL,
+		    "il-api does not answer");
 	else if (!facts->database)
 		find(v, CONDITION_DATABASE, "ilctl doctor",
 		    "the database does not answer");
@@ -172,7 +172,7 @@ condition_judge(const struct condition_facts *facts,
 
 /* ---- what il-fcgi tells ---- */
 
-/* The file is a "key number" for each of these, a line each, in this order. */
+/* The file has a line "key number" for each of these, in this order. */
 static const char *const keys[] = { "written_ms", "database", "queued",
 	"running", "untold", "oldest_ms" };
 #define KEYS (sizeof(keys) / sizeof(keys[0]))

@@ -33,6 +33,8 @@ enum condition {
 	CONDITIONS,
 };
 
+/* What starts all programs, to be typed or run. */
+#define CONDITION_START_ALL "make run, or systemctl start inline.target"
 /* A command that no worker has is old by then. */
 #define CONDITION_QUEUE_MS 10000
 /* A start takes too long by then, as a busy host needs some seconds for it.
@@ -61,11 +63,11 @@ struct condition_verdict {
 	char mend[200]; /* a command, or what to do first */
 };
 
-/* The first cause comes first: without the broker nobody knows of the engine.
+/* Finds the first cause: without the broker nobody knows of the engine.
  * Pure. */
 void condition_judge(const struct condition_facts *facts,
     struct condition_verdict *verdict);
-/* As labels have it: "well", "front", … */
+/* The word for labels: "well", "front", … */
 const char *condition_word(enum condition what);
 
 /* ---- what il-fcgi tells ---- */
@@ -89,8 +91,8 @@ struct condition_jobs {
 
 int condition_tell_jobs(const struct config *config,
     const struct condition_jobs *jobs, struct err *err);
-/* Its age; -1: nothing is told, or nothing that makes sense, and *jobs is
- * empty. */
+/* Returns the age of what was told; -1: nothing was, or it makes no sense, and
+ * *jobs is empty. */
 int64_t condition_read_jobs(const struct config *config,
     struct condition_jobs *jobs);
 

@@ -16,10 +16,10 @@ struct err;
  * or hangs, lets that time pass.  Nobody has to ask a worker for it.
  */
 #define PULSE_SLOTS 256
-/* For what a worker does between two notes in a job, but for its waits on a
- * cell, which are shorter. */
+/* A worker needs at most so long between two notes in a job; its waits on a cell
+ * are shorter. */
 #define PULSE_BUSY_MS 60000
-/* Over the time for which it waits, for a machine that is busy. */
+/* A busy machine needs so much more than the time for which a worker waits. */
 #define PULSE_MORE_MS 3000
 
 struct pulse;
@@ -30,15 +30,15 @@ struct pulse *pulse_open(const struct config *config, struct err *err);
  * whenever it is woken.  NULL: nothing is noted. */
 void pulse_beat(struct pulse *pulse, int64_t slot, int64_t within_ms,
     bool rests);
-/* It ends. */
+/* The worker ends, and its slot is free. */
 void pulse_close(struct pulse *pulse, int64_t slot);
 
 struct pulse_count {
 	int alive;	  /* workers that are there, */
 	int moving;	  /* and come when they said */
-	int64_t heard_ms; /* what one of these that rests was told before, it
-			   * knows; INT64_MAX: one is busy, and looks for more
-			   * when it is not; monotonic */
+	int64_t heard_ms; /* a worker that rests knows what it was told before
+			   * this time, monotonic; INT64_MAX: one is busy, and
+			   * looks for jobs when it is done */
 };
 
 /* still: NULL, or where the numbers of the processes that do not move are
