@@ -16,8 +16,8 @@ struct err;
  * or hangs, lets that time pass.  Nobody has to ask a worker for it.
  */
 #define PULSE_SLOTS 256
-/* A worker needs at most so long between two notes in a job; its waits on a cell
- * are shorter. */
+/* A worker needs at most so long between two notes in a job.  Its waits on a
+ * cell are shorter. */
 #define PULSE_BUSY_MS 60000
 /* A busy machine needs so much more than the time for which a worker waits. */
 #define PULSE_MORE_MS 3000
