@@ -53,9 +53,9 @@ int fd_write_all(int fd, const void *data, size_t len, struct err *err);
 /* A signalfd for SIGTERM and SIGINT (and another one: SIGHUP, SIGCHLD; 0:
  * none); they are blocked in the process, SIGPIPE is ignored.  Nonblocking. */
 int fd_signals(int extra, struct err *err);
-/* Whether a signal that has just come is the last one over again: a terminal
- * and a parent pass on the same Ctrl-C, so two within a second are one.
- * *last_ms: when the last one counted, monotonic; 0 before the first.  Only one
+/* Does a signal that has just come repeat the last one?  A terminal and a
+ * parent pass on the same Ctrl-C, so two within a second are one.  *last_ms:
+ * monotonic time of the last signal that counted; 0: none has.  Only a signal
  * that counts sets it. */
 bool fd_signal_is_echo(int64_t *last_ms);
 

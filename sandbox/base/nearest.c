@@ -28,8 +28,8 @@ nearest_distance(const char *a, const char *b)
 	return row[len];
 }
 
-/* How far a name is from what was typed; more than NEAREST_NAME: it is another
- * one.  Whoever typed a part of it meant it. */
+/* The distance of a name from a typed one; more than NEAREST_NAME: it is
+ * another name.  A part of a name means that name. */
 static size_t
 far(const char *typed, const char *name)
 {

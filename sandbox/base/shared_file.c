@@ -14,12 +14,12 @@
 #include "cleanup.h"
 #include "err.h"
 
-/* The number of a process, and above it when it started: Linux gives numbers
- * below 2^22. */
+/* A writer is a process's number and, in the bits above it, its start: Linux
+ * gives numbers below 2^22. */
 #define PID_BITS 22
 #define PID_MOST ((INT64_C(1) << PID_BITS) - 1)
 #define START_MOST ((INT64_C(1) << (63 - PID_BITS)) - 1)
-/* Of /proc/PID/stat: fields after the name. */
+/* The start's place among the fields of /proc/PID/stat after the name. */
 #define START_AFTER_NAME 20
 
 /* Ours, of its size?  A new file gets it; whoever is second does the same. */
@@ -89,7 +89,8 @@ shared_file_read(const char *path, size_t size, struct err *err)
 	return map(path, size, PROT_READ, fd, err);
 }
 
-/* In ticks since the boot, field 22; 0: it is not there, or /proc hides it. */
+/* The start of a process in ticks since the boot (field 22); 0: there is no
+ * such process, or /proc hides it. */
 static int64_t
 read_start(pid_t pid)
 {

@@ -22,12 +22,12 @@ struct err;
 void *shared_file_open(const char *path, size_t size, struct err *err);
 /* Map it for reading, whose ever it is. */
 const void *shared_file_read(const char *path, size_t size, struct err *err);
-/* What a process notes in one of itself: its number, and when it started, as
- * another process may get the number after it.  0 notes that there is none. */
+/* The mark that a process leaves of itself in such a file: its number and its
+ * start, as another process may get the number after it.  0: no process. */
 int64_t shared_file_writer(void);
 pid_t shared_file_writer_pid(int64_t writer);
-/* Whether the process that has noted this is there, whose ever it is.  It may
- * be stopped.  Where /proc hides it, one of the same number counts. */
+/* Is the process that left this mark there, whose ever it is?  It may be
+ * stopped.  Where /proc hides it, one of the same number counts. */
 bool shared_file_writer_is_there(int64_t writer);
 /* NULL is fine. */
 void shared_file_close(const void *shared, size_t size);

@@ -158,6 +158,8 @@ static const struct row marks[] = {
 	    "print(\" stdin:x\")", .input = "5"),
 	ROW("nothing but that", "/il py code:print(\" stdin:x\")",
 	    "print(\" stdin:x\")"),
+	ROW("back-ticks in an input", "/il py code:say hi stdin:a `b`",
+	    "say hi", .input = "a `b`", .uncertain = true),
 	ROW("plain code before its input",
 	    "    x = input()\n    print(x)\n" F "stdin\n5\n" F,
 	    "x = input()\nprint(x)\n", .input = "5\n"),

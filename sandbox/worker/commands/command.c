@@ -207,7 +207,7 @@ command_do(struct task *task, struct cell_request *request)
 		request->op == OP_WRITE ? ACCESS_WRITE : ACCESS_TIDY,
 		3 * FILE_OP_MS, config_lease_wait_ms(task->worker->config)) &&
 	    run_request(task, request, request->wall_ms)) {
-		/* what is to be removed is in no other directory */
+		/* a file in another directory was not meant to go */
 		if (request->op != OP_WRITE)
 			(void)place_find(task);
 		else if (place_find_room(task, ""))

@@ -70,15 +70,16 @@ bool place_find_room(struct task *task, const char *name);
 /* The last request did not find the job's path: is there one at the top?
  * task->elsewhere says which.  Within the lease, as place_find(). */
 void place_look_at_top(struct task *task);
-/* This was removed: whoever was in it is above it now, which is said. */
+/* This path was removed: a person who was in it is above it now, and the answer
+ * says so. */
 void place_leave(struct task *task, const char *removed);
 /* The view of a button that looks at a path, or gets it, from the top.  0: the
  * path is too long for one; -1: error. */
 int64_t place_make_way(struct task *task, enum job_kind kind, const char *path,
     struct err *err);
-/* Below an answer that something does not exist: where to look instead. */
+/* Offer another place below an answer that something does not exist. */
 void place_offer(struct task *task);
-/* Below any answer: where one is, outside of the top. */
+/* Say below any answer where one is, outside of the top. */
 void place_tell(struct task *task);
 
 /* own_sandbox.c: make the sandbox of the job's user, unless there is one that

@@ -75,8 +75,7 @@ note_view(struct task *task, struct render_listing *listing, struct err *err)
 	return 0;
 }
 
-/* Say so, with a button back, if one was elsewhere; else a button to the top.
- */
+/* Say where one is, with a button back, or add a button to the top. */
 static int
 go_there(struct task *task, struct render_listing *listing, struct err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The current directory: it may be gone, and what is not in it may be at the
+/* The current directory may be gone, and a file that is not in it may be at the
  * top of the sandbox. */
 #include "command.h"
 
@@ -11,7 +11,7 @@
 #include "../../store/view.h"
 #include "../render/render_where.h"
 
-/* One more request in the cell that is leased. */
+/* Send one more request to the leased cell. */
 static bool
 ask(struct task *task, enum cell_op op, const char *path)
 {
@@ -25,7 +25,7 @@ ask(struct task *task, enum cell_op op, const char *path)
 	    outcome_succeeded(&task->run);
 }
 
-/* The path is not there, or nobody can go there. */
+/* Is the path missing or closed? */
 static bool
 is_lost(const struct run_outcome *run)
 {
@@ -152,7 +152,7 @@ place_make_way(struct task *task, enum job_kind kind, const char *path,
 	return view_insert(task->worker->db, &view, err) < 0 ? -1 : view.id;
 }
 
-/* A button that goes there. */
+/* Add a button that goes there. */
 static void
 offer(struct task *task, enum job_kind kind, const char *path)
 {

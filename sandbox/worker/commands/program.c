@@ -50,8 +50,7 @@ refuse_notebook(struct task *task, const char *name,
 	task->outcome = "not a notebook";
 }
 
-/* Any bytes: what was announced as text need not be any.  Only a name that says
- * so makes Python of what does not look like it. */
+/* The data may be any bytes, whatever Discord says of them. */
 static bool
 read_script(struct task *task, struct source *source, const char *name,
     char *data, size_t len)
@@ -173,8 +172,8 @@ may_have(const struct job *job, const struct view *view, bool code)
 	return code || view->path[0] != '\0';
 }
 
-/* The run that the message answers, for whoever may have its code.  1: there is
- * none; of that message only what is marked as Python is code then, as the rest
+/* The run that the message answers, if the user may have its code.  1: there is
+ * none.  Then only a block marked as Python counts in that message, as the rest
  * may be output. */
 static int
 find_run(struct task *task, int64_t view_id, struct source *source,
@@ -240,7 +239,7 @@ program_find(struct task *task, int64_t view_id, struct source *source,
 }
 
 bool
-program_take(struct task *task, struct source *source)
+program_read(struct task *task, struct source *source)
 {
 	struct job *job = task->job;
 	const char *name = job->attachment_name;

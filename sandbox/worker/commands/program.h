@@ -21,7 +21,7 @@ struct task;
 int program_find(struct task *task, int64_t view_id, struct source *source,
     struct err *err);
 /* The code of the option, of the editor or of the uploaded file. */
-bool program_take(struct task *task, struct source *source);
+bool program_read(struct task *task, struct source *source);
 /* Run it, or the file of the job's path, as `/il py` does, and say what was
  * left out. */
 int program_run(struct task *task, struct source *source, struct err *err);

@@ -75,8 +75,8 @@ look_at_target(struct task *task)
 	    collect->entries[0].kind != ENTRY_DIRECTORY || append_name(task);
 }
 
-/* The second request in the cell: the file, from our memory.  name: its own, if
- * the job's path is a folder's. */
+/* Send the second request in the cell: the file, from our memory.  name: its
+ * own, if the job's path is a folder's. */
 static void
 store(struct task *task, const char *name, const void *data, size_t len)
 {

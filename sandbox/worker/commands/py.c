@@ -14,7 +14,7 @@
 /* In tracebacks: File "/code/main.py", line 1. */
 #define SOURCE_NAME "main.py"
 
-/* In the nearest directory that is there; a path is relative to that. */
+/* Run it in the nearest directory that is there; a path is relative to that. */
 static void
 run_in_place(struct task *task, struct cell_request *request)
 {
@@ -108,7 +108,7 @@ run_chosen(struct task *task, struct cell_request *request, bool again,
 	return 0;
 }
 
-/* A file of the sandbox: it is run as it is. */
+/* Run a file of the sandbox as it is. */
 static int
 run_file(struct task *task, bool again, struct err *err)
 {
@@ -141,7 +141,7 @@ program_run(struct task *task, struct source *source, struct err *err)
 	return result;
 }
 
-/* A button: what its view says is run once more, byte for byte. */
+/* A button runs the program of its view once more, byte for byte. */
 static int
 run_again(struct task *task, struct err *err)
 {
@@ -177,7 +177,7 @@ cmd_py(struct task *task, struct err *err)
 		return 0;
 	if (job->attachment_url[0] != '\0' || job->has_text ||
 	    job->path[0] == '\0')
-		return program_take(task, &source) ?
+		return program_read(task, &source) ?
 		    program_run(task, &source, err) :
 		    0;
 	return run_file(task, false, err);

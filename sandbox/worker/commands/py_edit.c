@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Editors filled with what a run had: with its code and input, for whose it is
- * and for who tries what was shared, or with its input alone. */
+/* Editors that hold a run's code and input, for its owner or for somebody who
+ * tries a shared one; or the input alone. */
 #include "command.h"
 
 #include <string.h>

@@ -21,7 +21,8 @@ find_path(const char *list, int64_t place)
 	return end == NULL ? NULL : xstrndup(list, (size_t)(end - list));
 }
 
-/* The job's path becomes the one in this place.  1: that is told. */
+/* The job's path becomes the one in this place.  1: the message says that it is
+ * gone. */
 static int
 choose_path(struct task *task, int64_t place, struct err *err)
 {

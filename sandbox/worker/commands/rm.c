@@ -5,7 +5,7 @@
 
 #include "../render/render_where.h"
 
-/* The sandbox itself, or what is above it. */
+/* Is it the path of the sandbox itself, or of something above it? */
 static bool
 names_top(const struct job *job, const char *cwd)
 {

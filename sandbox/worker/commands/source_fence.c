@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fences of another kind than Discord's. */
+/* Discord knows back-ticks as fences; people type others, too. */
 #include "source_parts.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Is it Python, and what may be wrong with it? */
+/* Does a text look like Python, and what may be wrong with it? */
 #include "source_parts.h"
 
 #include <ctype.h>
@@ -83,8 +83,8 @@ is_statement(const char *line, size_t len)
 	return is_import(line, len);
 }
 
-/* Letters of all languages; a name that is called has those of ASCII alone, as
- * prose of others has brackets without a blank before them. */
+/* Bytes of a name with letters of any language.  A called name has to be ASCII,
+ * as prose of some languages puts brackets behind a word without a blank. */
 static size_t
 name_length(const char *line)
 {
@@ -96,7 +96,7 @@ name_length(const char *line)
 	return n;
 }
 
-/* A call, an assignment, or a calculation. */
+/* Is it a call, an assignment or a calculation? */
 static bool
 is_expression(const char *line, size_t len)
 {
@@ -138,7 +138,7 @@ source_looks(const char *text)
 
 /* ---- slips ---- */
 
-/* "'''py" on a line, and the same quotes at the end. */
+/* Does it begin with "'''py" on a line, and end with the same quotes? */
 static bool
 has_quotes_for_ticks(const char *code)
 {

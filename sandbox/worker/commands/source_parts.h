@@ -6,7 +6,7 @@
 
 #include "source.h"
 
-/* What the files source*.c share. */
+/* Declarations that the files source*.c share. */
 
 #define SOURCE_FENCE 3 /* back-ticks, at least */
 #define SOURCE_BLANKS " \t\r\n"
@@ -112,34 +112,34 @@ bool source_is_output(const char *text);
 
 /* Does each statement look like Python, and is there one? */
 bool source_looks(const char *text);
-/* What may be wrong with it. */
+/* A likely mistake in the code. */
 struct slip source_find_slip(const char *code);
 
 /* ---- source_notebook.c ---- */
 
 /* Might the text be a notebook?  False: it need not be parsed. */
 bool source_may_be_notebook(const char *text);
-/* Its cells into code; source->fault says what is wrong with it. */
+/* Add its code cells to the code; source->fault says what is wrong with it. */
 void source_read_notebook(struct source *source, const char *text);
 
 /* ---- source_command.c ---- */
 
-/* Of "/il py code:print(1) stdin:x", as people copy it, the code stays, and
- * what is to be read goes to input. */
+/* People copy "/il py code:print(1) stdin:x": the code stays in the text, and
+ * the value of stdin goes to input. */
 void source_read_command(char *text, struct buf *input);
 
 /* ---- source_fence.c ---- */
 
-/* A text that begins with three acute accents, or with wide back-ticks: those
- * around its lines become back-ticks. */
+/* If a text begins with three acute accents or wide back-ticks, those around
+ * its lines become back-ticks. */
 void source_mend_fences(char *text);
-/* Undo what a message of ours puts between back-ticks, so that a block does not
- * end there. */
+/* Remove the characters that our messages put between back-ticks to keep a
+ * block open. */
 void source_join_ticks(char *text);
 
 /* ---- source_read.c ---- */
 
-/* One more piece: on lines of its own. */
+/* Add a piece of code, on lines of its own. */
 void source_add(struct source *source, const char *code);
 /* Name a language that is left out, once. */
 void source_add_other(struct source *source, const char *word, size_t len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The marks of quotes and lists before the lines of a text. */
+/* Quotes and lists put marks before the lines of a text. */
 #include "source_parts.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ margin(const char *line, size_t most)
 	return n < most ? n : most;
 }
 
-/* Cut off what so begins each line, at most so many bytes of it. */
+/* Cut those bytes off each line. */
 static void
 cut_begins(char *text, size_t (*begin)(const char *line, size_t most),
     size_t most)

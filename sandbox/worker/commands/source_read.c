@@ -8,7 +8,7 @@
 #include "../../base/utf8.h"
 #include "../../store/script.h"
 
-/* What a round brings forth may be a message or a quote itself. */
+/* The result of a round may be a message or a quote itself. */
 #define ROUNDS_MOST 4
 #define BLOCKS_MOST 400 /* of all kinds that are looked at */
 
@@ -80,8 +80,8 @@ has_code(const struct block *block)
 	return !is_blank(block->text, block->len);
 }
 
-/* Take the tag off what the fences enclose.  A word with nothing behind it is
- * no unknown language but code. */
+/* Read the tag of a block.  A word with nothing behind it is no unknown
+ * language but code. */
 static void
 find_class(struct block *block, const char *close)
 {
@@ -166,7 +166,7 @@ add_block(struct source *source, const struct block *block)
 	source_add(source, text);
 }
 
-/* Which blocks are the program: those of the first class that there is. */
+/* The program is the blocks of the first class that there is. */
 static enum source_class
 choose_class(struct source *source, const struct blocks *blocks)
 {
@@ -205,7 +205,7 @@ add_blocks(struct source *source, const struct blocks *blocks)
 	}
 }
 
-/* All of it. */
+/* Add a text as a whole. */
 static void
 add_shaped(struct source *source, const char *text)
 {
@@ -251,8 +251,8 @@ add_before_fence(struct source *source, const char *text,
 
 /* ---- texts without a fence ---- */
 
-/* What is behind the back-ticks that close those at the begin of text; NULL:
- * none do. */
+/* The text behind the back-ticks that close those at the begin; NULL: none
+ * do. */
 static const char *
 end_of_ticks(const char *text)
 {
@@ -268,7 +268,7 @@ end_of_ticks(const char *text)
 	return NULL;
 }
 
-/* A command of ours, a path in a sandbox, or a script's name. */
+/* Is it a command of ours, a path in a sandbox, or a script's name? */
 static bool
 names_something(const char *text)
 {
@@ -277,7 +277,7 @@ names_something(const char *text)
 		text[strcspn(text, " \t\n()='\"#:;")] == '\0');
 }
 
-/* Between back-ticks. */
+/* Add code from between back-ticks. */
 static void
 add_span(struct source *source, const char *text, size_t len)
 {
@@ -293,8 +293,8 @@ add_span(struct source *source, const char *text, size_t len)
 		source_add(source, begin);
 }
 
-/* Pairs of back-ticks within a line.  A run that nothing closes is not looked
- * for twice. */
+/* Add the code between pairs of back-ticks.  A run that nothing closes is not
+ * looked for twice. */
 static void
 add_spans(struct source *source, const char *text)
 {
@@ -319,11 +319,12 @@ add_spans(struct source *source, const char *text)
 }
 
 static void
-add_plain(struct source *source, const char *text)
+add_plain(struct source *source, char *text)
 {
-	auto_free char *code = xstrdup(text);
+	auto_free char *code = NULL;
 
-	source_read_command(code, &source->input);
+	source_read_command(text, &source->input);
+	code = xstrdup(text);
 	source->certain = source_shape(code, false) || source_looks(code);
 	if (!source->certain && source_ticks(text) > 0) {
 		const char *begin = text + strspn(text, SOURCE_BLANKS);
@@ -384,7 +385,7 @@ read_text(struct source *source, const char *given)
 		add_shaped(source, text);
 }
 
-/* What a later text has beside the code; the first input counts. */
+/* Add the input and the languages of a later text; the first input counts. */
 static void
 add_beside(struct source *source, const struct source *next)
 {
@@ -395,7 +396,7 @@ add_beside(struct source *source, const struct source *next)
 		    strlen(next->others[i].word));
 }
 
-/* Until nothing changes: code that is given back is the same code. */
+/* Read the code until nothing changes: code that is given back is the same. */
 static void
 read_again(struct source *source)
 {

@@ -8,7 +8,7 @@
 
 #define WORD_MOST 8
 
-/* The name that ends here: what stands before a quote. */
+/* The name that ends here, before a quote say. */
 struct word {
 	char text[WORD_MOST];
 	size_t len; /* more than WORD_MOST: no prefix */
@@ -59,7 +59,7 @@ source_is_blank_line(const char *line)
 
 /* ---- strings ---- */
 
-/* A prefix of strings, or a keyword that may stand right before one. */
+/* Is it a prefix of strings, or a keyword that may stand right before one? */
 static bool
 may_precede(const struct word *word)
 {
@@ -140,7 +140,7 @@ skip_string(struct source_scan *scan, const char *p)
 
 /* ---- lines ---- */
 
-/* A command of a notebook: the rest of the line is none of Python's. */
+/* Is it a command of a notebook?  Then the rest of the line is not Python. */
 static bool
 is_magic(const char *p)
 {
@@ -195,8 +195,7 @@ note_bracket(struct source_scan *scan, char c)
 		scan->depth--;
 }
 
-/* One token, or what goes for it; last: the last character of the line that
- * counts. */
+/* Read one token, or a part of one; *last: the last character that counts. */
 static const char *
 read_token(struct source_scan *scan, struct source_line *line, const char *p,
     struct word *word, char *last)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From what was typed, pasted or quoted to Python: each step changes the text
- * in place and only makes it shorter. */
+/* Typed, pasted or quoted text becomes Python: each step changes the text in
+ * place and only makes it shorter. */
 #include "source_parts.h"
 
 #include <ctype.h>
@@ -115,7 +115,7 @@ count_prompts(const char *text)
 	return count;
 }
 
-/* What an interpreter says when it starts. */
+/* Is it the greeting of an interpreter? */
 static bool
 is_banner(const char *text)
 {
@@ -124,7 +124,7 @@ is_banner(const char *text)
 	    strncmp(text, "IPython ", 8) == 0;
 }
 
-/* Ends a line of code so that the next one belongs to it? */
+/* Does the line end so that the next one belongs to it? */
 static bool
 expects_more(const char *line, size_t len)
 {
@@ -143,9 +143,10 @@ is_quote_of_code(const char *text, const char *first)
 	    source_looks(rest);
 }
 
-/* Of a transcript the lines with a prompt are code, and where the shell shows
- * none for them, the indented lines of a block that one of those has begun.
- * False: it is none, or may be a quote, which Discord marks with one prompt. */
+/* A transcript's lines with a prompt are code.  Where the shell shows none, so
+ * are the indented lines of a block that such a line has begun.  False: the
+ * text is no transcript, or may be a quote, which Discord marks with one
+ * prompt. */
 static bool
 shape_prompts(char *text, bool transcript)
 {
@@ -253,8 +254,7 @@ shape_begin(char *text)
 
 /* ---- indentation ---- */
 
-/* How much of it counts as the margin: of the first statement, of the others.
- */
+/* Bytes of indentation to cut, of the first statement and of the others. */
 struct margins {
 	size_t first;
 	size_t others;
@@ -359,7 +359,7 @@ cut_margins(char *text, const struct margins *margins, size_t strings)
 	*to = '\0';
 }
 
-/* What is indented as a whole, or but for its first line, is not meant so. */
+/* Indentation that all lines share, or all but the first, was not meant. */
 static void
 shape_margin(char *text)
 {
@@ -410,7 +410,7 @@ shape_comment(char *line, size_t len)
 	}
 }
 
-/* What came as text has been decoded, whatever it says of itself: Python would
+/* A text has been decoded already, whatever it says of itself: Python would
  * decode it a second time.  Lines keep their numbers. */
 static void
 shape_cookie(char *text)

@@ -82,7 +82,7 @@ note_path(struct collect *c, const struct cell_event *event)
 
 /* A file is announced: its bytes are taken while there is room for all. */
 static void
-take_file(struct collect *c, const struct cell_event *event)
+accept_file(struct collect *c, const struct cell_event *event)
 {
 	struct collected_file *file;
 	size_t size = event->size > 0 ? (size_t)event->size : 0;
@@ -116,7 +116,7 @@ collect_event(struct collect *c, const struct cell_event *event)
 		break;
 	case CELL_FILE:
 		note_path(c, event);
-		take_file(c, event);
+		accept_file(c, event);
 		break;
 	case CELL_BYTES:
 		/* Of the last file that was announced: when that one was not

@@ -65,8 +65,8 @@ void collect_init(struct collect *collect, size_t output_max,
 void collect_release(struct collect *collect);
 /* Take what came: any event of a cell's. */
 void collect_event(struct collect *collect, const struct cell_event *event);
-/* Forget by name what is no image and left out: one line tells of it, and of
- * those that came. */
+/* Forget the names of the files that are no images and were left out: one line
+ * tells of them, and of those that came. */
 void collect_fold(struct collect *collect);
 /* Is it one of those? */
 bool collect_is_folded(const struct collect *collect, const char *path,

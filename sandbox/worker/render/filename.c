@@ -33,7 +33,7 @@ ending_of(const char *name)
 	return dot;
 }
 
-/* Of a name that is a number Discord makes an error of its own. */
+/* Discord refuses a name that is a number. */
 static bool
 is_number(const char *name)
 {

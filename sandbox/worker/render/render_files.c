@@ -196,7 +196,7 @@ render_get(struct message *message, struct collected_file *file,
 		attach(message, file, file->size, env);
 }
 
-/* What no zip holds, the first few by name. */
+/* Name the first few entries that are not in the zip. */
 static void
 name_not_archived(struct buf *out, const struct collect *c, int64_t count)
 {

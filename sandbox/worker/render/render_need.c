@@ -61,8 +61,8 @@ static const char *const packages[][2] = {
 	{ "zmq", "pyzmq" },
 };
 
-/* What people install most, for who mistypes it: the index has too many names
- * to ask it, and what others here have installed is theirs to know. */
+/* The packages that people install most, to find a mistyped one.  The index has
+ * too many names to ask it, and other users' packages are not ours to tell. */
 static const char popular[] =
     "absl-py aiofiles aiohttp aiosqlite alembic altair annotated-types "
     "ansible anthropic anyio apscheduler argon2-cffi arrow asgiref "
@@ -164,7 +164,7 @@ find_package(char package[PACKAGE_SIZE], const char *module)
 
 /* ModuleNotFoundError: No module named 'yaml.nodes' */
 static void
-take_module(char package[PACKAGE_SIZE], const struct render_line *line)
+parse_module(char package[PACKAGE_SIZE], const struct render_line *line)
 {
 	static const char begin[] = "ModuleNotFoundError: No module named '";
 	const char *at = line->text + sizeof(begin) - 1;
@@ -203,7 +203,7 @@ render_need(struct render_need *need, const struct run_outcome *outcome,
 	    outcome->result.reason != REASON_EXIT ||
 	    outcome->result.status == 0)
 		return;
-	take_module(need->package, &line);
+	parse_module(need->package, &line);
 	need->input = render_lacks_input(&line);
 }
 

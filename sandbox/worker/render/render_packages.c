@@ -96,7 +96,7 @@ render_no_package(struct message *message, const char *name)
 	    phrase_name(name, WORD_MOST).text);
 }
 
-/* The first few of a list. */
+/* Name the first few packages of a list. */
 static void
 add_names(struct buf *out, const struct buf *list)
 {

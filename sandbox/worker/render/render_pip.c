@@ -17,7 +17,7 @@
 #define VERSIONS_MOST 5
 #define NOT_FOUND "No matching distribution found for "
 
-/* What follows on the line that begins so; heap, NULL: there is none. */
+/* The rest of the line that begins so; heap, NULL: there is none. */
 static char *
 find_line(const struct buf *log, const char *begin)
 {

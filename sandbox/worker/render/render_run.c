@@ -162,7 +162,7 @@ attach_one(struct message *m, struct collect *c, struct collected_file *file,
 	    phrase_name(file->path, NAME_MOST).text);
 }
 
-/* More than a few files that are no pictures: how many, and where. */
+/* Tell of more than a few files that are no pictures in one line. */
 static void
 fold_files(struct message *m, struct collect *c,
     const struct run_outcome *outcome)
@@ -281,7 +281,7 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 		      "`savefig(\"name.png\")`, `save(\"name.png\")`."));
 }
 
-/* What was too large for: a file, or all of a message. */
+/* Name the limits that a file, or all of them, did not meet. */
 static void
 name_limits(struct buf *tail, const struct collect *c, int64_t file_most)
 {

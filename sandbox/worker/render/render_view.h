@@ -43,7 +43,7 @@ struct render_need {
 /* What input() asked stands before the traceback of its error, on a line of its
  * own: Python begins none. */
 void render_part_prompt(const struct run_outcome *outcome, struct buf *output);
-/* What people may have meant who asked pip for it. */
+/* Names of packages that a person who asked pip for this may have meant. */
 struct nearest render_need_nearest(const char *name);
 /* By the error that it ended in. */
 void render_need(struct render_need *need, const struct run_outcome *outcome,

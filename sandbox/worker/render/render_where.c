@@ -11,7 +11,7 @@
 
 /* ---- in words ---- */
 
-/* Small, and on the line of the result where there is one. */
+/* Begin a small note, on the line of the result where there is one. */
 static void
 begin_note(struct buf *tail)
 {

@@ -12,17 +12,18 @@
 	N_("%s is the name of a directory: add the name of the file, as in " \
 	   "`folder/file.txt`.")
 
-/* In the tail: a run has used up what it may. */
+/* Say in the tail that a run has used up its quota. */
 void render_quota_used(struct buf *tail, const struct config *config);
-/* In the tail: how full it is, its files and its packages, as far as the cell
- * told it. */
+/* Say in the tail how full the sandbox is, its files and its packages, as far
+ * as the cell has told it. */
 void render_space(struct buf *tail, const struct cell_result *result,
     const struct config *config);
-/* In the tail: where one is; where one is now, and what was there before. */
+/* Say in the tail where one is; where one is from now on; which directory is
+ * gone. */
 void render_place(struct buf *tail, const char *cwd);
 void render_place_now(struct buf *tail, const char *cwd);
 void render_place_gone(struct buf *tail, const char *gone, const char *cwd);
-/* Where a path is that is not where it was looked for. */
+/* Say that a path is somewhere else. */
 void render_elsewhere(struct message *message, const char *path);
 
 /* A button that goes to a path from the top: back to where one was, to look at

@@ -101,7 +101,7 @@ is_escape(const char *p, char quote)
 /* The next word as a shell takes it, quotes and backslashes gone.  False: a
  * quote is not closed, or nothing follows a backslash. */
 static bool
-take_word(const char **next, struct buf *word)
+parse_word(const char **next, struct buf *word)
 {
 	const char *p = *next;
 	char quote = '\0'; /* that is open */
@@ -132,7 +132,7 @@ split(struct requirements *r, const char *text)
 	for (text += strspn(text, BLANKS); *text != '\0';
 	     text += strspn(text, BLANKS)) {
 		buf_reset(&word);
-		if (!take_word(&text, &word))
+		if (!parse_word(&text, &word))
 			return REQUIREMENTS_QUOTE;
 		if (r->count == REQUIREMENTS_MAX)
 			return REQUIREMENTS_TOO_MANY;
