@@ -121,6 +121,20 @@ def what_a_command_leaves_in_the_background_lives_on():
 
 
 @test
+def a_command_is_not_charged_for_what_others_left():
+    bash("cat >burn.py <<'E'\nimport time\nwhile time.process_time() < 1:"
+         " pass\nopen('done', 'w').write('1')\nE\n")
+    bash("python3 burn.py &")
+    told = bash("while [ ! -s done ]; do sleep .1; done")
+    assert told.reason == N.REASON_EXIT and told.cpu_us < 700000, told
+    told = bash("python3 burn.py")
+    assert told.cpu_us > 900000, told
+    told = bash("python3 burn.py; sleep 60", wall_ms=3000)
+    assert told.reason == N.REASON_TIME and told.cpu_us > 900000, told
+    end_all()
+
+
+@test
 def a_server_serves_the_commands_after_it():
     """It says a line for each on its standard error, which nobody reads."""
     told = bash("""python3 - <<'E' &

@@ -72,8 +72,10 @@ background_settle(struct supervisor *k, bool cut)
 {
 	struct run_state *state = k->state;
 
-	if (cut)
+	if (cut) {
+		state->spares = false;
 		end_its(k);
+	}
 	while (state->run > 0 && state->status == -1 &&
 	    children_reap(state, 0) > 0)
 		;

@@ -77,7 +77,8 @@ is_ours(struct run_state *state, pid_t pid)
 	return false;
 }
 
-/* What it has taken counts, but that of our own. */
+/* The run is charged for all that it reaps, but for our own processes.  An
+ * orphan of a session may be an earlier command's: it is charged to none. */
 static void
 note(struct run_state *state, pid_t pid, int status, const struct rusage *usage)
 {
@@ -85,6 +86,8 @@ note(struct run_state *state, pid_t pid, int status, const struct rusage *usage)
 		return;
 	if (pid == state->run)
 		state->status = status;
+	else if (state->spares && state->plan.end_all == 0)
+		return;
 	state->cpu_us += microseconds(&usage->ru_utime) +
 	    microseconds(&usage->ru_stime);
 	if (usage->ru_maxrss > state->rss_kib)

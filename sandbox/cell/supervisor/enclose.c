@@ -178,6 +178,7 @@ enclose_jail(struct supervisor *k)
 		failed = make_streams(k);
 	state->status = -1;
 	state->went_on = false;
+	state->spares = k->lasts != 0 && k->once != 0;
 	state->cpu_us = state->rss_kib = 0;
 	state->ooms = children_count_ooms(k);
 	if (failed == NULL)

@@ -32,6 +32,7 @@ struct run_state {
 	pid_t run;
 	int status;	/* wait status of run; -1 while it is not known */
 	bool takes_all; /* see children_take_all() */
+	bool spares;	/* an orphan is not the run's: it is charged to none */
 	/* of all that was reaped */
 	int64_t cpu_us;
 	int64_t rss_kib; /* of the largest */
