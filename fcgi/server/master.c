@@ -65,7 +65,8 @@ master_begin(const char *name, int argc, char **argv, struct config *config,
 
 struct child {
 	size_t socket;
-	pid_t pid; /* 0: it does not run */
+	pid_t pid;    /* 0: it does not run */
+	bool stopped; /* SIGSTOP: it runs, and does nothing */
 	int64_t due_ms;
 };
 
@@ -186,6 +187,7 @@ start_children(struct master *master)
 		pid = fork();
 		if (pid == 0)
 			become_child(master, i, parent);
+		child->stopped = false;
 		if (pid < 0)
 			log_err("fork: %m");
 		else
@@ -194,31 +196,53 @@ start_children(struct master *master)
 	return next_ms;
 }
 
+/* What waitpid() tells of a child.  True: it ended otherwise than it should. */
+static bool
+note_child(struct child *child, int status)
+{
+	if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+		child->stopped = WIFSTOPPED(status);
+		log_warn("a child was %s: pid=%d",
+		    child->stopped ? "stopped" : "continued", (int)child->pid);
+		return false;
+	}
+	child->pid = 0;
+	if (status != 0)
+		log_warn("a child ended: status=%d", status);
+	return status != 0;
+}
+
 /* How many of ours are left. */
 static size_t
 reap_children(struct master *master)
 {
+	const int flags = WNOHANG | WUNTRACED | WCONTINUED;
 	size_t left = 0;
 	bool lost = false;
 	int status;
 	pid_t pid;
 
 	/* Session holders of il-api's are children, too, but not of ours. */
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		for (size_t i = 0; i < master->count; i++) {
-			if (master->children[i].pid != pid)
-				continue;
-			master->children[i].pid = 0;
-			lost = lost || status != 0;
-			if (status != 0)
-				log_warn("a child ended: status=%d", status);
-		}
-	}
+	while ((pid = waitpid(-1, &status, flags)) > 0)
+		for (size_t i = 0; i < master->count; i++)
+			if (master->children[i].pid == pid &&
+			    note_child(&master->children[i], status))
+				lost = true;
 	if (lost && master->serve->lost != NULL)
 		master->serve->lost(master->serve->arg);
 	for (size_t i = 0; i < master->count; i++)
 		left += master->children[i].pid != 0 ? 1 : 0;
 	return left;
+}
+
+/* Does any child move? */
+static bool
+some_child_moves(const struct master *master)
+{
+	for (size_t i = 0; i < master->count; i++)
+		if (!master->children[i].stopped)
+			return true;
+	return false;
 }
 
 static void
@@ -275,7 +299,8 @@ master_run(const struct serve *serve, const struct config *config,
 			(void)reap_children(&master);
 			next_ms = start_children(&master);
 			if (clock_monotonic_ms() >= due_ms) {
-				serve->tick(serve->arg);
+				if (some_child_moves(&master))
+					serve->tick(serve->arg);
 				due_ms = clock_monotonic_ms() + serve->tick_ms;
 			}
 			if (next_ms > due_ms)

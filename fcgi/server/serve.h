@@ -67,7 +67,8 @@ struct serve {
 	 * which goes with us. */
 	bool drain;
 
-	/* In the master: at the start and every tick_ms; a child ended
+	/* In the master: at the start and every tick_ms, but not while all
+	 * children are stopped, as nobody is answered then; a child ended
 	 * otherwise than it should. */
 	void (*tick)(void *arg);
 	int64_t tick_ms;

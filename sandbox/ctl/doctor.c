@@ -195,8 +195,8 @@ check_fronts(struct doctor *d)
 	for (size_t i = 0; i < 2; i++) {
 		struct err err = { 0 };
 
-		if (status_front_accepts(d->config, fronts[i], &err))
-			doctor_good("%s: accepts requests", fronts[i]);
+		if (status_front_answers(d->config, fronts[i], &err))
+			doctor_good("%s: answers", fronts[i]);
 		else
 			doctor_bad(d, CONDITION_START_ALL, "%s: %s", fronts[i],
 			    err.text);

@@ -26,17 +26,36 @@
 #include "table.h"
 #include "where.h"
 
-#define BROKER_MS 3000
+#define ANSWER_MS 3000
 
-bool
-status_front_accepts(const struct config *config, const char *name,
-    struct err *err)
+/* FastCGI's FCGI_GET_VALUES, of which no request begins: whoever accepts the
+ * connection answers.  Version, kind, 17 bytes with 7 of padding; one name. */
+static const char question[] = "\1\11\0\0\0\21\7\0"
+			       "\17\0FCGI_MPXS_CONNS\0\0\0\0\0\0";
+
+static int
+connect_front(const struct config *config, const char *name, struct err *err)
 {
 	auto_free char *path = config_state_path(config,
 	    strcmp(name, "il-fcgi") == 0 ? "fcgi.sock" : "api.sock");
-	auto_close int fd = fd_connect_unix(path, SOCK_STREAM, err);
 
-	return fd >= 0;
+	return fd_connect_unix(path, SOCK_STREAM, err);
+}
+
+bool
+status_front_answers(const struct config *config, const char *name,
+    struct err *err)
+{
+	auto_close int fd = connect_front(config, name, err);
+	char answer[64];
+	ssize_t len = -1;
+
+	if (fd >= 0 && fd_write_all(fd, question, sizeof(question), err) == 0)
+		len = fd_receive_packet(fd, answer, sizeof(answer), NULL,
+		    ANSWER_MS, err);
+	if (len == 0)
+		(void)err_set(err, ERR_UNAVAILABLE, "hangs up");
+	return len > 0;
 }
 
 bool
@@ -45,7 +64,17 @@ status_ask_broker(const struct config *config, struct lease_status *status,
 {
 	auto_free char *path = config_state_path(config, SOCKET_BROKER_CTL);
 
-	return lease_status(path, status, BROKER_MS, err) == REFUSAL_NONE;
+	return lease_status(path, status, ANSWER_MS, err) == REFUSAL_NONE;
+}
+
+/* Has this program a socket that somebody listens on? */
+static bool
+listens(const struct config *config, const char *name)
+{
+	struct err err = { 0 };
+	auto_close int fd = connect_front(config, name, &err);
+
+	return fd >= 0;
 }
 
 bool
@@ -57,8 +86,7 @@ status_nothing_runs(const struct config *config)
 
 	pulse_look(config, &workers, NULL);
 	return workers.alive == 0 && !where_is_run(config) &&
-	    !status_front_accepts(config, "il-fcgi", &err) &&
-	    !status_front_accepts(config, "il-api", &err) &&
+	    !listens(config, "il-fcgi") && !listens(config, "il-api") &&
 	    !status_ask_broker(config, &status, &err);
 }
 
@@ -71,9 +99,9 @@ status_look(const struct config *config, struct db *db,
 	int64_t age_ms = condition_read_jobs(config, &told);
 
 	condition_look(facts, config);
-	facts->front = status_front_accepts(config, "il-fcgi", &err) &&
+	facts->front = status_front_answers(config, "il-fcgi", &err) &&
 	    age_ms >= 0 && age_ms <= CONDITION_OLD_MS;
-	facts->api = status_front_accepts(config, "il-api", &err);
+	facts->api = status_front_answers(config, "il-api", &err);
 	facts->broker = status_ask_broker(config, &facts->status, &err);
 	facts->database = db != NULL && job_count(db, counts, &err) == 0;
 	facts->oldest_ms = facts->database ? counts->oldest_ms : 0;

@@ -150,7 +150,7 @@ condition_judge(const struct condition_facts *facts,
 	*v = (struct condition_verdict){ .what = CONDITION_WELL };
 	if (!facts->front)
 		find(v, CONDITION_FRONT, CONDITION_START_ALL,
-		    "il-fcgi does not tell how the database is");
+		    "il-fcgi does not answer");
 	else if (!facts->api)
 		find(v, CONDITION_API, CONDITION_START_ALL,
 		    "il-api does not answer");

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "broker"))
 from fake import Fake  # noqa: E402
-from service import Service, wait_for  # noqa: E402
+from service import Service, children, wait_for  # noqa: E402
 from tap import run, test  # noqa: E402
 
 fake = Fake(run="real")
@@ -75,10 +75,14 @@ def all_say(text, command, chat):
     assert f"mend: {line.split(' → ')[1]}" in out, out
 
 
+def pids_of(*programs):
+    """The processes of these programs."""
+    return [pid for name in programs for pid in service.pids(name)]
+
+
 @contextlib.contextmanager
-def stopped(*programs):
+def stopped(pids):
     """SIGSTOP; whatever happens they go on afterwards."""
-    pids = [pid for name in programs for pid in service.pids(name)]
     assert pids
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
@@ -133,7 +137,7 @@ def a_worker_that_is_stopped_is_no_harm():
 
 @test
 def all_workers_are_stopped():
-    with stopped("il-worker") as pids:
+    with stopped(pids_of("il-worker")) as pids:
         first = told_in_time("py", "erin", code="print('first')")
         all_say("none of the 2 workers moves", "kill -KILL",
                 "**Problem** · Workers: 2, of which 0 respond")
@@ -165,7 +169,7 @@ def all_workers_are_stopped_and_one_has_a_job():
     sent.wait_edits(1, match="begun")
     # it comes every three seconds, where a command of its own has a minute
     wait_for(lambda: [one for one in promises() if one <= 6000])
-    with stopped("il-worker"):
+    with stopped(pids_of("il-worker")):
         all_say("none of the 2 workers moves", "kill -KILL", "respond")
     sent.wait_final(match="begun")
     is_well()
@@ -173,7 +177,7 @@ def all_workers_are_stopped_and_one_has_a_job():
 
 @test
 def what_is_said_to_mend_it_does():
-    with stopped("il-worker"):
+    with stopped(pids_of("il-worker")):
         all_say("none of the 2 workers moves", "kill -KILL", "respond")
         command = status().split(" → ")[1].split()
         assert command[:2] == ["kill", "-KILL"], command
@@ -193,11 +197,32 @@ def all_workers_are_killed():
 
 @test
 def the_broker_hangs():
-    with stopped("il-sandboxd"):
+    with stopped(pids_of("il-sandboxd")):
         all_say("il-sandboxd does not answer", "make run",
                 "Docker: unknown, il-sandboxd does not answer in time")
         sent = told_in_time("py", "hugo", code="print('later')")
     sent.wait_final(match="later")
+    is_well()
+
+
+@test
+def all_that_answer_discord_are_stopped():
+    with stopped(children(service.pids("il-fcgi"))):
+        assert "il-fcgi does not answer" in status()
+        wait_for(lambda: "il-fcgi does not answer" in (health() or ""),
+                 seconds=60, pause=0.2)
+        code, out, _ = service.ilctl("doctor")
+        assert code == 1 and "FAIL  il-fcgi: " in out, out
+    is_well()
+
+
+@test
+def all_that_answer_programs_are_stopped():
+    with stopped([*service.pids("il-api"),
+                  *children(service.pids("il-api"))]):
+        assert "il-api does not answer" in status()
+        code, out, _ = service.ilctl("doctor")
+        assert code == 1 and "FAIL  il-api: " in out, out
     is_well()
 
 
