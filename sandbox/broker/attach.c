@@ -449,6 +449,12 @@ attach_may_start(struct attach *a)
 	return false;
 }
 
+bool
+attach_is_idle(const struct attach *a)
+{
+	return TAILQ_EMPTY(&a->mounters);
+}
+
 void
 attach_init(struct attach *a, struct host *host)
 {

@@ -32,6 +32,8 @@ struct attach {
 void attach_init(struct attach *a, struct host *host);
 /* Mounters end by themselves after that, or the last sweep ends them. */
 void attach_release(struct attach *a);
+/* Are there no mounters, nor any that are ending? */
+bool attach_is_idle(const struct attach *a);
 /* May one more be started now? */
 bool attach_may_start(struct attach *a);
 

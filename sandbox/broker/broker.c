@@ -229,8 +229,8 @@ broker_look(void *arg)
 			broker_stop(b);
 		break;
 	case PHASE_STOPPING:
-		/* All cells have gone by themselves. */
-		if (!pool_end(&b->pool, true))
+		/* All cells and mounters have gone by themselves. */
+		if (!pool_end(&b->pool, true) && attach_is_idle(&b->attach))
 			broker_sweep(b);
 		break;
 	case PHASE_SWEEPING:
@@ -238,7 +238,9 @@ broker_look(void *arg)
 			break;
 		/* A start that is under way has yet to be ended, which the
 		 * engine does only when it answers: then it is swept again. */
-		if (TAILQ_EMPTY(&b->pool.containers) || !b->engine.clean)
+		if ((TAILQ_EMPTY(&b->pool.containers) &&
+			attach_is_idle(&b->attach)) ||
+		    !b->engine.clean)
 			loop_stop(b->host.loop);
 		else
 			b->host.phase = PHASE_STOPPING;

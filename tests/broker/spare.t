@@ -382,6 +382,39 @@ def engine_restarts():
         is_(b.lease(1).fields["COLD"], 0, "and a cell is spare again")
 
 
+def late_start():
+    """The broker ends while the engine makes the container that mounts, which
+    has found its folder already."""
+    folder = tempfile.mkdtemp(prefix="broker-test-docker-")
+    script = docker_that(folder, """
+case "$*" in *inline.class=mounter*)
+  shift 2
+  for word; do
+    shift
+    case "$word" in type=bind*) word=type=bind,src=FOLDER,dst=/x;; esac
+    set -- "$@" "$word"
+  done
+  echo >FOLDER/called
+  setsid sh -c 'sleep 5; "$0" create "$@"; echo >FOLDER/made' %s "$@" &
+  wait $!
+  exit
+esac""".replace("FOLDER", folder) % DOCKER)
+    with Broker(IL_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
+        wait_file(os.path.join(folder, "called"))
+        is_(b.stop(), 0, "it ends")
+        wait_file(os.path.join(folder, "made"))
+        is_(b.containers(), [], "and has left none")
+    shutil.rmtree(folder)
+
+
+def wait_file(path):
+    end = time.monotonic() + PATIENCE
+    while not os.path.exists(path):
+        if time.monotonic() > end:
+            raise RuntimeError("no " + path)
+        time.sleep(0.01)
+
+
 def nobody_mounts():
     with Broker(IL_SPARE_CELLS="1") as b:
         b.create(1)
@@ -438,4 +471,4 @@ def killed():
 
 main(adopted, hostile_image, confined, needs_all, last_word, apart, next_cell,
      removed, many, kept, only_read, damaged,
-     fails_and_recovers, engine_restarts, nobody_mounts, killed)
+     fails_and_recovers, engine_restarts, late_start, nobody_mounts, killed)
