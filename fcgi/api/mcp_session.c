@@ -288,7 +288,7 @@ find_real_path(struct mcp_exchange *x, struct mcp_borrowed *b)
 		.wall_ms = LOOK_MS };
 	struct cell_result result;
 
-	if (!path_text_read(&path, x->call.path.data))
+	if (x->call.path.decoded || !path_text_read(&path, x->call.path.data))
 		return NULL;
 	request.path = buf_str(&path);
 	if (!mcp_ask(x, b, &request, NULL, NULL, &result) ||

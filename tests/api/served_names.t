@@ -142,12 +142,14 @@ def listed(session, folder=None):
 def on_mcp_in_a_session():
     session = mcp.tool("create_session")["structuredContent"]["session"]
     try:
-        data = mcp.tool("run_python", session=session, code=WRITE % NAMES)
+        # The text of one is too long for a name.
+        all_names = NAMES + [b"a" * 252 + b"%FF", b"a" * 252 + b"\xff"]
+        data = mcp.tool("run_python", session=session, code=WRITE % all_names)
         data = data["structuredContent"]
         made = [file["path"] for file in data["files"]]
         names = listed(session)
         assert sorted(names) == sorted(made), (names, made)
-        assert len(names) == len(NAMES), names
+        assert len(names) == len(all_names), names
         told = {}
         for name in names:
             part = mcp.tool("read_file", session=session, path=name)

@@ -61,7 +61,8 @@ take_text(struct checking *c, const char *label, const struct pyvalue *value,
 		    "must be Unicode text; it holds half of a surrogate pair.");
 		return false;
 	}
-	*text = (struct mcp_bytes){ value->u.text, value->count };
+	*text = (struct mcp_bytes){ .data = value->u.text,
+		.len = value->count };
 	return true;
 }
 
@@ -91,7 +92,7 @@ take_base64(struct checking *c, const char *label, const struct pyvalue *value,
 	if (!base64_decode(content->data, content->len, data, &len))
 		return object_to(c, label, "must be base64, with its padding.");
 	data[len] = '\0';
-	*content = (struct mcp_bytes){ data, len };
+	*content = (struct mcp_bytes){ .data = data, .len = len };
 	return true;
 }
 
@@ -129,6 +130,7 @@ take_path(struct checking *c, const char *label, const struct pyvalue *value,
 {
 	bool up = false;
 	char *out;
+	size_t text_len;
 	size_t len;
 
 	if (!take_word(c, label, value, path))
@@ -146,13 +148,14 @@ take_path(struct checking *c, const char *label, const struct pyvalue *value,
 	len = stage_resolve(path->data, path->len, out, 0, &up);
 	if (up)
 		return object_to(c, label, "must not hold '..'.");
+	text_len = len;
 	if (is_long(out))
 		len = shorten(out, len);
 	if (is_long(out))
 		return object_to(c, label,
 		    "must have at most %d bytes, and %d between two '/'.",
 		    LIMIT_PATH, LIMIT_NAME);
-	*path = (struct mcp_bytes){ out, len };
+	*path = (struct mcp_bytes){ out, len, len != text_len };
 	return true;
 }
 
@@ -183,7 +186,8 @@ take_python(struct checking *c, const struct mcp_rule *rule,
 	for (size_t i = 0; c->interpreters[i] != NULL; i++) {
 		if (!mcp_is_text(value, c->interpreters[i]))
 			continue;
-		*python = (struct mcp_bytes){ value->u.text, value->count };
+		*python = (struct mcp_bytes){ .data = value->u.text,
+			.len = value->count };
 		return true;
 	}
 	(void)object_to(c, rule->name, "must be one of");

@@ -40,6 +40,7 @@ enum mcp_tool {
 struct mcp_bytes {
 	const char *data;
 	size_t len;
+	bool decoded; /* a path: path_text_read() has read it */
 };
 
 /* A file that a run gets: content, or the id of one in the store. */
