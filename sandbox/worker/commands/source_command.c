@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#define OPTIONS 4 /* besides stdin */
 #define STDIN_OPTION " stdin:"
 
 /* Bytes of "/il py code:". */
@@ -26,45 +25,32 @@ command_length(const char *text)
 static bool
 is_value(const char *option, const char *text)
 {
-	if (strcmp(option, "version:") == 0)
+	if (strcmp(option, " version:") == 0)
 		return text[strspn(text, "0123456789.")] == '\0';
 	return strcmp(text, "True") == 0 || strcmp(text, "False") == 0;
 }
 
-/* The flag or the version that the text ends with; NULL: it is another text. */
-static char *
-find_option(char *text, const char *option)
-{
-	char *found = NULL;
-
-	for (char *p = strstr(text, option); p != NULL;
-	     p = strstr(p + 1, option))
-		if (p > text && p[-1] == ' ')
-			found = p;
-	if (found == NULL || !is_value(option, found + strlen(option)))
-		return NULL;
-	return found - 1;
-}
-
+/* Cut off the flags and the version that the text ends with, in any order. */
 static void
 cut_options(char *text)
 {
 	static const char *const options[] = {
-		"timeit:", "share:", "keep:", "version:"
+		" timeit:", " share:", " keep:", " version:"
 	};
-
 	size_t i = 0;
 
-	/* they stand in any order */
-	while (i < OPTIONS) {
-		char *at = find_option(text, options[i]);
+	while (i < sizeof(options) / sizeof(options[0])) {
+		size_t len = strlen(options[i]);
+		char *found = NULL;
 
-		if (at == NULL) {
+		for (char *p = text; (p = strstr(p, options[i])) != NULL; p++)
+			found = p;
+		if (found != NULL && is_value(options[i], found + len)) {
+			*found = '\0';
+			i = 0;
+		} else {
 			i++;
-			continue;
 		}
-		*at = '\0';
-		i = 0;
 	}
 }
 

@@ -56,6 +56,8 @@ size_t source_ticks(const char *text);
 /* The first run of so many back-ticks that no string holds, or that any text
  * holds where there is none of those; NULL: none. */
 const char *source_find_fence(const char *text, size_t ticks);
+/* The character here and its length; an invalid byte is U+FFFD. */
+uint32_t source_decode(const char *s, size_t *step);
 /* A blank that is no Python blank, or a character that nobody sees. */
 bool source_is_odd(uint32_t code);
 /* Bytes of odd characters and blanks at the begin. */

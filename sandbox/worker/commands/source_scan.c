@@ -24,9 +24,8 @@ source_is_odd(uint32_t code)
 		(code >= 0x2060 && code <= 0x206f) || code == 0xfeff);
 }
 
-/* The character at s and its length; invalid bytes are U+FFFD. */
-static uint32_t
-decode(const char *s, size_t *step)
+uint32_t
+source_decode(const char *s, size_t *step)
 {
 	*step = utf8_step(s, strnlen(s, 4));
 	if (*step > 0)
@@ -43,7 +42,7 @@ source_blanks(const char *text)
 
 	while (text[n] == ' ' || text[n] == '\t' || text[n] == '\f' ||
 	    ((unsigned char)text[n] > 0x7f &&
-		source_is_odd(decode(text + n, &step)))) {
+		source_is_odd(source_decode(text + n, &step)))) {
 		n += step;
 		step = 1;
 	}
@@ -159,7 +158,7 @@ static const char *
 note_wide(struct source_line *line, const char *p, struct word *word)
 {
 	size_t step;
-	uint32_t code = decode(p, &step);
+	uint32_t code = source_decode(p, &step);
 
 	if (!source_is_odd(code)) {
 		word->len = WORD_MOST + 1;

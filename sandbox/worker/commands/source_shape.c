@@ -200,13 +200,12 @@ shape_blanks(char *text)
 		const char *seen = p + blanks;
 
 		while (p < seen) {
-			size_t step = (unsigned char)*p <= 0x7f ?
-			    1 :
-			    utf8_step(p, (size_t)(seen - p));
+			size_t step;
+			uint32_t code = source_decode(p, &step);
 
-			if (step == 1)
+			if (code <= 0x7f)
 				*to++ = *p;
-			else if (utf8_is_blank(utf8_decode(p, step)))
+			else if (utf8_is_blank(code))
 				*to++ = ' ';
 			p += step;
 		}
@@ -215,24 +214,16 @@ shape_blanks(char *text)
 	*to = '\0';
 }
 
-/* Odd characters at the very end. */
+/* Odd characters at the very end go. */
 static void
 shape_end(char *text)
 {
-	size_t len = strlen(text);
+	char *end = text;
 
-	while (len > 0) {
-		size_t at = len - 1;
-
-		while (at > 0 && utf8_is_tail(text[at]))
-			at--;
-		if ((unsigned char)text[at] <= 0x7f ||
-		    utf8_step(text + at, len - at) != len - at ||
-		    !source_is_odd(utf8_decode(text + at, len - at)))
-			break;
-		text[at] = '\0';
-		len = at;
-	}
+	for (size_t step; *text != '\0'; text += step)
+		if (!source_is_odd(source_decode(text, &step)))
+			end = text + step;
+	*end = '\0';
 }
 
 /* ---- what stands before the code ---- */
@@ -254,16 +245,32 @@ shape_begin(char *text)
 
 /* ---- indentation ---- */
 
-/* Bytes of indentation to cut, of the first statement and of the others. */
-struct margins {
-	size_t first;
-	size_t others;
+/* Indentation is measured, and cut, for the first statement, for the others, and
+ * for lines that begin within strings. */
+enum part {
+	PART_FIRST,
+	PART_OTHERS,
+	PART_STRINGS,
+	PART_COUNT,
 };
 
 static bool
 is_statement_line(const struct source_line *line)
 {
 	return line->code && !line->in_string && !line->inner;
+}
+
+/* The part that the line belongs to; *first: it is the first statement, or
+ * before that. */
+static enum part
+part_of(const struct source_line *line, bool *first)
+{
+	enum part part = line->in_string ? PART_STRINGS :
+	    *first			 ? PART_FIRST :
+					   PART_OTHERS;
+
+	*first = *first && !is_statement_line(line);
+	return part;
 }
 
 /* Columns of the blanks before a line, behind the first `margin` bytes. */
@@ -281,7 +288,7 @@ column(const struct source_line *line, size_t margin)
 
 /* Would Python take the indentation, were it less by the margins? */
 static bool
-is_aligned(const char *text, const struct margins *margins)
+is_aligned(const char *text, const size_t margins[])
 {
 	struct source_scan scan = { .at = text };
 	struct source_line line;
@@ -290,16 +297,13 @@ is_aligned(const char *text, const struct margins *margins)
 	bool opened = false;
 	bool first = true;
 
-	while (source_scan_next(&scan, &line)) {
-		size_t margin = first ? margins->first : margins->others;
+	for (; source_scan_next(&scan, &line);
+	     opened = line.code ? line.opens : opened) {
+		size_t margin = margins[part_of(&line, &first)];
 		size_t at;
 
-		if (!line.code)
+		if (!is_statement_line(&line))
 			continue;
-		if (!is_statement_line(&line)) {
-			opened = line.opens;
-			continue;
-		}
 		at = column(&line, margin);
 		if (opened && at > levels[top] && top + 1 < LEVELS_MOST)
 			levels[++top] = at;
@@ -307,37 +311,33 @@ is_aligned(const char *text, const struct margins *margins)
 			top--;
 		if (at != levels[top])
 			return false;
-		opened = line.opens;
-		first = false;
 	}
 	return true;
 }
 
-/* The least indentation in bytes; -1: there is no such line.  Those that begin
- * within strings count for themselves. */
+/* The least indentation of each part in bytes; SIZE_MAX: it has no line. */
 static void
-measure(const char *text, long *first, long *others, long *strings)
+measure(const char *text, size_t least[])
 {
 	struct source_scan scan = { .at = text };
 	struct source_line line;
+	bool first = true;
 
-	*first = *others = *strings = -1;
+	for (int part = 0; part < PART_COUNT; part++)
+		least[part] = SIZE_MAX;
 	while (source_scan_next(&scan, &line)) {
-		long blanks = (long)strspn(line.text, " \t");
-		long *least = line.in_string ? strings :
-		    *first < 0		     ? first :
-					       others;
+		size_t blanks = strspn(line.text, " \t");
+		enum part part = part_of(&line, &first);
 
-		if (line.in_string ? source_is_blank_line(line.text) :
-				     !is_statement_line(&line))
-			continue;
-		if (*least < 0 || blanks < *least)
-			*least = blanks;
+		if ((line.in_string ? !source_is_blank_line(line.text) :
+				      is_statement_line(&line)) &&
+		    blanks < least[part])
+			least[part] = blanks;
 	}
 }
 
 static void
-cut_margins(char *text, const struct margins *margins, size_t strings)
+cut_margins(char *text, const size_t margins[])
 {
 	struct source_scan scan = { .at = text };
 	struct source_line line;
@@ -345,14 +345,10 @@ cut_margins(char *text, const struct margins *margins, size_t strings)
 	bool first = true;
 
 	while (source_scan_next(&scan, &line)) {
-		size_t margin = line.in_string ? strings :
-		    first		       ? margins->first :
-						 margins->others;
+		size_t margin = margins[part_of(&line, &first)];
 		const char *from = line.text;
 		size_t n = strspn(from, " \t");
 
-		if (is_statement_line(&line))
-			first = false;
 		from += n < margin ? n : margin;
 		to = source_keep(to, from, (size_t)(scan.at - from));
 	}
@@ -363,23 +359,25 @@ cut_margins(char *text, const struct margins *margins, size_t strings)
 static void
 shape_margin(char *text)
 {
-	struct margins margins = { 0, 0 };
-	long first;
-	long others;
-	long strings;
+	size_t least[PART_COUNT];
+	size_t margins[PART_COUNT] = { 0 };
+	size_t first;
+	size_t others;
 
-	measure(text, &first, &others, &strings);
-	if (first < 0 || (first == 0 && others <= 0) ||
-	    is_aligned(text, &margins))
+	measure(text, least);
+	first = least[PART_FIRST];
+	others = least[PART_OTHERS] == SIZE_MAX ? 0 : least[PART_OTHERS];
+	if (first == SIZE_MAX || (first == 0 && others == 0) ||
+	    is_aligned(text, margins))
 		return;
-	margins.first = (size_t)first;
-	if (others > 0)
-		margins.others = first > 0 && first < others ? (size_t)first :
-							       (size_t)others;
-	if (first == 0 && !is_aligned(text, &margins))
+	margins[PART_FIRST] = first;
+	margins[PART_OTHERS] = first > 0 && first < others ? first : others;
+	if (first == 0 && !is_aligned(text, margins))
 		return;
-	cut_margins(text, &margins,
-	    strings >= (long)margins.others ? margins.others : 0);
+	if (least[PART_STRINGS] != SIZE_MAX &&
+	    least[PART_STRINGS] >= margins[PART_OTHERS])
+		margins[PART_STRINGS] = margins[PART_OTHERS];
+	cut_margins(text, margins);
 }
 
 /* ---- a declared encoding ---- */
