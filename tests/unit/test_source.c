@@ -337,7 +337,7 @@ static const char *const prose[] = { "import duties are high",
 	"12", "1.", "print(1)\nis what I mean", "while we wait",
 	"import numpy as np\nnp.pi", "# a heading", "return to sender",
 	"[a link](https://example.org)", "\xe4\xbd\xa0\xe5\xa5\xbd(\xe4)",
-	"not bad", "good morning", NULL };
+	"not bad", "good morning", "Continue", NULL };
 
 static const char *const python[] = {
 	"for i in range(3):\n    print(i)\n\nx = [\n    1,\n]\nx[0]",

@@ -5,8 +5,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "../../base/text.h"
-
 /* ---- what looks like Python ---- */
 
 #define DOTTED SOURCE_NAME_CHARS "."
@@ -26,19 +24,12 @@ has(const char *line, size_t len, const char *text)
 	return memmem(line, len, text, strlen(text)) != NULL;
 }
 
-/* Is the first word of the line, or its first mark, one of these? */
+/* Is the first word of the line one of these?  Sentences begin with capitals. */
 static bool
-begins(const char *line, const char *const *words)
+begins(const char *line, const char *words)
 {
-	for (; *words != NULL; words++) {
-		size_t len = strlen(*words);
-
-		if (strncmp(line, *words, len) == 0 &&
-		    (!isalnum((unsigned char)**words) ||
-			strspn(line + len, DOTTED) == 0))
-			return true;
-	}
-	return false;
+	return islower((unsigned char)*line) &&
+	    source_is_one_of(words, line, strspn(line, DOTTED));
 }
 
 /* "import this" and no more words than that: prose has them. */
@@ -46,10 +37,9 @@ static bool
 is_import(const char *line, size_t len)
 {
 	static const char word[] = "import ";
-	static const char *const from[] = { "from", NULL };
 	size_t at = sizeof(word) - 1;
 
-	if (begins(line, from))
+	if (begins(line, "from"))
 		return has(line, len, " import ");
 	return strncmp(line, word, at) == 0 && len > at &&
 	    strspn(line + at, DOTTED ",; ") >= len - at &&
@@ -60,26 +50,20 @@ is_import(const char *line, size_t len)
 static bool
 is_statement(const char *line, size_t len)
 {
-	static const char *const always[] = { "@", "%", "!", "def", "elif",
-		"except", NULL };
-	/* they begin sentences, too */
-	static const char *const blocks[] = { "for", "while", "if", "with",
-		"class", "try", "else", "finally", "match", "async", NULL };
-	static const char *const simple[] = { "return", "raise", "assert",
-		"del", "await", "print", "global", "nonlocal", "yield", "not",
-		"lambda", NULL };
-	static const char *const alone[] = { "pass", "break", "continue",
-		"return", NULL };
-
-	if (begins(line, always))
+	if (strchr("@%!", *line) != NULL || begins(line, "def elif except"))
 		return true;
-	if (begins(line, blocks))
+	/* the others begin sentences, too */
+	if (begins(line,
+		"for while if with class try else finally match async"))
 		return has_any(line, len, ":");
-	if (begins(line, simple) && has_any(line, len, "([=\"'"))
+	if (begins(line,
+		"return raise assert del await print global nonlocal yield not "
+		"lambda") &&
+	    has_any(line, len, "([=\"'"))
 		return true;
-	for (int i = 0; alone[i] != NULL; i++)
-		if (text_is(line, len, alone[i]))
-			return true;
+	if (begins(line, "pass break continue return") &&
+	    strspn(line, DOTTED) == len)
+		return true;
 	return is_import(line, len);
 }
 

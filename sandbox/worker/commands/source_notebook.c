@@ -8,7 +8,6 @@
 
 #include "../../base/cleanup.h"
 #include "../../base/json_mend.h"
-#include "../../base/text.h"
 
 bool
 source_may_be_notebook(const char *text)
@@ -81,8 +80,6 @@ is_code(const json_t *cell)
 static bool
 add_magic_cell(struct source *source, struct buf *code)
 {
-	static const char *const about[] = { "time", "timeit", "capture",
-		NULL };
 	auto_buf struct buf comment = BUF_INIT(SOURCE_TEXT_MAX + 4);
 	const char *text = buf_str(code) + strspn(buf_str(code), SOURCE_BLANKS);
 	size_t len;
@@ -90,13 +87,12 @@ add_magic_cell(struct source *source, struct buf *code)
 	if (strncmp(text, "%%", 2) != 0)
 		return true;
 	len = strspn(text + 2, SOURCE_NAME_CHARS);
-	for (int i = 0; about[i] != NULL; i++)
-		if (text_is(text + 2, len, about[i])) {
-			buf_addf(&comment, "# %s", text);
-			buf_reset(code);
-			buf_add(code, buf_str(&comment), comment.len);
-			return true;
-		}
+	if (source_is_one_of("time timeit capture", text + 2, len)) {
+		buf_addf(&comment, "# %s", text);
+		buf_reset(code);
+		buf_add(code, buf_str(&comment), comment.len);
+		return true;
+	}
 	source_add_other(source, text + 2, len);
 	return false;
 }

@@ -97,6 +97,9 @@ enum source_class {
 	CLASS_INPUT = CLASS_COUNT,
 };
 
+/* Is the word one of these, which stand between blanks?  Letter case makes no
+ * difference. */
+bool source_is_one_of(const char *words, const char *word, size_t len);
 enum source_class source_class_of(const char *word, size_t len);
 /* Length of a word at the begin that marks the code behind it as Python, and
  * of the blanks after it; 0: none, or a name of the code. */

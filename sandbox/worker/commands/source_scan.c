@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "../../base/text.h"
 #include "../../base/utf8.h"
 
 #define WORD_MOST 8
@@ -62,18 +61,13 @@ source_is_blank_line(const char *line)
 static bool
 may_precede(const struct word *word)
 {
-	static const char *const words[] = { "r", "b", "u", "f", "t", "br",
-		"rb", "fr", "rf", "tr", "rt", "in", "is", "if", "or", "and",
-		"not", "else", "elif", "while", "return", "yield", "assert",
-		"await", "raise", "case", "match", "except", "print", "del",
-		"from", "import", "lambda", NULL };
-
-	if (word->len == 0)
-		return true;
-	for (int i = 0; words[i] != NULL && word->len <= WORD_MOST; i++)
-		if (text_is(word->text, word->len, words[i]))
-			return true;
-	return false;
+	return word->len == 0 ||
+	    (word->len <= WORD_MOST &&
+		source_is_one_of("r b u f t br rb fr rf tr rt in is if or and "
+				 "not else elif while return yield assert "
+				 "await raise case match except print del from "
+				 "import lambda",
+		    word->text, word->len));
 }
 
 bool

@@ -3,19 +3,21 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 #include "../../base/nearest.h"
-#include "../../base/text.h"
 
 #define PYTHON "python"
 #define LETTERS (sizeof(PYTHON) - 1)
 
-static bool
-is_one_of(const char *word, size_t len, const char *const *list)
+bool
+source_is_one_of(const char *words, const char *word, size_t len)
 {
-	for (; *list != NULL; list++)
-		if (text_is(word, len, *list))
+	for (size_t n; *words != '\0'; words += n + strspn(words + n, " ")) {
+		n = strcspn(words, " ");
+		if (n == len && strncasecmp(words, word, n) == 0)
 			return true;
+	}
 	return false;
 }
 
@@ -49,36 +51,33 @@ without_version(const char *word, size_t len)
 enum source_class
 source_class_of(const char *word, size_t len)
 {
-	static const char *const python[] = { "py", "python", "pyw", "pyi",
-		"ipython", "jupyter", "notebook", "code", NULL };
-	static const char *const transcript[] = { "pycon", "python-repl",
-		"pyrepl", "repl", "doctest", "python-console", NULL };
-	static const char *const texts[] = { "text", "txt", "plain",
-		"plaintext", "ansi", "output", "out", "log", "stdout", "stderr",
-		"traceback", "pytb", "py3tb", "none", NULL };
-	static const char *const inputs[] = { "stdin", "input", NULL };
 	size_t name = without_version(word, len);
 
 	if (len == 0)
 		return CLASS_NONE;
-	if (is_one_of(word, name, python) || is_nearly_python(word, name))
+	if (source_is_one_of("py python pyw pyi ipython jupyter notebook code",
+		word, name) ||
+	    is_nearly_python(word, name))
 		return CLASS_PYTHON;
-	if (is_one_of(word, len, transcript))
+	if (source_is_one_of("pycon python-repl pyrepl repl doctest "
+			     "python-console",
+		word, len))
 		return CLASS_TRANSCRIPT;
-	if (is_one_of(word, len, texts))
+	if (source_is_one_of("text txt plain plaintext ansi output out log "
+			     "stdout stderr traceback pytb py3tb none",
+		word, len))
 		return CLASS_TEXT;
-	return is_one_of(word, len, inputs) ? CLASS_INPUT : CLASS_OTHER;
+	return source_is_one_of("stdin input", word, len) ? CLASS_INPUT :
+							    CLASS_OTHER;
 }
 
 /* Do these characters go on with an expression that a name has begun? */
 static bool
 goes_on(const char *rest)
 {
-	static const char *const words[] = { "in", "is", "if", "and", "or",
-		"not", NULL };
-
 	return *rest == '\0' || strchr("=,;:+-*/%.([)]}<>!&|^@#", *rest) ||
-	    is_one_of(rest, strspn(rest, SOURCE_NAME_CHARS), words);
+	    source_is_one_of("in is if and or not", rest,
+		strspn(rest, SOURCE_NAME_CHARS));
 }
 
 size_t
@@ -87,8 +86,7 @@ source_tag_word(const char *text)
 	size_t len = strspn(text, SOURCE_NAME_CHARS ".");
 	size_t end = len + strspn(text + len, " \t");
 
-	if (len == 0 || text_is(text, len, "code") ||
-	    text_is(text, len, "notebook") ||
+	if (source_is_one_of("code notebook", text, len) ||
 	    source_class_of(text, len) != CLASS_PYTHON)
 		return 0;
 	if (text[end] == '\n')
