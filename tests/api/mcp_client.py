@@ -6,6 +6,7 @@
     mcp.modern("tools/list").json
 """
 
+import contextlib
 import json
 
 LEGACY = "2025-11-25"
@@ -71,6 +72,15 @@ class Mcp:
         result = self.call(name, **arguments)
         assert result["isError"] is False, result
         return result
+
+    @contextlib.contextmanager
+    def session(self):
+        """A session, closed at the end."""
+        made = self.tool("create_session")["structuredContent"]["session"]
+        try:
+            yield made
+        finally:
+            self.tool("close_session", session=made)
 
     def trouble(self, name, **arguments):
         """What the model is told."""

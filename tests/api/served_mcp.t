@@ -235,8 +235,7 @@ def run_python(code, **more):
 def a_program_has_its_source():
     code = ("import inspect\ndef f():\n    return 1 / 0\n"
             "print(inspect.getsource(f))\nf()")
-    session = mcp.tool("create_session")["structuredContent"]["session"]
-    try:
+    with mcp.session() as session:
         for more, name in ({}, "__main__"), ({"session": session},
                                              ".inline-main"):
             data = run_python(code, **more)
@@ -251,8 +250,6 @@ def a_program_has_its_source():
                 "    return 1 / 0",
                 "ZeroDivisionError: division by zero"], data
             assert data["files"] == data["left_out"] == [], data
-    finally:
-        mcp.tool("close_session", session=session)
 
 
 @test
@@ -288,15 +285,12 @@ def what_is_displayed_is_seen():
     assert len(data["seen"]) == 10 and data["stderr"].startswith(
         "2 more pictures are not shown"), data
     assert "picture-8.png" in [f["path"] for f in data["files"]], data
-    session = mcp.tool("create_session")["structuredContent"]["session"]
-    try:
+    with mcp.session() as session:
         for number in range(1, 4):
             data = run_python(SHOWS + "P()", session=session)
             assert data["seen"][:1] == [PNG], data
             assert "picture-%d.png" % number in [
                 f["path"] for f in data["files"]], data
-    finally:
-        mcp.tool("close_session", session=session)
 
 
 @test
@@ -416,16 +410,13 @@ def pictures_are_seen_and_other_files_are_linked():
 def what_is_no_regular_file_is_named_in_a_run_and_in_a_session():
     code = ("import os\nopen('f', 'w').write('1'); os.mkfifo('fifo')\n"
             "os.symlink('f', 'link')")
-    session = mcp.tool("create_session")["structuredContent"]["session"]
-    try:
+    with mcp.session() as session:
         for more in {}, {"session": session}:
             data = mcp.tool("run_python", code=code, **more
                             )["structuredContent"]
             assert [f["path"] for f in data["files"]] == ["f"], data
             assert sorted((f["path"], f["why"]) for f in data["left_out"]) == [
                 (path, "not a regular file") for path in ("fifo", "link")], data
-    finally:
-        mcp.tool("close_session", session=session)
 
 
 @test
@@ -455,16 +446,13 @@ def a_picture_that_the_store_does_not_take_is_seen_all_the_same():
 
 @test
 def of_a_session_with_too_many_folders_is_told_that_there_is_more():
-    session = mcp.tool("create_session")["structuredContent"]["session"]
-    try:
+    with mcp.session() as session:
         make = "import os\nfor i in range(%d):\n    os.makedirs(f'%s/{i}')"
         few = mcp.tool("run_python", session=session, code=make % (3, "a"))
         many = mcp.tool("run_python", session=session, code=make % (70, "b"))
         more = ["there are more files" in result["content"][0]["text"]
                 for result in (few, many)]
         assert more == [False, True], (few, many)
-    finally:
-        mcp.tool("close_session", session=session)
 
 
 @test

@@ -79,8 +79,7 @@ save("long.png", png(2, 2) + bytes(700000))
 
 @test
 def a_session_s_picture_is_looked_at_in_the_same_way():
-    session = mcp.tool("create_session")["structuredContent"]["session"]
-    try:
+    with mcp.session() as session:
         files = judged(mcp.tool("run_python", session=session, code=PICTURES +
                                 "save('cut.png', png(3, 2)[:50])\n"
                                 "save('good.png', png(3, 2))\n"))
@@ -93,8 +92,6 @@ def a_session_s_picture_is_looked_at_in_the_same_way():
             "[not shown as a picture: it is no whole picture]"), result
         assert result["structuredContent"]["mime_type"] == (
             "application/octet-stream"), result
-    finally:
-        mcp.tool("close_session", session=session)
 
 
 @test
@@ -118,8 +115,7 @@ def what_clients_cut_or_refuse_is_not_sent():
                                 "read_file")
         assert tool.get("_meta") == ({
             "anthropic/maxResultSizeChars": 500000} if long else None), tool
-    session = mcp.tool("create_session")["structuredContent"]["session"]
-    try:
+    with mcp.session() as session:
         mcp.tool("run_python", session=session, code="open('a', 'w').write("
                  "'\u0436' * 400000)\nopen('b', 'wb').write(bytes(900000))")
         for path in "a", "b":
@@ -133,8 +129,6 @@ def what_clients_cut_or_refuse_is_not_sent():
                 offset = mcp.result(answer)["structuredContent"]["next_offset"]
                 parts += 1
             assert parts in (3, 5), parts
-    finally:
-        mcp.tool("close_session", session=session)
 
 
 try:

@@ -140,8 +140,7 @@ def listed(session, folder=None):
 
 @test
 def on_mcp_in_a_session():
-    session = mcp.tool("create_session")["structuredContent"]["session"]
-    try:
+    with mcp.session() as session:
         # The text of one is too long for a name.
         all_names = NAMES + [b"a" * 252 + b"%FF", b"a" * 252 + b"\xff"]
         data = mcp.tool("run_python", session=session, code=WRITE % all_names)
@@ -159,8 +158,6 @@ def on_mcp_in_a_session():
             part = mcp.tool("read_file", session=session, path=name)
             assert part["structuredContent"]["text"] == "new", name
         assert sorted(listed(session)) == sorted(names), names
-    finally:
-        mcp.tool("close_session", session=session)
 
 
 try:
