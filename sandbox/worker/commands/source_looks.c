@@ -24,7 +24,8 @@ has(const char *line, size_t len, const char *text)
 	return memmem(line, len, text, strlen(text)) != NULL;
 }
 
-/* Is the first word of the line one of these?  Sentences begin with capitals. */
+/* Is the first word of the line one of these?  A sentence begins with a capital
+ * letter. */
 static bool
 begins(const char *line, const char *words)
 {

@@ -97,8 +97,7 @@ enum source_class {
 	CLASS_INPUT = CLASS_COUNT,
 };
 
-/* Is the word one of these, which stand between blanks?  Letter case makes no
- * difference. */
+/* Is the word one of these?  Letter case makes no difference. */
 bool source_is_one_of(const char *words, const char *word, size_t len);
 enum source_class source_class_of(const char *word, size_t len);
 /* Length of a word at the begin that marks the code behind it as Python, and
@@ -138,8 +137,7 @@ void source_read_command(char *text, struct buf *input);
 /* If a text begins with three acute accents or wide back-ticks, those around
  * its lines become back-ticks. */
 void source_mend_fences(char *text);
-/* Remove the characters that our messages put between back-ticks to keep a
- * block open. */
+/* Remove the characters that our messages put between back-ticks. */
 void source_join_ticks(char *text);
 
 /* ---- source_read.c ---- */

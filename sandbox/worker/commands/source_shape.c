@@ -245,8 +245,8 @@ shape_begin(char *text)
 
 /* ---- indentation ---- */
 
-/* Indentation is measured, and cut, for the first statement, for the others, and
- * for lines that begin within strings. */
+/* Indentation is measured, and cut, for the first statement, for the others,
+ * and for lines that begin within strings. */
 enum part {
 	PART_FIRST,
 	PART_OTHERS,
