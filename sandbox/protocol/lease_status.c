@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "lease_status.h"
 
-#include <dirent.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/config.h"
@@ -17,8 +15,7 @@
 #include "frame.h"
 
 /* One of another version may have other places. */
-#define TOLD_PREFIX "status-"
-#define TOLD_FILE "broker/" TOLD_PREFIX INLINE_VERSION
+#define TOLD_FILE "broker/status-" INLINE_VERSION
 #define TOLD_MAX 8192
 /* A broker that has told nothing for so long hangs. */
 #define SILENCE_MS (3 * LEASE_STATUS_TELL_MS)
@@ -93,23 +90,6 @@ lease_status_room(const struct lease_status *status)
 
 /* ---- the file ---- */
 
-/* A broker of another version left its file when it was killed; none runs now,
- * as there is one at a time. */
-static void
-remove_older(const char *own)
-{
-	const size_t folder_len = (size_t)(strrchr(own, '/') - own);
-	auto_free char *folder = xprintf("%.*s", (int)folder_len, own);
-	auto_dir DIR *dir = opendir(folder);
-	const struct dirent *entry;
-
-	while (dir != NULL && (entry = readdir(dir)) != NULL)
-		if (strncmp(entry->d_name, TOLD_PREFIX, strlen(TOLD_PREFIX)) ==
-			0 &&
-		    strcmp(entry->d_name, own + folder_len + 1) != 0)
-			(void)unlinkat(dirfd(dir), entry->d_name, 0);
-}
-
 struct lease_status_file *
 lease_status_open(const struct config *config, struct err *err)
 {
@@ -117,7 +97,8 @@ lease_status_open(const struct config *config, struct err *err)
 	struct lease_status_file *file = shared_file_open(path, sizeof(*file),
 	    err);
 
-	remove_older(path);
+	/* There is one broker at a time. */
+	shared_file_remove_older(path);
 	if (file != NULL) {
 		/* one that was killed may have left it half written */
 		file->turn = 0;

@@ -125,6 +125,9 @@ static void
 test_pulse(const struct config *config)
 {
 	struct err err = { 0 };
+	auto_free char *path = config_state_path(config,
+	    "worker/pulse-" INLINE_VERSION);
+	auto_free char *older = config_state_path(config, "worker/pulse-0.0.1");
 	struct pulse_count found;
 	struct pulse *pulse;
 	char still[100];
@@ -135,6 +138,11 @@ test_pulse(const struct config *config)
 	is_int(found.alive, 0, "no file: no worker");
 	pulse = pulse_open(config, &err);
 	ok(pulse != NULL, "a file is made");
+	ok(rename(path, older) == 0, "it was of another version");
+	pulse_close(pulse, 0);
+	pulse = pulse_open(config, &err);
+	ok(access(older, F_OK) != 0 && access(path, F_OK) == 0,
+	    "the next worker removes that");
 	pulse_beat(NULL, 0, 1000, true);
 	pulse_beat(pulse, 1, 1000, true);
 	count(config, &found, still);
