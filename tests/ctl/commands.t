@@ -156,9 +156,10 @@ def a_statement_that_fails_is_an_error_with_its_text_and_no_json():
             db = database(house)
             db.execute(f"ALTER TABLE {table} RENAME TO gone")
             db.commit()
-            code, out, errors = house.ilctl("user", "5", "show", "--json")
-            assert code == 1 and out == "", (table, code, out, errors)
-            assert f"no such table: {table}" in errors, (table, errors)
+            for line in ("user", "5", "show"), (table,):
+                code, out, errors = house.ilctl(*line, "--json")
+                assert code == 1 and out == "", (line, code, out, errors)
+                assert f"no such table: {table}" in errors, (line, errors)
 
 
 @test
@@ -192,6 +193,13 @@ def what_reads_speaks_json():
             {"kind": "py", "state": "delivered", "outcome": "exit 0",
              "jobs": 20, "ran_mean_ms": 50, "told_p50_ms": 109,
              "told_p95_ms": 118, "told_max_ms": 119}]
+        # What another program said is made safe to show.
+        db.execute("UPDATE jobs SET outcome = CAST(X'1b5b33316dff41' AS TEXT)")
+        db.commit()
+        said = tell(0, "jobs", "-n", "1", "--json")[0]["outcome"]
+        assert "A" in said and "\x1b" not in said, said
+        db.execute("UPDATE jobs SET outcome = 'exit 0'")
+        db.commit()
         assert tell(0, "nodes", "--json") == []
         said = tell(0, "user", str(user), "--json")
         assert said["sandboxes"][0]["id"] == "a" * 32 and \
