@@ -8,7 +8,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "standin"))
-from tap import run, test  # noqa: E402
+from tap import Skip, run, test  # noqa: E402
 
 DOCKER = os.environ.get("DOCKER_BINARY", "docker")
 LIBRARIES = """numpy pandas scipy.stats matplotlib.pyplot seaborn
@@ -83,9 +83,12 @@ print("drawn")
 
 @test
 def the_scientific_ones_draw_chinese_japanese_and_korean():
-    for name in "3.11-scientific", "3.13-scientific":
-        if is_here(name):
-            assert prints(name, "python3", "-c", TITLES) == "drawn\n", name
+    here = [name for name in ("3.11-scientific", "3.13-scientific")
+            if is_here(name)]
+    if not here:
+        raise Skip("no scientific image")
+    for name in here:
+        assert prints(name, "python3", "-c", TITLES) == "drawn\n", name
 
 
 run()
