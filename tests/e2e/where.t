@@ -201,6 +201,12 @@ def files_are_run_and_shown_from_there_and_never_removed():
         service.run("import os, shutil; shutil.rmtree(os.getcwd())")
         text = final(command, **{option: "x.py"}).text()
         assert want in text and "is gone" in text, (command, text)
+        if command == "py":     # by then it is somewhere else
+            service.run("import os; os.makedirs('deep', exist_ok=True)")
+            final("look", path="~/sub/deep")
+            service.run("import os, shutil; shutil.rmtree(os.getcwd())")
+            text = final("py", file="x.py", timeit=True).text()
+            assert "per loop" in text and "is gone" in text, text
         service.run("import os; os.mkdir('deep'); open('deep/x.py', 'w')")
     final("look", path="~/sub/deep")
     service.run("import os, shutil; shutil.rmtree(os.getcwd())")

@@ -28,7 +28,8 @@ SPEAKING = re.compile(r"fcgi/discord/|sandbox/worker/render/|"
                       r"sandbox/store/commands\.def")
 SILENT = re.compile(r"log_\w+|err_\w+|http_answer|strstr|strspn|strcspn|strchr|"
                     r"memmem|log_has|has|begins|source_is_one_of|deny|"
-                    r"reply_error|reply_set|__attribute__|json_pack|xprintf|static_assert|_Static_assert")
+                    r"reply_error|reply_set|__attribute__|json_pack|xprintf|"
+                    r"static_assert|_Static_assert")
 # What has letters and a blank, and is not said to people in our words.
 OTHER = {
     "fcgi/discord/front.c": "headers and log labels",

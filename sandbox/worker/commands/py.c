@@ -69,26 +69,35 @@ run_python(struct task *task, struct cell_request *request, struct err *err)
 	return 0;
 }
 
-/* The same as a cell of a notebook that begins with %%timeit.  A file is run as
- * a program is, whatever is in its name. */
+/* The program that measures a file, which is run as a program is, whatever is
+ * in its name; heap.  It finds a file below the current directory from there,
+ * should that be another one by then. */
+static char *
+measure_file(const struct task *task, const char *path)
+{
+	auto_buf struct buf name = BUF_INIT(2 * PATH_SIZE);
+	const char *cwd = task->sandbox.cwd;
+	size_t len = strlen(cwd);
+	bool below = task->job->view_id == 0 && len > 0 &&
+	    strncmp(path, cwd, len) == 0 && path[len] == '/';
+
+	for (const char *c = below ? path + len + 1 : path; *c != '\0'; c++)
+		buf_addf(&name, "%02x", (unsigned char)*c);
+	return xprintf("%%%%timeit import os, runpy, sys; "
+		       "p = os.path.join(%s, bytes.fromhex('%s').decode()); "
+		       "sys.path[0] = p.rpartition('/')[0]\n"
+		       "runpy.run_path(p, run_name='__main__')",
+	    below ? "os.getcwd()" : "'/workspace'", buf_str(&name));
+}
+
+/* The same as a cell of a notebook that begins with %%timeit. */
 static int
 measure_python(struct task *task, struct cell_request request, struct err *err)
 {
-	auto_buf struct buf path = BUF_INIT(2 * PATH_SIZE);
-	auto_free char *source = NULL;
+	auto_free char *source = request.source != NULL ?
+	    xprintf("%%%%timeit\n%s", request.source) :
+	    measure_file(task, request.path);
 
-	if (request.source != NULL) {
-		source = xprintf("%%%%timeit\n%s", request.source);
-	} else {
-		for (const char *c = request.path; *c != '\0'; c++)
-			buf_addf(&path, "%02x", (unsigned char)*c);
-		source = xprintf("%%%%timeit import runpy, sys; "
-				 "p = '/workspace/' + "
-				 "bytes.fromhex('%s').decode(); "
-				 "sys.path[0] = p.rpartition('/')[0]\n"
-				 "runpy.run_path(p, run_name='__main__')",
-		    buf_str(&path));
-	}
 	request.path = NULL;
 	request.source = source;
 	request.source_len = strlen(source);
