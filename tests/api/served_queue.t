@@ -78,7 +78,8 @@ def as_many_wait_as_may_and_the_next_one_is_503():
             ("/eval", {"input": "1"},
              '{"title": "503 Service Unavailable"}'),
             ("/v1/execute", {"code": "1"},
-             '{"detail":"Too many requests are waiting"}')):
+             '{"detail":"Too many requests are waiting, or Inline is '
+             'starting"}')):
         answer = served.post(path, body)
         assert (answer.status, answer.text) == (503, text), (path, answer)
         assert answer.headers["Retry-After"] == "1", answer.headers

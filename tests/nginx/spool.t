@@ -152,7 +152,8 @@ def upload(headers, size=0):
 def is_busy(headers):
     answer = ask(served, "/v1/files", Content_Type=FORM, **headers)
     assert (answer.status, answer.text) == (
-        503, '{"detail":"Too many requests are waiting"}'), answer
+        503, '{"detail":"Too many requests are waiting, or Inline is '
+        'starting"}'), answer
     assert answer.headers["Retry-After"] == "1", answer.headers
     answer = ask(served, "/eval", **headers)
     assert (answer.status, answer.text) == (
