@@ -6,29 +6,23 @@
 
 #include "../render/message_cut.h"
 
-/* Bytes of a character that looks like a back-tick and stands beside it on
- * keyboards: U+00B4, U+FF40; 0: it is none. */
-static size_t
-tick_length(const char *p)
-{
-	static const char *const ticks[] = { "\xc2\xb4", "\xef\xbd\x80" };
-
-	for (size_t i = 0; i < sizeof(ticks) / sizeof(ticks[0]); i++)
-		if (strncmp(p, ticks[i], strlen(ticks[i])) == 0)
-			return strlen(ticks[i]);
-	return 0;
-}
-
-/* Bytes of a fence of such characters; *count: how many there are. */
+/* Bytes of a fence of characters that look like back-ticks and stand beside
+ * them on keyboards, U+00B4 and U+FF40; *count: how many there are. */
 static size_t
 false_fence(const char *p, size_t *count)
 {
-	size_t n = 0;
-	size_t step;
+	static const char acute[] = "\xc2\xb4";
+	static const char wide[] = "\xef\xbd\x80";
+	const char *begin = p;
 
-	for (*count = 0; (step = tick_length(p + n)) > 0; ++*count)
-		n += step;
-	return *count >= SOURCE_FENCE ? n : 0;
+	for (*count = 0;; ++*count)
+		if (strncmp(p, acute, strlen(acute)) == 0)
+			p += strlen(acute);
+		else if (strncmp(p, wide, strlen(wide)) == 0)
+			p += strlen(wide);
+		else
+			break;
+	return *count >= SOURCE_FENCE ? (size_t)(p - begin) : 0;
 }
 
 /* Is there nothing but blanks after it, in its line? */
