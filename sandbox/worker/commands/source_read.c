@@ -281,16 +281,20 @@ names_something(const char *text)
 static void
 add_span(struct source *source, const char *text, size_t len)
 {
+	auto_buf struct buf input = BUF_INIT(SOURCE_TEXT_MAX);
 	auto_free char *code = xstrndup(text, len);
 	char *begin = code + strspn(code, SOURCE_BLANKS);
+	size_t pieces = source->pieces;
 
 	for (len = strlen(begin);
 	     len > 0 && strchr(SOURCE_BLANKS, begin[len - 1]) != NULL;)
 		begin[--len] = '\0';
-	source_read_command(begin, &source->input);
+	source_read_command(begin, &input);
 	(void)source_shape(begin, false);
 	if (!names_something(begin))
 		source_add(source, begin);
+	if (source->pieces > pieces)
+		buf_adds(&source->input, buf_str(&input));
 }
 
 /* Add the code between pairs of back-ticks.  A run that nothing closes is not
