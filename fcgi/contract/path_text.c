@@ -134,7 +134,9 @@ write_new(struct buf *out, const char *path, size_t number)
 
 	if (number > 0)
 		(void)snprintf(prefix, sizeof(prefix), "%zu-", number);
-	for (size_t len; name[len = strcspn(name, "/")] != '\0';) {
+	while (strchr(name, '/') != NULL) {
+		size_t len = strcspn(name, "/");
+
 		(void)write_name(out, name, len, !utf8_valid(name, len),
 		    LIMIT_NAME);
 		buf_addc(out, '/');
