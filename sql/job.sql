@@ -135,6 +135,9 @@ UPDATE jobs SET state = 'finished', body = :body, outcome = :outcome,
 WHERE id = :id AND state IN ('claimed', 'started', 'lost')
 	AND claimed_by = :slot;
 
+-- name: job_narrow
+UPDATE jobs SET body = :body WHERE id = :id AND state = 'finished';
+
 -- name: job_delivered
 UPDATE jobs SET state = 'delivered', told_ms = :now_ms, token = '', path = '',
 	text = '', input = '', attachment_url = '', attachment_name = '',

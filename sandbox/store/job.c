@@ -456,6 +456,16 @@ job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
 }
 
 int
+job_narrow(struct db *db, int64_t id, const char *body, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_NARROW);
+
+	db_bind_int(s, ":id", id);
+	db_bind_text(s, ":body", body);
+	return db_run(db, s, err) < 0 ? -1 : 0;
+}
+
+int
 job_delivered(struct db *db, int64_t id, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_DELIVERED);

@@ -111,8 +111,7 @@ int job_alone(struct db *db, int64_t user_id, int64_t *id, struct err *err);
 
 /* Is a job queued?  1: none is.  Costs no lock. */
 int job_peek(struct db *db, struct err *err);
-/* Worker `slot` takes the oldest queued job.  1: there is none.  The job is
- * initialised here; release it when the result is 0. */
+/* Worker `slot` gets the oldest queued job, to be released.  1: none. */
 int job_claim(struct db *db, int64_t slot, struct job *job, struct err *err);
 /* claimed → started: from here on it is never run again. */
 int job_start(struct db *db, int64_t id, int64_t slot, struct err *err);
@@ -120,6 +119,8 @@ int job_start(struct db *db, int64_t id, int64_t slot, struct err *err);
  * It survives a power cut after db_flush().  cpu_ms: of its code; or -1. */
 int job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
     const char *outcome, int64_t cpu_ms, struct err *err);
+/* A finished job is told by this message instead, to its owner alone. */
+int job_narrow(struct db *db, int64_t id, const char *body, struct err *err);
 /* finished → delivered; claimed, started, finished or lost → undeliverable.
  * The token is forgotten, and what was asked and answered too. */
 int job_delivered(struct db *db, int64_t id, struct err *err);
@@ -128,8 +129,7 @@ int job_undeliverable(struct db *db, int64_t id, const char *why,
 
 /* What the dead left: claimed → queued; started → lost.  How many, or -1. */
 int job_recover(struct db *db, int64_t slot, struct err *err);
-/* A job (lost or finished) that `slot` left and that must still be told: the
- * oldest with an id over `after`; it is there until it was told.  1: none. */
+/* `slot`'s oldest lost or finished job with an id over `after`.  1: none. */
 int job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
     struct err *err);
 /* Slots (or dead holders) with unfinished jobs: at most cap; how many. */

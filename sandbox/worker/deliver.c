@@ -25,9 +25,6 @@
 
 /* A 404 so much after the interaction is not "not yet" any more. */
 #define MISSING_MS 20000
-/* After a first response has left, Discord may not know yet what an edit is to
- * change. */
-#define EDIT_AFTER_MS 250
 /* In one round; then the rest waits for the next one. */
 #define FAILURES_MOST 2
 /* Rounds in which Discord fails over the files, then the answer goes without
@@ -42,6 +39,8 @@ struct delivery {
 	const struct message *message; /* NULL: there are no files any more */
 	enum rest_patience patience;
 	bool remove; /* delete it, and edit it only if that fails */
+	bool apart;  /* moderated: its owner alone may read the body */
+	char *owned; /* the body, where it is not the caller's; or NULL */
 	bool first;  /* it was the first response */
 	bool lasts;  /* it is in the database for good */
 	struct rest_reply reply;
@@ -151,7 +150,6 @@ deliver_note(struct worker *worker)
 
 /* ---- one answer ---- */
 
-/* One call, with the patience that this answer has. */
 static enum rest_outcome
 deliver_body(struct delivery *d, enum rest_message which, const char *body,
     const struct rest_file *files, size_t count)
@@ -161,18 +159,22 @@ deliver_body(struct delivery *d, enum rest_message which, const char *body,
 	    &d->reply, &d->err);
 }
 
-/* As a further message, which its owner alone sees. */
-static enum rest_outcome
-tell_apart(struct delivery *d, const char *json, const struct rest_file *files,
-    size_t count)
+/* All were to see it, and their server's moderation has refused it.  From here
+ * on it is for its owner alone, for those who try again, too. */
+static void
+narrow(struct delivery *d)
 {
-	auto_free char *body = message_private_json(json);
+	auto_free char *before = d->owned;
+	struct err err = { 0 };
 
-	return deliver_body(d, REST_FURTHER, body, files, count);
+	d->apart = true;
+	d->body = d->owned = message_private_json(d->body);
+	if (job_narrow(d->worker->db, d->job->id, d->body, &err) < 0)
+		log_err("%s job=%" PRId64, err.text, d->job->id);
 }
 
-/* All were to see it, and their server's moderation has refused it.  It is not
- * sent there in another form: all see that there was one. */
+/* All see that there was an answer, and its owner gets it in a further message
+ * that nobody else sees. */
 static enum rest_outcome
 deliver_apart(struct delivery *d)
 {
@@ -189,11 +191,13 @@ deliver_apart(struct delivery *d)
 	outcome = REST_REFUSED;
 	if (m != NULL && m->file_count > 0) {
 		auto_free char *whole = message_json(m, true);
+		auto_free char *private = message_private_json(whole);
 
-		outcome = tell_apart(d, whole, m->files, m->file_count);
+		outcome = deliver_body(d, REST_FURTHER, private, m->files,
+		    m->file_count);
 	}
 	if (outcome == REST_REFUSED)
-		outcome = tell_apart(d, d->body, NULL, 0);
+		outcome = deliver_body(d, REST_FURTHER, d->body, NULL, 0);
 	return outcome;
 }
 
@@ -219,20 +223,13 @@ is_moderated(const struct delivery *d)
 	return d->job->share && rest_is_moderated(&d->reply);
 }
 
-/* With its files, else without them, else its text as a file, else in words of
- * ours. */
+/* With its files, else without them, else its text as a file. */
 static enum rest_outcome
-deliver(struct delivery *d)
+deliver_to_all(struct delivery *d, struct rest_reply *objection)
 {
 	const struct message *m = d->message;
-	struct rest_reply objection;
 	enum rest_outcome outcome = REST_REFUSED;
 
-	if (d->remove &&
-	    rest_delete_original(d->worker->rest, d->job->token,
-		d->job->received_ms + TOKEN_LIFE_MS, &d->reply,
-		&d->err) == REST_DONE)
-		return REST_DONE;
 	if (m != NULL && m->file_count > 0) {
 		auto_free char *body = message_json(m, true);
 
@@ -244,18 +241,40 @@ deliver(struct delivery *d)
 	}
 	if (outcome == REST_REFUSED && !is_moderated(d))
 		outcome = deliver_body(d, REST_ORIGINAL, d->body, NULL, 0);
-	if (outcome == REST_REFUSED) {
-		log_warn("the answer was refused: %s job=%" PRId64, d->err.text,
-		    d->job->id);
-		objection = d->reply;
-		outcome = is_moderated(d) ? deliver_apart(d) :
-					    deliver_as_file(d);
-	}
+	if (outcome != REST_REFUSED)
+		return outcome;
+	log_warn("the answer was refused: %s job=%" PRId64, d->err.text,
+	    d->job->id);
+	*objection = d->reply;
+	if (!is_moderated(d))
+		return deliver_as_file(d);
+	narrow(d);
+	return REST_REFUSED;
+}
+
+/* To all who were to see it, else to its owner, else in words of ours. */
+static enum rest_outcome
+deliver(struct delivery *d)
+{
+	struct rest_reply objection = { 0 };
+	enum rest_outcome outcome = REST_REFUSED;
+
+	if (d->remove &&
+	    rest_delete_original(d->worker->rest, d->job->token,
+		d->job->received_ms + TOKEN_LIFE_MS, &d->reply,
+		&d->err) == REST_DONE)
+		return REST_DONE;
+	if (!d->apart)
+		outcome = deliver_to_all(d, &objection);
+	if (d->apart)
+		outcome = deliver_apart(d);
 	/* then at least say why */
 	if (outcome == REST_REFUSED) {
 		auto_message struct message plain = MESSAGE_INIT;
 		auto_free char *body = NULL;
 
+		if (objection.status == 0)
+			objection = d->reply;
 		render_not_accepted(&plain, &objection, d->job->id);
 		body = message_json(&plain, false);
 		outcome = deliver_body(d, REST_ORIGINAL, body, NULL, 0);
@@ -308,25 +327,6 @@ settle(struct delivery *d, enum rest_outcome outcome)
 
 /* ---- a task that is over ---- */
 
-/* Until the first response has left for a while: now at the latest, where we
- * have just asked for it, otherwise when its time was over.  The clock may have
- * been set back. */
-static void
-wait_to_edit(const struct task *task)
-{
-	const struct worker *worker = task->worker;
-	bool elsewhere = task->job->held_by == JOB_HELD_ELSEWHERE;
-	bool held = task->job->held_by >= 0;
-	int64_t most_ms = EDIT_AFTER_MS +
-	    (held ? worker->config->instant_ms : 0);
-	int64_t wait_ms = task->job->received_ms + most_ms - clock_wall_ms();
-
-	if (elsewhere ||
-	    (held && (task->message.file_count > 0 || task->remove)))
-		wait_ms = EDIT_AFTER_MS;
-	rest_pause(worker->rest, wait_ms < most_ms ? wait_ms : most_ms);
-}
-
 /* The first response, or what it leaves to be done.  True: nothing, and the
  * outcome is filled. */
 static bool
@@ -341,18 +341,16 @@ deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 	if (first == FIRST_RESPONSE_NOBODY) {
 		log_warn("no first response: %s job=%" PRId64, d->err.text,
 		    task->job->id);
-		/* If Discord knows of none, there is nothing to edit: one try,
-		 * the rounds of telling see to the rest. */
+		/* there may be nothing to edit: the rounds see to it */
 		d->patience = REST_ONCE;
 	}
 	/* who waits has been answered, or must be patient for an edit */
 	naming_keep(task);
-	/* an editor that comes too late is asked for with the button, which
-	 * only a front that was there has sent */
+	/* a late editor has a button, which only a front has sent */
 	*outcome = first == FIRST_RESPONSE_NOBODY ? REST_GONE : REST_DONE;
 	if (first == FIRST_RESPONSE_SENT || task->editor != NULL)
 		return true;
-	wait_to_edit(task);
+	respond_wait_to_edit(task);
 	return false;
 }
 
@@ -397,10 +395,8 @@ deliver_task(struct task *task)
 		log_err("%s job=%" PRId64, err.text, task->job->id);
 	d.first = deliver_first(task, &d, &outcome);
 	if (!d.first) {
-		/* When Discord did not answer the last time and others wait for
-		 * a worker, one short try has to do, and the rounds of telling
-		 * see to the rest: so a Discord that hangs holds each of them
-		 * up for 5 s and not for 35. */
+		/* Discord did not answer the last time, and others wait: one
+		 * try of 5 s, not of 35, and the rounds see to the rest. */
 		if (worker->unanswered && job_peek(worker->db, &err) == 0)
 			d.patience = REST_ONCE;
 		outcome = deliver(&d);
@@ -410,9 +406,10 @@ deliver_task(struct task *task)
 	d.lasts = d.lasts && finished == 0;
 	settled = d.lasts ? settle(&d, outcome) : outcome == REST_DONE;
 	if (!d.lasts)
-		owe(worker, task, body, cpu_ms, settled);
+		owe(worker, task, d.body, cpu_ms, settled);
 	if (!settled && task->message.file_count > 0)
 		kept_add(worker, task->job->id, &task->message);
+	free(d.owned);
 }
 
 /* ---- what was left ---- */
@@ -445,7 +442,6 @@ static bool
 tell(struct worker *worker, int64_t slot, const struct job *job)
 {
 	struct deliver_kept *kept = kept_find(worker, job->id);
-	auto_free char *own = NULL;
 	struct delivery d = {
 		.worker = worker,
 		.job = job,
@@ -454,6 +450,7 @@ tell(struct worker *worker, int64_t slot, const struct job *job)
 		.patience = REST_ONCE,
 	};
 	enum rest_outcome outcome;
+	bool settled;
 
 	locale_set(job->locale);
 	/* who wanted an editor has a button instead */
@@ -468,12 +465,15 @@ tell(struct worker *worker, int64_t slot, const struct job *job)
 		d.message = NULL;
 	}
 	if (job->lost || d.body == NULL)
-		d.body = own = lost_body(worker, slot, job);
+		d.body = d.owned = lost_body(worker, slot, job);
+	d.apart = job->share && message_is_private(d.body);
 	outcome = deliver(&d);
 	/* not while Discord takes nothing at all */
 	if (kept != NULL && outcome == REST_LATER)
 		kept->tries++;
-	return settle(&d, outcome);
+	settled = settle(&d, outcome);
+	free(d.owned);
+	return settled;
 }
 
 void

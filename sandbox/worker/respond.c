@@ -5,8 +5,11 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
+#include "../rest/rest.h"
 #include "../store/db.h"
 #include "../store/holder.h"
 #include "../store/job.h"
@@ -16,6 +19,10 @@
 
 /* What il-fcgi has to pass a response on, beyond the time that it holds one. */
 #define PASS_ON_MS 1000
+
+/* After a first response has left, Discord may not know yet what an edit is to
+ * change. */
+#define EDIT_AFTER_MS 250
 
 /* "thinking…", for its user alone. */
 #define DEFERRAL "{\"type\":5,\"data\":{\"flags\":64}}"
@@ -34,8 +41,19 @@ respond_flush(struct worker *worker, int64_t job_id)
 	return false;
 }
 
-/* The answer as the first response, should the front still wait for it; what
- * has files comes in one edit after a deferral. */
+/* What has files comes in one edit.  Of a first response Discord does not say
+ * what became of it, and what all are to see a server's moderation may refuse.
+ */
+static bool
+is_edit(const struct task *task)
+{
+	return task->editor == NULL &&
+	    (task->message.file_count > 0 || task->remove ||
+		(task->job->share && !task->apart));
+}
+
+/* The answer as the first response, should the front still wait for it, or a
+ * deferral before its edit. */
 static enum first_response
 respond_here(struct task *task, bool *lasts, struct err *err)
 {
@@ -44,8 +62,7 @@ respond_here(struct task *task, bool *lasts, struct err *err)
 	    job->held_by);
 	auto_free char *own = NULL;
 	const char *json = task->editor;
-	bool later = json == NULL &&
-	    (task->message.file_count > 0 || task->remove);
+	bool later = is_edit(task);
 	enum first_response first = FIRST_RESPONSE_NOBODY;
 	auto_close int fd = -1;
 
@@ -53,8 +70,7 @@ respond_here(struct task *task, bool *lasts, struct err *err)
 	if (later)
 		json = job->answer == ANSWER_EDITOR ? DEFERRAL : "";
 	if (json == NULL)
-		json = own = message_response_json(&task->message, job->answer,
-		    job->share && !task->apart);
+		json = own = message_response_json(&task->message, job->answer);
 	fd = first_response_give(path, job->id, json, PASS_ON_MS, err);
 	*lasts = respond_flush(task->worker, job->id);
 	if (fd >= 0)
@@ -82,4 +98,21 @@ respond_first(struct task *task, bool *lasts, struct err *err)
 	return task->job->held_by == JOB_HELD_ELSEWHERE ?
 	    respond_elsewhere(task, lasts, err) :
 	    respond_here(task, lasts, err);
+}
+
+/* The first response leaves now at the latest where we have just asked for it,
+ * otherwise when its time is over.  The clock may have been set back. */
+void
+respond_wait_to_edit(const struct task *task)
+{
+	const struct worker *worker = task->worker;
+	bool elsewhere = task->job->held_by == JOB_HELD_ELSEWHERE;
+	bool held = task->job->held_by >= 0;
+	int64_t most_ms = EDIT_AFTER_MS +
+	    (held ? worker->config->instant_ms : 0);
+	int64_t wait_ms = task->job->received_ms + most_ms - clock_wall_ms();
+
+	if (elsewhere || (held && is_edit(task)))
+		wait_ms = EDIT_AFTER_MS;
+	rest_pause(worker->rest, wait_ms < most_ms ? wait_ms : most_ms);
 }

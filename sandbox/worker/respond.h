@@ -18,5 +18,7 @@ enum first_response respond_first(struct task *task, bool *lasts,
     struct err *err);
 /* The latter, where nobody is responded to. */
 bool respond_flush(struct worker *worker, int64_t job_id);
+/* Until the first response has left for a while. */
+void respond_wait_to_edit(const struct task *task);
 
 #endif

@@ -15,12 +15,11 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
                                 "..", "worker"))
 
-from house import House, says  # noqa: E402
+from house import PUBLIC, House, says  # noqa: E402
 from tap import run, test  # noqa: E402
 
 house = House()
 FILES = [("a.csv", b"1,2")]
-PUBLIC = {"type": 5}
 
 
 def begin(**fault):
@@ -356,13 +355,26 @@ def its_owner_is_told_apart_after_a_crash_too():
     sent.wait_final(match="moderation")
     house.stop(number=signal.SIGKILL)
     house.discord.clear_faults()
-    house.discord.fault("status", "edit", status=400, code=200000)
-    house.start()
+    house.start()           # nobody else is asked to read it once more
     sent.wait_followups()
     house.wait_state(sent, "delivered")
     assert "rude" in apart(sent).text()
     assert not [one for one in published(sent) if "rude" in one]
     clean("rejected-200000")
+
+
+@test
+def nobody_else_reads_it_while_its_owner_cannot_be_told():
+    for files in FILES, ():
+        house.discord.fault("status", "followup", status=503, count=5)
+        house.discord.fault("status", "edit", status=400, code=200000)
+        house.broker.cell = says(b"rude\n", files=files)
+        sent = house.send("py", text="1", share=1, answer=PUBLIC)
+        house.wait_state(sent.wait_followups(), "delivered")
+        assert "moderation" in sent.original.text(), sent.original
+        assert not [one for one in published(sent) if "rude" in one], sent
+        assert "rude" in apart(sent).text()
+        clean("rejected-200000")
 
 
 @test

@@ -388,16 +388,12 @@ test_buttons(void)
 	    "look-next:9223372036854775807", "its id");
 	ok(json_is_true(json_object_get(json_array_get(row, 0), "disabled")),
 	    "disabled");
-	text = message_response_json(&m, ANSWER_DEFERRED, false);
+	text = message_response_json(&m, ANSWER_DEFERRED);
 	ok(strstr(text, "\"flags\":68") != NULL &&
 		strstr(text, "\"type\":4") != NULL,
 	    "as the first response it is private");
 	free(text);
-	text = message_response_json(&m, ANSWER_DEFERRED, true);
-	ok(strstr(text, "\"flags\":4}") != NULL,
-	    "or public, where it is shared");
-	free(text);
-	text = message_response_json(&m, ANSWER_DEFERRED_UPDATE, false);
+	text = message_response_json(&m, ANSWER_DEFERRED_UPDATE);
 	ok(strstr(text, "\"flags\":4}") != NULL &&
 		strstr(text, "\"type\":7") != NULL,
 	    "or the new text of a button's message");

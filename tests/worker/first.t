@@ -11,7 +11,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__))))
 
-from house import EPHEMERAL, House, fails, says  # noqa: E402
+from house import EPHEMERAL, PUBLIC, House, fails, says  # noqa: E402
 from tap import run, test  # noqa: E402
 
 house = House(IL_INSTANT_MS="300")
@@ -41,10 +41,24 @@ def in_time_it_is_the_first_response():
 
 
 @test
-def shared_it_is_for_everybody():
-    sent = house.begin("py", text="1", share=1)
-    assert not sent.wait_answered().original.ephemeral
+def shared_it_is_an_edit_and_for_everybody():
+    before = edits()
+    sent = house.begin("py", text="1", share=1, late=PUBLIC)
+    assert not sent.wait_final(match="hello").original.ephemeral
     house.wait_state(sent, "delivered")
+    assert edits() == before + 1
+
+
+@test
+def shared_and_moderated_it_is_for_its_owner():
+    house.discord.fault("status", "edit", status=400, code=200000)
+    sent = house.begin("py", text="1", share=1, late=PUBLIC).wait_followups()
+    house.wait_state(sent, "delivered")
+    assert "moderation" in sent.original.text(), sent
+    apart, = [one for one in sent.messages if one.ephemeral]
+    assert "hello" in apart.text(), sent
+    house.discord.assert_no_violations(ignore=["rejected-200000"])
+    house.discord.clear_violations()
 
 
 @test

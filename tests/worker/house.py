@@ -38,6 +38,7 @@ BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
 BIN = os.path.join(BUILD, "bin")
 PATIENCE = 120
 EPHEMERAL = {"type": 5, "data": {"flags": 64}}
+PUBLIC = {"type": 5}
 UPDATE = {"type": 6}
 HELD = object()  # what the worker gives is the first response
 
@@ -227,7 +228,7 @@ class House:
         self.start_worker = start
         self.workers = {}
         self.job = None             # columns of the job to insert next
-        self.answer = EPHEMERAL
+        self.answer = self.late = EPHEMERAL
         self.app = self.discord = self.broker = self.waiting = None
         self.given = self.given_at = None
 
@@ -394,7 +395,7 @@ class House:
                 self.stop(0, signal.SIGKILL)
             elif word:
                 link.send(word if packet[8:] else b"L")
-        return json.loads(packet[8:] or json.dumps(EPHEMERAL))
+        return json.loads(packet[8:] or json.dumps(self.late))
 
     def too_late(self, word=b"L", kill=False):
         """Tell the next worker that its response comes too late; or another
@@ -458,9 +459,11 @@ class House:
         return self.begin("write-edit", **{"path": path, **columns},
                           kind_of_answer="callback")
 
-    def begin(self, kind, *, user="alice", answer=HELD,
+    def begin(self, kind, *, user="alice", answer=HELD, late=EPHEMERAL,
               kind_of_answer="deferred", **columns):
-        """Send a command whose answer may be the first response."""
+        """Send a command whose answer may be the first response; late: what
+        is said where it is not."""
+        self.late = late
         self._begin(kind, {"held_by": 0, "answer": kind_of_answer, **columns},
                     answer)
         sent = self.discord.send({"command": "health", "user": user})

@@ -364,19 +364,27 @@ message_json(const struct message *message, bool with_files)
 }
 
 char *
-message_response_json(const struct message *message, enum job_answer answer,
-    bool share)
+message_response_json(const struct message *message, enum job_answer answer)
 {
 	enum { NEW_MESSAGE = 4, UPDATE_MESSAGE = 7 };
 	auto_buf struct buf content = BUF_INIT(MESSAGE_PART_MAX * 4);
 	bool update = answer == ANSWER_DEFERRED_UPDATE;
-	int flags = FLAG_NO_EMBEDS | (share || update ? 0 : FLAG_EPHEMERAL);
+	int flags = FLAG_NO_EMBEDS | (update ? 0 : FLAG_EPHEMERAL);
 
 	compose(&content, message, false);
 	return dump(json_pack("{s:i, s:{s:s, s:{s:[]}, s:o, s:o, s:i}}", "type",
 	    update ? UPDATE_MESSAGE : NEW_MESSAGE, "data", "content",
 	    buf_str(&content), "allowed_mentions", "parse", "attachments",
 	    json_array(), "components", json_rows(message), "flags", flags));
+}
+
+bool
+message_is_private(const char *json)
+{
+	json_auto_t *root = json_loads(json, 0, NULL);
+	const json_t *flags = json_object_get(root, "flags");
+
+	return (json_integer_value(flags) & FLAG_EPHEMERAL) != 0;
 }
 
 char *

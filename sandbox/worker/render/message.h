@@ -129,6 +129,7 @@ char *message_json(const struct message *message, bool with_files);
 /* Such a JSON as that of a further message, which its invoker alone sees since
  * the server's moderation forbids it: that is said where there is room. */
 char *message_private_json(const char *json);
+bool message_is_private(const char *json);
 #define TEXT_MODERATED \
 	N_("The moderation of this server does not let this answer be shown " \
 	   "to everybody, so only you see it.")
@@ -137,9 +138,9 @@ char *message_private_json(const char *json);
 	N_("The moderation of this server does not let this answer be shown. " \
 	   "Only the person who asked for it sees it.")
 /* The same as the first response to an interaction, without files: a message of
- * its own, which everybody sees or its invoker alone, or the new text of the
- * message that a button stands in. */
+ * its own, which its invoker alone sees, or the new text of the message that a
+ * button stands in. */
 char *message_response_json(const struct message *message,
-    enum job_answer answer, bool share);
+    enum job_answer answer);
 
 #endif
