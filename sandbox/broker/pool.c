@@ -204,6 +204,7 @@ settle(struct pool *pool, struct container *c)
 		note_python(pool, c);
 	if (c->state == CONTAINER_IDLE && !c->came_up) {
 		c->came_up = true;
+		pool->came_up_ms = clock_monotonic_ms();
 		cell_metrics_start(&pool->metrics, c->class, true,
 		    c->since_ms - c->run_ms);
 		if (pool->pause.failures > 0) {

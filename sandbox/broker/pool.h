@@ -60,6 +60,7 @@ struct pool {
 	char isolation_reason[128];
 	int64_t warm_not_ms; /* a start failed: keep none warm before this */
 	struct pause pause;  /* after failed starts */
+	int64_t came_up_ms;  /* monotonic: when the newest cell did */
 	struct kept_notes kept;
 	struct preload preload;
 	struct cell_metrics metrics;
@@ -69,8 +70,7 @@ struct pool {
 
 void pool_init(struct pool *pool, struct host *host);
 void pool_release(struct pool *pool);
-/* Exactly one of ticket_granted() and ticket_refuse() answers, never from
- * within. */
+/* Either ticket_granted() or ticket_refuse() answers, never from within. */
 void pool_request(struct pool *pool, struct ticket *ticket);
 /* The owner does not want it any more: out of the queue, or the lease ends. */
 void pool_withdraw(struct pool *pool, struct ticket *ticket);

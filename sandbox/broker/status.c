@@ -18,8 +18,9 @@
 
 #define FRESH_MS 5000 /* a status may be so old before docker is asked */
 
-/* Returns how long the oldest call of docker run has been going on; 0: there is
- * none.  An adoption calls none. */
+/* Returns how long calls of docker run have been going on and no cell has come
+ * up; 0: there are none.  A call that hangs while others do not is one cell's
+ * trouble.  An adoption makes no call. */
 static int64_t
 start_pending_ms(const struct pool *pool)
 {
@@ -32,6 +33,8 @@ start_pending_ms(const struct pool *pool)
 		    !c->adopting && c->run_ms < oldest_ms)
 			oldest_ms = c->run_ms;
 	}
+	if (oldest_ms < now_ms && oldest_ms < pool->came_up_ms)
+		oldest_ms = pool->came_up_ms;
 	return now_ms - oldest_ms;
 }
 

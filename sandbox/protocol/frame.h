@@ -226,7 +226,7 @@ enum frame_tag {
 	TAG_RUNS = 115,		/* int: leases that are over */
 	TAG_PID = 116,		/* int: of its first process; 0: not known */
 	TAG_START_FAILURES = 117, /* int: starts in a row that have failed */
-	TAG_START_PENDING = 118, /* int: ms, of the oldest under way */
+	TAG_START_PENDING = 118, /* int: ms; starts go on, and none succeeds */
 };
 
 enum attach_end { ATTACH_DONE = 0, ATTACH_VOLUME = 1, ATTACH_HOST = 2 };

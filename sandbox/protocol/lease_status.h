@@ -25,7 +25,8 @@ struct lease_status {
 	char trouble[200]; /* why one of them is away, or the last start failed;
 			      "": all is well */
 	int64_t start_failures;	  /* starts in a row that have failed */
-	int64_t start_pending_ms; /* the oldest one under way; 0: none is */
+	int64_t start_pending_ms; /* some go on, and none succeeds; 0: none
+				   * goes on */
 	char image_name[256];
 	char images[1025]; /* SANDBOX_IMAGES: config_images.h; "": not told */
 	char chat_images[2200]; /* IL_CHAT_IMAGES, likewise */

@@ -100,6 +100,25 @@ def run_hangs():
     fake.close()
 
 
+def one_run_hangs():
+    """Of starts that succeed beside it the status tells no trouble."""
+    fake = Fake(run="stubborn")
+    with Broker(**fake.settings) as b:
+        b.create(1)
+        b.create(2)
+        one = b.ask_lease(1)
+        pending = 0
+        while pending < 3000:
+            pending = b.status().get("START_PENDING", 0)
+            time.sleep(0.1)     # a number is asked for anew
+        fake.set(run="real")
+        ok(b.wait_granted(2), "beside a docker run that hangs: granted")
+        now = b.status()["START_PENDING"]
+        ok(now < pending, "starts are late since then: %d ms" % now)
+        one.close()
+    fake.close()
+
+
 def kill_fails():
     fake = Fake()
     with Broker(IL_CELLS="1", **fake.settings) as b:
@@ -241,6 +260,6 @@ def engine_away_and_back():
         shutil.rmtree(folder)
 
 
-main(probe_fails, status_waits_for_nobody, run_fails, run_says_why, run_hangs, kill_fails,
-     interpreters_pulled, nothing_works_at_the_end, no_program, podman,
+main(probe_fails, status_waits_for_nobody, run_fails, run_says_why, run_hangs,
+     one_run_hangs, kill_fails, interpreters_pulled, nothing_works_at_the_end, no_program, podman,
      image_missing, image_pulled, engine_away_and_back)
