@@ -95,7 +95,7 @@ add_disk(struct report *r, const struct lease_status *status,
 	    text_size(status->free_bytes).text);
 	if (kept == 0)
 		return;
-	buf_addf(r->lines, _(", of which %s are spoken for"),
+	buf_addf(r->lines, _(", of which %s are reserved"),
 	    text_size(kept).text);
 	if (!well)
 		buf_adds(r->lines, _(": runs can read files, not write them"));
@@ -120,7 +120,7 @@ add_broker(struct report *r, const struct lease_status *status,
 		add_image(r, status);
 	add_line(r, true,
 	    _("Sandboxes: %" PRId64 " started, %" PRId64 " in use, %" PRId64
-	      " starting, %" PRId64 " waited for"),
+	      " starting, %" PRId64 " requested"),
 	    status->cells, status->leased, status->starting, status->waiting);
 	add_disk(r, status, what);
 }

@@ -175,7 +175,7 @@ check_database(struct doctor *d)
 		doctor_bad(d, NULL, "database: %s", err.text);
 	else
 		doctor_good("database: %s, %" PRId64 " queued, %" PRId64
-			    " running, %" PRId64 " to be told",
+			    " running, %" PRId64 " not delivered",
 		    shown, counts.queued, counts.running, counts.untold);
 	check_rules(db);
 	doctor_nodes(d, db);

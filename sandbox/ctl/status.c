@@ -121,9 +121,9 @@ print_broker(const struct lease_status *s)
 	    s->image ? "" : " (missing)", *s->python != '\0' ? ", Python " : "",
 	    s->python);
 	printf("cells        %" PRId64 " running, %" PRId64 " leased, %" PRId64
-	       " starting, %" PRId64 " waited for\n",
+	       " starting, %" PRId64 " commands waiting\n",
 	    s->cells, s->leased, s->starting, s->waiting);
-	printf("disk         %s free: %s promised to who may write, %s kept "
+	printf("disk         %s free: %s reserved for sandboxes, %s kept "
 	       "free, %s for more\n",
 	    text_size(s->free_bytes).text, text_size(s->promised).text,
 	    text_size(s->floor).text, text_size(lease_status_room(s)).text);
@@ -141,7 +141,7 @@ print_jobs(struct db *db, const struct job_counts *counts)
 	    rules.of[RULE_SERVICE].blocked)
 		printf("service      is paused (ilctl service)\n");
 	printf("jobs         %" PRId64 " queued (oldest %" PRId64
-	       " ms), %" PRId64 " running, %" PRId64 " to be told\n",
+	       " ms), %" PRId64 " running, %" PRId64 " not delivered\n",
 	    counts->queued, counts->oldest_ms, counts->running, counts->untold);
 }
 

@@ -66,7 +66,7 @@ show(const struct top *top)
 	const struct job_counts *jobs = &top->jobs_count;
 
 	printf("jobs  %" PRId64 " queued, %" PRId64 " running, %" PRId64
-	       " to be told; the oldest waits for %s s\n",
+	       " not delivered; the oldest waits for %s s\n",
 	    jobs->queued, jobs->running, jobs->untold,
 	    seconds(jobs->oldest_ms).text);
 	if (top->cells_count < 0)

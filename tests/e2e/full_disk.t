@@ -89,7 +89,7 @@ def look_get_rm_and_delete_work():
     wait_for(lambda: service.ilctl("status")[0] == 1)
     text = service.say("health")
     assert text.startswith("Not all is well."), text
-    assert "**Problem** · Free disk" in text and "spoken for" in text, text
+    assert "**Problem** · Free disk" in text and "reserved" in text, text
     code, out, _ = service.ilctl("status")
     assert code == 1 and out.startswith("DEGRADED: the disk"), out
     assert "kept free" in out, out

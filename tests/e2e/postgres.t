@@ -182,7 +182,7 @@ def test_server_restarts(service, cluster):
             break
     ok("back" in answer, "back: it is answered", answer)
     code, out, err = service.ilctl("doctor")
-    ok("to be told" in out, "and the doctor finds it well", out + err)
+    ok("not delivered" in out, "and the doctor finds it well", out + err)
 
 
 def bound(name):
