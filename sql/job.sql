@@ -85,7 +85,7 @@ SELECT user_id, home FROM jobs
 WHERE id = :id AND state IN ('queued', 'claimed', 'started');
 
 -- name: job_alone
-SELECT id FROM jobs WHERE user_id = :user_id
+SELECT id, home, received_ms FROM jobs WHERE user_id = :user_id
 	AND state IN ('queued', 'claimed', 'started') AND alone = 1;
 	-- postgres: AND busy
 

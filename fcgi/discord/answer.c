@@ -178,26 +178,34 @@ answer_examples(const char *text, int count)
 
 /* A private message with one button. */
 static char *
-message_with(enum text_id text, int style, enum text_id label,
+message_with(const char *text, int style, enum text_id label,
     enum action action, int64_t id)
 {
-	return private_message(text_of(text),
+	return private_message(text,
 	    json_pack("[{s:i, s:[o]}]", "type", COMPONENT_ROW, "components",
 		button(style, text_of(label), action, id)));
 }
 
 char *
-answer_running(int64_t job_id)
+answer_running(int64_t job_id, bool fault)
 {
-	return message_with(TEXT_RUNNING, STYLE_DANGER, TEXT_CANCEL,
+	auto_buf struct buf text = BUF_INIT(4 * CONTENT_MAX);
+	auto_free char *reference = xprintf("%" PRId64, job_id);
+
+	if (fault) {
+		text_add(&text, TEXT_OUR_FAULT, reference);
+		buf_adds(&text, "\n");
+	}
+	text_add(&text, TEXT_RUNNING, "");
+	return message_with(buf_str(&text), STYLE_DANGER, TEXT_CANCEL,
 	    ACTION_CANCEL_OTHER, job_id);
 }
 
 char *
 answer_editor_later(enum action action, int64_t view_id)
 {
-	return message_with(TEXT_EDITOR_LATER, STYLE_PRIMARY, TEXT_EDITOR_OPEN,
-	    action, view_id);
+	return message_with(text_of(TEXT_EDITOR_LATER), STYLE_PRIMARY,
+	    TEXT_EDITOR_OPEN, action, view_id);
 }
 
 char *

@@ -55,8 +55,9 @@ char *answer_update(const char *text);
 char *answer_delete_question(enum text_id question, int64_t view_id);
 /* 4, private: a text, and the buttons example:1 and so on; five at most. */
 char *answer_examples(const char *text, int count);
-/* 4, private: a job is running, with the button cancel-other:<job>. */
-char *answer_running(int64_t job_id);
+/* 4, private: a job is running, with the button cancel-other:<job>; fault: it
+ * may be ours that it still does. */
+char *answer_running(int64_t job_id, bool fault);
 /* 4, private: the editor did not open in time, the button <action>:<view> tries
  * again. */
 char *answer_editor_later(enum action action, int64_t view_id);

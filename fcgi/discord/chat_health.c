@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "answer.h"
 #include "held.h"
-#include "submit.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
@@ -20,6 +20,7 @@
 #include "../../sandbox/protocol/condition.h"
 #include "../../sandbox/store/holder.h"
 #include "../../sandbox/store/job.h"
+#include "../../sandbox/store/node.h"
 
 #define REPORT_MAX 4000
 #define SKEW_MOST_MS 5000
@@ -150,8 +151,8 @@ add_queue(struct report *r, const struct condition_facts *facts,
 	}
 }
 
-void
-chat_health_answer(struct context *c)
+char *
+chat_health_answer(struct chat_health *h, int64_t skew_ms)
 {
 	auto_buf struct buf lines = BUF_INIT(REPORT_MAX);
 	auto_buf struct buf text = BUF_INIT(2 * REPORT_MAX);
@@ -160,9 +161,8 @@ chat_health_answer(struct context *c)
 	struct condition_facts facts;
 	struct job_counts counts = { 0 };
 	enum err_code silence;
-	int64_t skew_ms = c->received_ms - interaction_created_ms(c->in->id);
 
-	look(c->config, c->db, &facts, &counts, &silence);
+	look(h->config, *h->db, &facts, &counts, &silence);
 	condition_judge(&facts, &verdict);
 	if (facts.broker)
 		add_broker(&report, &facts.status, verdict.what);
@@ -170,17 +170,20 @@ chat_health_answer(struct context *c)
 		add_line(&report, false, _("Docker: unknown, il-sandboxd %s"),
 		    silence == ERR_TIMEOUT ? _("does not answer in time") :
 					     _("is not running"));
-	add_queue(&report, &facts, &counts, c->config->queue_max);
+	add_queue(&report, &facts, &counts, h->config->queue_max);
 	add_line(&report, skew_ms > -SKEW_MOST_MS && skew_ms < SKEW_MOST_MS,
 	    _("Clock: %+" PRId64 " ms skew against Discord's"), skew_ms);
 	report.well = report.well && verdict.what == CONDITION_WELL;
 	buf_addf(&text, "%s%s\n-# Inline " INLINE_VERSION,
 	    report.well ? _("All is well.") : _("Not all is well."),
 	    buf_str(&lines));
-	reply_set(c->reply, answer_message(buf_str(&text)), "health");
+	return answer_message(buf_str(&text));
 }
 
 /* ---- in place of "thinking…" ---- */
+
+/* The workers may not have been told of it yet. */
+#define NOT_DUE (-1)
 
 /* How it is, as of a moment ago at most. */
 static enum condition
@@ -215,6 +218,44 @@ is_unheard(const struct chat_health *h, int64_t since_ms)
 	return count.heard_ms < since_ms;
 }
 
+/* What keeps a job waiting that was made then; TEXT_COUNT: nothing is known. */
+static enum text_id
+find_cause(struct chat_health *h, int64_t since_ms)
+{
+	switch (judge(h)) {
+	case CONDITION_BROKER:
+	case CONDITION_ENGINE:
+	case CONDITION_STARTS:
+	case CONDITION_IMAGE:
+	case CONDITION_WORKERS:
+	case CONDITION_STILL:
+		return TEXT_DEGRADED;
+	case CONDITION_QUEUE:
+		return TEXT_WAITS;
+	case CONDITION_WELL:
+	case CONDITION_FRONT:
+	case CONDITION_API:
+	case CONDITION_DATABASE:
+	case CONDITION_DISK:
+	case CONDITIONS:
+		break;
+	}
+	return since_ms != NOT_DUE && is_unheard(h, since_ms) ? TEXT_DEGRADED :
+								TEXT_COUNT;
+}
+
+bool
+chat_health_is_fault(struct chat_health *h, const struct job *job)
+{
+	int64_t age_ms = clock_wall_ms() - job->received_ms;
+	bool due = h->config->instant_ms > 0 && age_ms >= h->config->instant_ms;
+
+	/* a job elsewhere has workers that are not seen from here */
+	return job->home == node_number(*h->db) &&
+	    find_cause(h, due ? clock_monotonic_ms() - age_ms : NOT_DUE) ==
+	    TEXT_DEGRADED;
+}
+
 char *
 chat_health_instead(void *arg, const struct held_case *it)
 {
@@ -222,7 +263,7 @@ chat_health_instead(void *arg, const struct held_case *it)
 	auto_free char *reference = xprintf("%" PRId64, it->job_id);
 	auto_buf struct buf text = BUF_INIT(REPORT_MAX);
 	bool public = strcmp(it->late, ANSWER_JSON_PUBLIC) == 0;
-	enum text_id id = TEXT_DEGRADED;
+	enum text_id id;
 
 	/* an editor's button says what to do; of a press, "@original" is the
 	 * message with the buttons, which no notice may replace; a job
@@ -232,26 +273,9 @@ chat_health_instead(void *arg, const struct held_case *it)
 	    it->elsewhere || *h->db == NULL ||
 	    (it->due_ms == 0 && holder_is_shared(*h->db)))
 		return NULL;
-	switch (judge(h)) {
-	case CONDITION_BROKER:
-	case CONDITION_ENGINE:
-	case CONDITION_STARTS:
-	case CONDITION_IMAGE:
-	case CONDITION_WORKERS:
-	case CONDITION_STILL:
-		break;
-	case CONDITION_QUEUE:
-		id = TEXT_WAITS;
-		break;
-	case CONDITION_WELL:
-	case CONDITION_FRONT:
-	case CONDITION_API:
-	case CONDITION_DATABASE:
-	case CONDITION_DISK:
-	case CONDITIONS:
-		if (it->due_ms == 0 || !is_unheard(h, it->started_us / 1000))
-			return NULL;
-	}
+	id = find_cause(h, it->due_ms == 0 ? NOT_DUE : it->started_us / 1000);
+	if (id == TEXT_COUNT)
+		return NULL;
 	locale_set(it->locale);
 	text_add(&text, id, reference);
 	return public ? answer_message_public(buf_str(&text)) :

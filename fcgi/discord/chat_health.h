@@ -2,14 +2,15 @@
 #ifndef CHAT_HEALTH_H
 #define CHAT_HEALTH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "../../sandbox/protocol/condition.h"
 
 struct config;
-struct context;
 struct db;
 struct held_case;
+struct job;
 
 /*
  * How Inline is, for people (sandbox/protocol/condition.h): /health, which is
@@ -17,7 +18,6 @@ struct held_case;
  * a sentence in place of "thinking…" where nobody may ever come to an end of
  * that.
  */
-void chat_health_answer(struct context *c);
 
 /* What a process knows of it. */
 struct chat_health {
@@ -27,8 +27,14 @@ struct chat_health {
 	enum condition condition; /* as of then */
 };
 
+/* The answer to /health, JSON on the heap; skew_ms: our clock is so much ahead
+ * of Discord's. */
+char *chat_health_answer(struct chat_health *h, int64_t skew_ms);
 /* What is said in place of it->late, JSON on the heap; NULL: that may be said.
  * The job is in the queue all the same, and its answer edits this. */
 char *chat_health_instead(void *chat_health, const struct held_case *it);
+/* Is it a fault of ours that a job is not over?  job_alone() has found it, and
+ * the database is open. */
+bool chat_health_is_fault(struct chat_health *h, const struct job *job);
 
 #endif

@@ -250,7 +250,7 @@ front_take(void *arg, struct http_request *req, size_t index)
 
 /* From here on texts are for its invoker. */
 static struct context
-context_of(const struct front *front, struct front_case *c)
+context_of(struct front *front, struct front_case *c)
 {
 	locale_set(c->in.locale);
 	return (struct context){
@@ -258,15 +258,15 @@ context_of(const struct front *front, struct front_case *c)
 		.db = front->db,
 		.in = &c->in,
 		.reply = &c->reply,
+		.health = &front->health,
 		.received_ms = c->received_ms,
 		.holder = held_has_room(&front->held) ? (int64_t)front->index :
 							-1,
 	};
 }
 
-/* One that comes alone is begun while it is being flushed: its response comes
- * from a worker, who flushes what comes after it.  Of many that come together
- * each run would take the processors from those who still wait for us. */
+/* One that comes alone is begun during the flush: its worker flushes after it.
+ * Of many each run would take the processors from those who wait for us. */
 static void
 wake_for_one(struct front *front, size_t count)
 {

@@ -113,7 +113,10 @@ before_help(struct context *c)
 static bool
 before_health(struct context *c)
 {
-	chat_health_answer(c);
+	reply_set(c->reply,
+	    chat_health_answer(c->health,
+		c->received_ms - interaction_created_ms(c->in->id)),
+	    "health");
 	return false;
 }
 
@@ -333,7 +336,7 @@ route(struct context *c)
 		route_typing(c);
 	else if (c->db == NULL && c->in->type == INTERACTION_COMMAND &&
 	    find_command(c->in) == JOB_HEALTH)
-		chat_health_answer(c);
+		(void)before_health(c);
 	else if (c->db == NULL)
 		(void)submit_fault(c, "no-database");
 	else if (submit_admit(c)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "submit.h"
+#include "chat_health.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -250,10 +251,13 @@ reply_first(struct context *c, const char *outcome)
 static void
 refuse_running(struct context *c)
 {
-	int64_t job_id = 0;
+	struct job job = { 0 };
 
-	if (job_alone(c->db, c->in->user_id, &job_id, &c->reply->err) == 0)
-		reply_set(c->reply, answer_running(job_id), "running");
+	if (job_alone(c->db, c->in->user_id, &job, &c->reply->err) == 0)
+		reply_set(c->reply,
+		    answer_running(job.id,
+			chat_health_is_fault(c->health, &job)),
+		    "running");
 	else
 		(void)submit_refuse(c, TEXT_RUNNING, "", "running");
 	c->reply->said = CHAT_REFUSED;

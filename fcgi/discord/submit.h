@@ -16,6 +16,7 @@
 #include "../../sandbox/store/sandbox.h"
 #include "../../sandbox/store/view.h"
 
+struct chat_health;
 struct config;
 struct db;
 
@@ -44,10 +45,11 @@ struct reply {
 
 /* An interaction on its way to its reply. */
 struct context {
-	const struct config *config; /* borrowed, as the next three */
+	const struct config *config; /* borrowed, as the next four */
 	struct db *db; /* NULL: the database does not open just now */
 	const struct interaction *in;
 	struct reply *reply;
+	struct chat_health *health;
 	int64_t received_ms; /* wall clock; by nginx, where it says so */
 	int64_t holder;	     /* who may hold the response back; -1: nobody */
 

@@ -106,8 +106,8 @@ int job_is_inserted(struct db *db, int64_t interaction_id, int64_t wait_ms,
 /* il-fcgi: whose is this job, and where is it?  1: nobody's, or it is over. */
 int job_owner(struct db *db, int64_t id, int64_t *user_id, int64_t *home,
     struct err *err);
-/* il-fcgi: the unfinished job for which this user has to wait.  1: none. */
-int job_alone(struct db *db, int64_t user_id, int64_t *id, struct err *err);
+/* il-fcgi: what keeps this user waiting: id, home, received_ms.  1: none. */
+int job_alone(struct db *db, int64_t user_id, struct job *job, struct err *err);
 
 /* Is a job queued?  1: none is.  Costs no lock. */
 int job_peek(struct db *db, struct err *err);

@@ -6,21 +6,6 @@
 #include "db.h"
 #include "driver.h"
 
-/* The number that a statement gives for another one.  1: no row. */
-static int
-number_of(struct db *db, enum statement which, const char *name, int64_t value,
-    int64_t *number, struct err *err)
-{
-	auto_stmt struct stmt *s = db_statement(db, which);
-	int row;
-
-	db_bind_int(s, name, value);
-	row = db_step(db, s, err);
-	if (row == 1)
-		*number = db_column_int(s, 0);
-	return row < 0 ? -1 : row == 0;
-}
-
 int
 job_owner(struct db *db, int64_t id, int64_t *user_id, int64_t *home,
     struct err *err)
@@ -47,7 +32,17 @@ job_is_inserted(struct db *db, int64_t interaction_id, int64_t wait_ms,
 }
 
 int
-job_alone(struct db *db, int64_t user_id, int64_t *id, struct err *err)
+job_alone(struct db *db, int64_t user_id, struct job *job, struct err *err)
 {
-	return number_of(db, STATEMENT_JOB_ALONE, ":user_id", user_id, id, err);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_ALONE);
+	int row;
+
+	db_bind_int(s, ":user_id", user_id);
+	row = db_step(db, s, err);
+	if (row == 1) {
+		job->id = db_column_int(s, 0);
+		job->home = db_column_int(s, 1);
+		job->received_ms = db_column_int(s, 2);
+	}
+	return row < 0 ? -1 : row == 0;
 }

@@ -60,6 +60,16 @@ def told_in_time(command, user, **options):
     return sent
 
 
+def refused_as_fault(user):
+    """The next command of somebody whose first one waits: the fault is named,
+    with the reference of the first.  Return the text."""
+    sent = service.discord.send_command("py", user=user, code="print(2)")
+    sent.wait_answered()
+    text = sent.original.text()
+    assert "Something on our side" in text and "still running" in text, text
+    return text
+
+
 def all_say(text, command, chat):
     """All of them say so within a minute, with what mends it."""
     wait_for(lambda: text in (health() or ""), seconds=60, pause=0.2)
@@ -139,9 +149,13 @@ def a_worker_that_is_stopped_is_no_harm():
 def all_workers_are_stopped():
     with stopped(pids_of("il-worker")) as pids:
         first = told_in_time("py", "erin", code="print('first')")
+        again = refused_as_fault("erin")
+        reference = first.original.text().split("`")[1]
+        assert f"`{reference}`" in again, (reference, again)
         all_say("none of the 2 workers moves", "kill -KILL",
                 "**Problem** · Workers: 2, of which 0 respond")
         later = told_in_time("py", "frank", code="print('later')")
+        assert refused_as_fault("erin") == again
         assert sorted(map(int, status().split("-KILL ")[1].split())) == \
             sorted(pids)
     # what was said then is replaced by the answers

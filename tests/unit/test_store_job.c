@@ -55,6 +55,7 @@ test_beside(struct db *db)
 {
 	struct err err = { 0 };
 	struct job job = store_job(1, JOB_LOOK);
+	struct job found = { 0 };
 	int64_t run = store_insert(db, 1, JOB_PY);
 
 	is_int(job_insert(db, &job, &store_limits, &err), JOB_INSERTED,
@@ -72,8 +73,9 @@ test_beside(struct db *db)
 			"WHERE alone = 0");
 	is_int(job_insert(db, &job, &store_limits, &err), JOB_RUNNING,
 	    "also when those before it have begun");
-	is_int(job_alone(db, 1, &job.id, &err), 0, "which is told");
-	is_int(job.id, run, "of the run");
+	is_int(job_alone(db, 1, &found, &err), 0, "which is told");
+	is_int(found.id, run, "of the run");
+	is_int(found.received_ms, job.received_ms, "with its time");
 	(void)store_sql("DELETE FROM jobs WHERE alone = 0");
 	is_int(job_insert(db, &job, &store_limits, &err), JOB_INSERTED,
 	    "until they are over");
