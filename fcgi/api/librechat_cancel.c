@@ -27,10 +27,12 @@
 #include "../../sandbox/base/log.h"
 
 #define ID_MAX 128 /* a UUID has 36 */
+#define OWNER_BYTES 8
 #define NAME_BYTES 32
 /* A call waits for less in the queues of nginx and il-api. */
 #define KEEP_MS 300000
 #define FILES_MAX 1024
+#define OWN_FILES_MAX 256 /* no owner has the room of all others */
 
 static bool
 is_id(const char *id)
@@ -44,16 +46,30 @@ folder_of_calls(const struct api_app *app)
 	return xprintf("%s/calls", app->sessions);
 }
 
+/* The names of all files of the owner begin so; heap. */
+static char *
+name_of_owner(const struct api_app *app)
+{
+	unsigned char hash[crypto_generichash_BYTES];
+	char name[2 * OWNER_BYTES + 1];
+
+	(void)crypto_generichash(hash, sizeof(hash), app->owner,
+	    sizeof(app->owner), NULL, 0);
+	return xprintf("%s-",
+	    sodium_bin2hex(name, sizeof(name), hash, OWNER_BYTES));
+}
+
 static char *
 path_of_call(const struct api_app *app, const char *id)
 {
 	auto_free char *folder = folder_of_calls(app);
+	auto_free char *owner = name_of_owner(app);
 	unsigned char hash[NAME_BYTES];
 	char name[2 * NAME_BYTES + 1];
 
 	(void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)id,
 	    strlen(id), app->owner, sizeof(app->owner));
-	return xprintf("%s/%s", folder,
+	return xprintf("%s/%s%s", folder, owner,
 	    sodium_bin2hex(name, sizeof(name), hash, sizeof(hash)));
 }
 
@@ -149,31 +165,7 @@ librechat_call_close(struct librechat_call *call)
 	call->path = NULL;
 }
 
-/* ---- the cancel ---- */
-
-/* False: the file cannot be written, which was logged. */
-static bool
-write_cancel(const struct api_app *app, const char *id, bool *running)
-{
-	auto_free char *path = path_of_call(app, id);
-
-	librechat_cancel_sweep(app);
-	for (;;) {
-		auto_close int fd = open_file(app, path);
-
-		if (fd < 0)
-			return false;
-		if (pwrite(fd, "x", 1, 0) != 1) {
-			log_warn("librechat: write %s: %m", path);
-			return false;
-		}
-		*running = is_running(fd);
-		/* A run that has just ended removed it: write it once more, for
-		 * a later call of this id. */
-		if (!is_removed(fd))
-			return true;
-	}
-}
+/* ---- files of minutes ago ---- */
 
 /* Remove a file that no run has and that was written before before_ms.  False:
  * it stays. */
@@ -189,9 +181,9 @@ remove_old(int dir, const char *name, int64_t before_ms)
 	    lock_file(fd, F_OFD_SETLK, F_WRLCK) && unlinkat(dir, name, 0) == 0;
 }
 
-/* Returns how many files stay. */
+/* Do that with all files whose names begin so.  Returns how many stay. */
 static size_t
-remove_all_old(const char *folder, int64_t before_ms)
+remove_all_old(const char *folder, const char *begin, int64_t before_ms)
 {
 	auto_dir DIR *dir = opendir(folder);
 	const struct dirent *entry;
@@ -199,21 +191,58 @@ remove_all_old(const char *folder, int64_t before_ms)
 
 	while (dir != NULL && (entry = readdir(dir)) != NULL)
 		if (entry->d_name[0] != '.' &&
+		    strncmp(entry->d_name, begin, strlen(begin)) == 0 &&
 		    !remove_old(dirfd(dir), entry->d_name, before_ms))
 			count++;
 	return count;
 }
 
-void
-librechat_cancel_sweep(const struct api_app *app)
+/* If more than most of these are too young, the older ones of them go. */
+static void
+remove_most_old(const struct api_app *app, const char *begin, size_t most)
 {
 	auto_free char *folder = folder_of_calls(app);
 	int64_t keep_ms = KEEP_MS;
 
-	/* Where there are too many, the older ones go before their time. */
-	while (remove_all_old(folder, clock_wall_ms() - keep_ms) > FILES_MAX &&
+	while (remove_all_old(folder, begin, clock_wall_ms() - keep_ms) >
+		most &&
 	    keep_ms > 0)
 		keep_ms /= 2;
+}
+
+void
+librechat_cancel_sweep(const struct api_app *app)
+{
+	remove_most_old(app, "", FILES_MAX);
+}
+
+/* ---- the cancel ---- */
+
+/* False: the file cannot be written, which was logged. */
+static bool
+write_cancel(const struct api_app *app, const char *id, bool *running)
+{
+	auto_free char *owner = name_of_owner(app);
+	auto_free char *path = path_of_call(app, id);
+
+	remove_most_old(app, owner, OWN_FILES_MAX);
+	librechat_cancel_sweep(app);
+	for (;;) {
+		auto_close int fd = open_file(app, path);
+
+		if (fd < 0)
+			return false;
+		/* Once the byte is there a run may end before we look. */
+		*running = is_running(fd);
+		if (pwrite(fd, "x", 1, 0) != 1) {
+			log_warn("librechat: write %s: %m", path);
+			return false;
+		}
+		/* A run that has just ended removed it: write it once more, for
+		 * a later call of this id. */
+		if (!is_removed(fd))
+			return true;
+	}
 }
 
 void

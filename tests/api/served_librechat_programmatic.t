@@ -505,20 +505,46 @@ def a_call_that_its_cancel_overtook_does_not_begin():
     for name in "not-overtaken", "x" * 128, "x" * 129, "../../x", "":
         answer = call(name, body)
         assert answer.json["stdout"] == "42\n", (name, answer)
-    assert os.listdir(calls()) == before, "a run left its file"
+    # a run removes its file after its answer
+    wait_for(lambda: sorted(os.listdir(calls())) == sorted(before))
+
+
+def age(seconds):
+    """All files are that old from here on."""
+    then = time.time() - seconds
+    for name in os.listdir(calls()):
+        os.utime(os.path.join(calls(), name), (then, then))
+
+
+def add_files(begin, seconds):
+    then = time.time() - seconds
+    for number in range(1100):
+        path = os.path.join(calls(), f"{begin}{number:064x}")
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
+        os.chmod(path, 0o666)   # il-api may be another user
+        os.utime(path, (then, then))
+
+
+@test
+def whoever_cancels_much_takes_no_cancel_of_others_away():
+    age(301)
+    assert cancel(libre, {"request_id": "theirs"}) == EARLY
+    theirs, = os.listdir(calls())
+    assert cancel(stranger, {"request_id": "mine"}) == EARLY
+    mine, = set(os.listdir(calls())) - {theirs}
+    age(200)
+    add_files(mine.rpartition("-")[0] + "-", 100)
+    assert cancel(stranger, {"request_id": "one more"}) == EARLY
+    assert len(os.listdir(calls())) == 2, len(os.listdir(calls()))
+    answer = call("theirs", {"code": "print(6 * 7)", "tools": TOOLS})
+    assert answer.status == 409, answer
 
 
 @test
 def cancels_are_kept_for_minutes_and_not_without_number():
     assert cancel(libre, {"request_id": "old"}) == EARLY
-    old = time.time() - 301
-    for name in os.listdir(calls()):
-        os.utime(os.path.join(calls(), name), (old, old))
-    for number in range(1100):
-        path = os.path.join(calls(), f"{number:064x}")
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
-        os.chmod(path, 0o666)   # il-api may be another user
-        os.utime(path, (old + 100, old + 100))
+    age(301)
+    add_files("", 201)
     assert cancel(libre, {"request_id": "new"}) == EARLY
     assert len(os.listdir(calls())) == 1, len(os.listdir(calls()))
     answer = call("old", {"code": "print(6 * 7)", "tools": TOOLS})
