@@ -173,8 +173,10 @@ path_text_write_new(struct buf *out, const char *path, const void *earlier,
 	const size_t before = out->len;
 
 	write_new(out, path, 0);
+	/* In large steps names that are numbered already cost few tries. */
 	for (size_t number = count + 1;
-	     is_among(buf_str(out) + before, earlier, count, size); number++) {
+	     is_among(buf_str(out) + before, earlier, count, size);
+	     number += count) {
 		out->len = before;
 		write_new(out, path, number);
 	}

@@ -79,7 +79,7 @@ test_new(void)
 	writes_new("a%FF", "a%FF", (const char *[]){ NULL });
 	writes_new("a\xff", "a%FF", (const char *[]){ "b", NULL });
 	writes_new("d/a\xff", "d/2-a%FF", (const char *[]){ "d/a%FF", NULL });
-	writes_new("a\xff", "4-a%FF",
+	writes_new("a\xff", "5-a%FF",
 	    (const char *[]){ "a%FF", "3-a%FF", NULL });
 	memset(name, 'n', sizeof(name));
 	name[255] = '\0';
