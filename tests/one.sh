@@ -26,8 +26,9 @@ exec 3>&-
 if ! flock -w 10 "$said" true; then
 	left=$(holders)
 	for pid in $left; do
+		# one may end with the one before it
 		echo "# left behind: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline")"
-		kill -KILL "$pid"
+		kill -KILL "$pid" || :
 	done >>"$said" 2>&1
 	code=1
 fi

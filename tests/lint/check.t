@@ -75,9 +75,19 @@ def what_is_red_twice_fails():
     assert text.endswith("red (fast-again): tests/store/bad.t\n"), text
 
 
+# The second one ends with the first, and is nobody's zombie then.
+LEFT = """python3 -c '
+import os, subprocess
+one = subprocess.Popen(["sleep", "7421"], stdout=subprocess.PIPE)
+two = subprocess.Popen(["cat"], stdin=one.stdout)
+one.stdout.close(); os.close(1); os.close(2)
+two.wait()' &
+true"""
+
+
 @test
 def what_a_test_leaves_behind_is_named_ended_and_red():
-    status, text = check("0", left="{ sleep 7421 & }")
+    status, text = check("0", left=LEFT)
     assert status == 1 and "# left behind: " in text, text
     assert "sleep 7421" in text, text
 
