@@ -135,6 +135,20 @@ def names_of_files_are_labels_whatever_they_are():
 
 
 @test
+def a_file_that_would_be_refused_is_not_offered():
+    def leaves(cell):
+        for why in ("SIZE", "TOTAL", "UNREADABLE", "TIME", "KIND", "GONE"):
+            cell.send("LEFT_OUT", ("PATH", why + ".png"), ("SIZE", 99 << 20),
+                      ("WHY", N["LEFT_OUT_" + why]))
+        cell.result()
+    house.broker.cell = leaves
+    message = house.send("py", text="1").wait_final().original
+    assert "`SIZE.png` (99 MiB, too large)" in message.text(), message
+    labels = [one["label"] for one in message.control("py-file")["options"]]
+    assert labels == ["TOTAL.png", "TIME.png"], labels
+
+
+@test
 def what_nobody_sees_of_the_code_is_not_lost():
     message = ran(text="```py\nprint(1)\n```", input="5")
     assert house.sql("SELECT text, input, output FROM views WHERE id = ?",

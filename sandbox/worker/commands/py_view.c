@@ -103,15 +103,28 @@ shown_output(const struct buf *printed)
 	return buf_steal(&kept, NULL);
 }
 
-/* Files that are in the sandbox and not in the message; a path that would not
- * lead to itself is left out.  Before them the folder of those that are told in
- * one line (view.h). */
+/* False: a request for the file would be refused for the same reason, or its
+ * path does not lead to itself. */
+static bool
+can_be_fetched(const struct collected_left *left)
+{
+	char path[PATH_SIZE];
+	bool refused = left->why == LEFT_OUT_SIZE ||
+	    left->why == LEFT_OUT_UNREADABLE || left->why == LEFT_OUT_KIND ||
+	    left->why == LEFT_OUT_GONE;
+
+	return !refused && !left->displayed && left->size > 0 &&
+	    path_resolve("", left->path, path) == PATH_OK &&
+	    strcmp(path, left->path) == 0;
+}
+
+/* Files that are in the sandbox and not in the message.  Before them the folder
+ * of those that are told in one line (view.h). */
 static char *
 list_files(const struct task *task)
 {
 	const struct collect *collect = &task->collect;
 	auto_buf struct buf list = BUF_INIT(VIEW_TEXT_MAX + 1);
-	char path[PATH_SIZE];
 	int count = 0;
 
 	if (collect->folded) {
@@ -123,12 +136,9 @@ list_files(const struct task *task)
 	     i++) {
 		const struct collected_left *left = &collect->left[i];
 
-		if (left->displayed || left->size <= 0 ||
-		    count == VIEW_FILES_MAX ||
-		    path_resolve("", left->path, path) != PATH_OK ||
-		    strcmp(path, left->path) != 0)
+		if (count == VIEW_FILES_MAX || !can_be_fetched(left))
 			continue;
-		buf_addf(&list, "%s//", path);
+		buf_addf(&list, "%s//", left->path);
 		count++;
 	}
 	return list.overflow || count == 0 ? xstrdup("") :
