@@ -203,7 +203,7 @@ def a_text_file_counts_when_nothing_else_is_code():
     long = upload(("message.txt", b"print(1)"))
     assert source(text="my code:", **long) == "print(1)"
     assert source(text="`x = 2`", **long) == "x = 2"
-    assert "no code" in refused(**upload(("message.txt", b"Dear all,\n")))
+    assert "not look like" in refused(**upload(("message.txt", b"Dear\n")))
 
 
 @test
@@ -251,6 +251,15 @@ def what_is_no_code_is_not_run():
     assert "no code in that message" in refused(text="good morning")
     assert "more than 40" in refused(text="```\nx\n```" * 41)
     assert "no code" in refused(text="``````")
+    prose = b"Dear all,\n"
+    for text in "", "Look at this.":
+        assert "`message.txt` does not look like Python" in refused(
+            text=text, **upload(("message.txt", prose)))
+    for made in upload(("a.txt", prose), ("b.txt", prose)), upload(
+            ("a.py", b"")), upload(("c.png", prose)):
+        assert "no code in that message" in refused(**made)
+    text = refused(**upload(("a.bin", b"\x89PNG\r\n\x1a\n\xff")))
+    assert "`a.bin` is no text in UTF-8, so it was not run." in text, text
 
 
 @test

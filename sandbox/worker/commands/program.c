@@ -163,6 +163,21 @@ wants_scripts(const struct job *job, const struct source *source)
 	return source->pieces == 0 || script_of(name) < SCRIPT_TEXT;
 }
 
+/* The one text file of a message is named when it is no program. */
+static void
+refuse_message(struct task *task, const struct source *source, const char *only)
+{
+	enum script script = only == NULL ? SCRIPT_BINARY : script_of(only);
+
+	if (source->other_count == 0 &&
+	    (script == SCRIPT_TEXT || script == SCRIPT_UNKNOWN))
+		render_not_python(&task->message, only, NULL, 0);
+	else
+		render_no_code(&task->message, source->others,
+		    source->other_count);
+	task->outcome = "no code";
+}
+
 /* May the job's user run what this view did?  A file is in one sandbox. */
 static bool
 may_have(const struct job *job, const struct view *view, bool code)
@@ -210,6 +225,8 @@ static bool
 find_code(struct task *task, bool ours, struct source *source)
 {
 	const struct job *job = task->job;
+	bool one = job->attachment_url[0] != '\0' &&
+	    strchr(job->attachment_name, '\n') == NULL;
 
 	source_read(source, job->text, SOURCE_TEXT);
 	if (ours && source->unmarked)
@@ -222,8 +239,7 @@ find_code(struct task *task, bool ours, struct source *source)
 		return refuse_many(task);
 	if (source->pieces > 0)
 		return true;
-	render_no_code(&task->message, source->others, source->other_count);
-	task->outcome = "no code";
+	refuse_message(task, source, one ? job->attachment_name : NULL);
 	return false;
 }
 

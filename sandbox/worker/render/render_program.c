@@ -56,8 +56,7 @@ void
 render_not_text(struct message *message, const char *name)
 {
 	buf_addf(&message->lead,
-	    _("%s is no text in UTF-8, whatever its name says, so it was not "
-	      "run."),
+	    _("%s is no text in UTF-8, so it was not run."),
 	    phrase_name(name, 60).text);
 }
 
