@@ -542,7 +542,7 @@ test_listing(void)
 	struct collect listed = { .entry_count = 20 };
 	struct collected_entry *entries = listed.entries;
 	struct cell_result told = {
-		.total = 45, .used_bytes = 1 << 20, .used_files = 45
+		.total = 45, .used_bytes = 1 << 30, .used_files = 45
 	};
 	char *longest = malloc(300);
 	struct render_listing l = { .path = "a`b",
@@ -571,7 +571,7 @@ test_listing(void)
 	    "the head");
 	has("\n    dir  2023-11-14 22:13  evil name/\n", "a directory");
 	has("\n   link         ?          \xcb\x8b\xcb\x8b", "a link");
-	has("-# 1 MiB of 256 MiB used, 45 of 10,000 files", "usage");
+	has("-# 256 MiB of 256 MiB used, 45 of 10,000 files", "all used");
 	for (const char *p = shown(true); *p != '\0'; p++)
 		lines += *p == '\n';
 	is_int(lines, 23, "twenty lines fit, each is one");

@@ -33,6 +33,13 @@ render_quota_used(struct buf *tail, const struct config *config)
 	    text_size(config->quota).text, phrase_files(config->files).text);
 }
 
+/* A volume holds a little more than its quota, which no answer claims. */
+static struct text_short
+used_size(int64_t used, int64_t quota)
+{
+	return text_size(used < quota ? used : quota);
+}
+
 void
 render_space(struct buf *tail, const struct cell_result *result,
     const struct config *config)
@@ -40,7 +47,7 @@ render_space(struct buf *tail, const struct cell_result *result,
 	if (result->used_bytes >= 0) {
 		begin_note(tail);
 		buf_addf(tail, _("%s of %s used"),
-		    text_size(result->used_bytes).text,
+		    used_size(result->used_bytes, config->quota).text,
 		    text_size(config->quota).text);
 	}
 	if (result->used_bytes >= 0 && result->used_files >= 0)
@@ -51,7 +58,7 @@ render_space(struct buf *tail, const struct cell_result *result,
 		return;
 	begin_note(tail);
 	buf_addf(tail, _("packages: %s of %s"),
-	    text_size(result->used_packages).text,
+	    used_size(result->used_packages, config->pip_quota).text,
 	    text_size(config->pip_quota).text);
 }
 
