@@ -314,7 +314,7 @@ def one_of_many_files_is_fetched():
     person.says("/il py for n in range(12): open(f'f{n:02}', 'w').write('x')")
     picture("files")
     assert "12 new or changed files" in person.reads(), person.reads()
-    person.presses("Get as zip")
+    person.presses("Get all of ~ as zip")
     assert person.sees("[data-download='files.zip']"), person.reads()
     person.says("/il py import os\nfor n in range(12): os.unlink(f'f{n:02}')")
 

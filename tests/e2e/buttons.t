@@ -162,7 +162,9 @@ def many_files_are_one_line_and_come_as_a_zip():
     final("look", path="~")
     message = final("py", code="for i in range(4): open(f't{i}', 'w').write('x')")
     assert "4 new or changed files in `~`" in message.text(), message
-    got = pressed(message, "Get as zip").original
+    assert "Get as zip" not in message.buttons(), message
+    got = pressed(message, "Get all of ~ as zip").original
+    assert "`~` as a zip" in got.text(), got
     assert "data/007.txt" in zipfile.ZipFile(io.BytesIO(
         got.attachment("files.zip").read())).namelist()
     assert "as a zip" in final("get", path="data").text()

@@ -41,6 +41,13 @@ has_folder(const struct view *view)
 	return strncmp(view->texts->files, "./", 2) == 0;
 }
 
+/* Is that folder the sandbox itself?  A zip of it has more than those files. */
+static bool
+is_top(const struct view *view)
+{
+	return strncmp(view->texts->files, ".//", 3) == 0;
+}
+
 /* What helps goes first. */
 static void
 add_buttons(struct message *m, const struct render_buttons *b)
@@ -70,7 +77,10 @@ add_buttons(struct message *m, const struct render_buttons *b)
 	if (has_folder(view)) {
 		add(m, view, ACTION_PY_SHOW, _("Show"), GREY);
 		if (b->may_attach)
-			add(m, view, ACTION_PY_ZIP, _("Get as zip"), GREY);
+			add(m, view, ACTION_PY_ZIP,
+			    is_top(view) ? _("Get all of ~ as zip") :
+					   _("Get as zip"),
+			    GREY);
 	}
 	if (b->cut)
 		add(m, view, ACTION_PY_OUTPUT, _("Full output"), GREY);
