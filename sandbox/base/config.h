@@ -8,6 +8,9 @@
 
 struct err;
 
+/* Packages are small files: a space for them takes one for so many bytes. */
+#define CONFIG_PACKAGE_FILE_BYTES 8192
+
 /*
  * The configuration of all programs: environment variables, and one env file of
  * the same keys (the environment wins).  Key, type, default, bounds, help and

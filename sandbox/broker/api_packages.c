@@ -265,7 +265,7 @@ request_stage(struct client *client, const struct frame_view *view)
 	workspace_packages_name(entry.name, c->copied);
 	(void)unlinkat(folder, c->packages, 0);
 	c->sizes[1].bytes = host->config->api_packages_quota;
-	c->sizes[1].files = c->sizes[1].bytes / BYTES_PER_PACKAGE_FILE;
+	c->sizes[1].files = c->sizes[1].bytes / CONFIG_PACKAGE_FILE_BYTES;
 	client->bytes = 0;
 	if (fstatat(folder, c->copied, &st, AT_SYMLINK_NOFOLLOW) == 0)
 		client->bytes = (int64_t)st.st_blocks * 512;

@@ -96,8 +96,6 @@ void request_status(struct client *client, const struct frame_view *view);
 void request_metrics(struct client *client, const struct frame_view *view);
 /* Wait for room for client->creation and so many bytes that it takes. */
 void space_wait_to_create(struct client *client, int64_t bytes);
-/* Packages are many small files. */
-#define BYTES_PER_PACKAGE_FILE 8192
 /* A cell may be back. */
 void kept_look(struct clients *clients);
 /* There may be more space than before. */

@@ -228,7 +228,7 @@ create_take(struct creation *c, const struct config *config,
 	if (sizes[0].files > config->files)
 		sizes[0].files = config->files;
 	sizes[1].bytes = config->pip_quota;
-	sizes[1].files = sizes[1].bytes / BYTES_PER_PACKAGE_FILE;
+	sizes[1].files = sizes[1].bytes / CONFIG_PACKAGE_FILE_BYTES;
 	return REFUSAL_NONE;
 }
 

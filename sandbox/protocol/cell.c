@@ -214,13 +214,13 @@ take_result(struct cell *cell, const struct frame_view *view,
 		&r->used_files) ||
 	    !get_bounded(view, TAG_USED_PACKAGES, -1, SIZE_SANE, -1,
 		&r->used_packages) ||
-	    !get_bounded(view, TAG_DISK_FULL, 0, 1, 0, &full) ||
+	    !get_bounded(view, TAG_DISK_FULL, 0, DISK_FULL_FILES, 0, &full) ||
 	    !get_bounded(view, TAG_CUT, 0, 1, 0, &cut) ||
 	    !get_bounded(view,
 		r->error == ERROR_TOO_LARGE ? TAG_SIZE : TAG_TOTAL, 0,
 		INT64_MAX, 0, &r->total))
 		return false;
-	r->disk_full = full == 1;
+	r->disk_full = (enum disk_full)full;
 	r->cut = cut == 1;
 	take_error_text(view, r);
 	/* Of a staged file; what is no such path is not taken over. */

@@ -91,9 +91,9 @@ struct cell_result {
 	int64_t max_rss;
 	int64_t used_bytes; /* -1: not told */
 	int64_t used_files;
-	int64_t used_packages; /* bytes; -1: not told */
-	int64_t total; /* of a listing; size of a file too large */
-	bool disk_full;
+	int64_t used_packages;	  /* bytes; -1: not told */
+	int64_t total;		  /* of a listing; size of a file too large */
+	enum disk_full disk_full; /* 0: it is not */
 	bool cut;	     /* there may be more files than were told of */
 	bool kept;	     /* a run's interpreter, for the next one */
 	bool went_on;	     /* it began in that of the run before, */

@@ -194,7 +194,7 @@ enum frame_tag {
 	TAG_USED_FILES = 71,	/* int */
 	TAG_TOTAL = 72,		/* int: entries of the whole listing; size of
 				 * the whole file; files changed by a run */
-	TAG_DISK_FULL = 73,	/* int: 1: no bytes or files left at its end */
+	TAG_DISK_FULL = 73,	/* int: enum disk_full: none left at its end */
 	TAG_KEPT = 74,		/* int: 1: the run's interpreter is kept */
 	TAG_KEPT_NAMES = 75,	/* int: variables in it, as it says itself */
 	TAG_KEPT_BYTES = 76,	/* int: memory that it holds */
@@ -230,6 +230,7 @@ enum frame_tag {
 };
 
 enum attach_end { ATTACH_DONE = 0, ATTACH_VOLUME = 1, ATTACH_HOST = 2 };
+enum disk_full { DISK_FULL_BYTES = 1, DISK_FULL_FILES = 2 };
 
 /* How a run in an api cell is held apart from the others. */
 enum isolation {

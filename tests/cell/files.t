@@ -204,7 +204,7 @@ try:
 except OSError: pass
 """)
     told = refused(N.ERROR_NO_SPACE, "WRITE", path="new", content=b"x")
-    assert told.disk_full == 1, told
+    assert told.disk_full == N.DISK_FULL_FILES, told
     refused(N.ERROR_NO_SPACE, "WRITE", path="d/new", content=b"x")
     assert lease.ask("READ", path="0", max_bytes=1).files == {b"0": b""}
     fresh()

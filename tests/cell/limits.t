@@ -281,7 +281,8 @@ try:
         while True: f.write(bytes(1 << 20))
 except OSError as e: print(e.errno)
 """)
-    assert told.stdout == b"28\n" and told.disk_full == 1, told
+    assert told.stdout == b"28\n", told
+    assert told.disk_full == N.DISK_FULL_BYTES, told
     assert told.used_bytes > 15 * MB, told
     assert lease.ask("REMOVE", path="big").disk_full is None
     told = lease.run("""
@@ -290,7 +291,8 @@ try:
     while True: open(str(n), 'w').close(); n += 1
 except OSError as e: print(e.errno, n > 100)
 """)
-    assert told.stdout == b"28 True\n" and told.disk_full == 1, told
+    assert told.stdout == b"28 True\n", told
+    assert told.disk_full == N.DISK_FULL_FILES, told
     told = lease.run("import os; [os.unlink(n) for n in os.listdir()]")
     assert told.disk_full is None, told
 

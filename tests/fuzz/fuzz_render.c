@@ -128,7 +128,7 @@ render(struct message *m, struct collect *c, struct input *in)
 			.reason = (enum run_reason)(take_byte(in) % 6 + 1),
 			.signal = (int)take_byte(in) % 65,
 			.error = (enum cell_error)(take_byte(in) % 11 + 1),
-			.disk_full = take_byte(in) % 2,
+			.disk_full = (enum disk_full)(take_byte(in) % 3),
 			.used_bytes = take_byte(in),
 			.total = 40,
 		},

@@ -416,7 +416,7 @@ test_hostile_results(void)
 		{ TAG_WALL_US, -1, REASON_EXIT },
 		{ TAG_CPU_US, INT64_MIN, REASON_EXIT },
 		{ TAG_USED_FILES, INT64_MAX, REASON_EXIT },
-		{ TAG_DISK_FULL, 2, REASON_EXIT },
+		{ TAG_DISK_FULL, 3, REASON_EXIT },
 		{ TAG_STATUS, 0, 0 },
 		{ TAG_STATUS, 0, 7 },
 		{ TAG_STATUS, 0, -1 },

@@ -337,7 +337,7 @@ test_run(void)
 		NULL,
 	    "a name that is no text");
 	ok(strstr(buf_str(&out), "folder is full") == NULL, "there was room");
-	cell.disk_full = true;
+	cell.disk_full = DISK_FULL_BYTES;
 	buf_reset(&out);
 	mcp_add_run(&out, &m, &run);
 	ok(strstr(buf_str(&out), "[its folder is full]") != NULL,

@@ -158,11 +158,11 @@ test_ends(void)
 
 	reset();
 	o.result.status = 3;
-	o.result.disk_full = true;
+	o.result.disk_full = DISK_FULL_FILES;
 	render_run(&m, &o, &c, &env);
 	has("No output.", "no output says so");
 	has("\n-# exit 3\nThe disk", "exit status, and nothing that is usual");
-	has("disk quota is used up (256 MiB, 10,000 files)", "disk quota");
+	has("disk quota is used up (10,000 files):", "number of files");
 
 	reset();
 	o = result(REASON_SIGNAL);

@@ -83,7 +83,9 @@ add_end(struct buf *text, const struct mcp_run *run)
 		buf_adds(text, "[ended: it printed too much]\n");
 		break;
 	}
-	if (cell->disk_full)
+	if (cell->disk_full == DISK_FULL_FILES)
+		buf_adds(text, "[its folder is full: too many files]\n");
+	else if (cell->disk_full != 0)
 		buf_adds(text, "[its folder is full]\n");
 }
 

@@ -19,7 +19,8 @@ import errno
 import os
 import stat
 
-from frames import (ENTRY_DIRECTORY, ENTRY_FILE, ENTRY_LINK, ENTRY_OTHER,
+from frames import (DISK_FULL_BYTES, DISK_FULL_FILES, ENTRY_DIRECTORY,
+                    ENTRY_FILE, ENTRY_LINK, ENTRY_OTHER,
                     ERROR_FAILED, ERROR_IS_DIRECTORY, ERROR_NOT_DIRECTORY,
                     ERROR_NOT_EMPTY, ERROR_NOT_FOUND, ERROR_NOT_INSIDE,
                     ERROR_NOT_REGULAR, ERROR_NO_SPACE, ERROR_PERMISSION,
@@ -363,11 +364,12 @@ def disk(root, own):
         fs = os.statvfs(root)
     except OSError:
         return ()
-    full = fs.f_bavail * fs.f_frsize < 65536 or fs.f_favail == 0
+    full = (DISK_FULL_BYTES if fs.f_bavail * fs.f_frsize < 65536 else
+            DISK_FULL_FILES if fs.f_favail == 0 else None)
     return ((TAG_USED_BYTES,
              max(fs.f_blocks - fs.f_bfree - own[1], 0) * fs.f_frsize),
             (TAG_USED_FILES, max(fs.f_files - fs.f_ffree - own[0], 0)),
-            (TAG_DISK_FULL, int(full) or None),
+            (TAG_DISK_FULL, full),
             (TAG_USED_PACKAGES, used_packages(root)))
 
 

@@ -10,7 +10,7 @@
 
 #include "../../protocol/frame.h"
 
-#define DISK_FULL_BYTES 65536
+#define DISK_ROOM_LEAST 65536
 
 /* The true reason: what ended it comes before how it died. */
 static void
@@ -79,9 +79,10 @@ result_add_disk(struct supervisor *k, int folder)
 	frame_add_int(frame, TAG_USED_FILES,
 	    (int64_t)minus(fs.f_files - fs.f_ffree, k->own_files));
 	/* what a run could not write is not known: there is no room now */
-	if (fs.f_bavail * (uint64_t)fs.f_frsize < DISK_FULL_BYTES ||
-	    fs.f_ffree == 0)
-		frame_add_int(frame, TAG_DISK_FULL, 1);
+	if (fs.f_bavail * (uint64_t)fs.f_frsize < DISK_ROOM_LEAST)
+		frame_add_int(frame, TAG_DISK_FULL, DISK_FULL_BYTES);
+	else if (fs.f_ffree == 0)
+		frame_add_int(frame, TAG_DISK_FULL, DISK_FULL_FILES);
 }
 
 /* The memory is its run's fault, anything else is ours. */

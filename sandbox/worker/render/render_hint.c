@@ -132,11 +132,11 @@ explain_error(struct buf *out, const struct render_line *line,
 			_("\nThe code asks for input, and there was none."));
 	else if (begins(line, "MemoryError"))
 		buf_adds(out, _(TEXT_LESS_MEMORY));
-	else if (has(line, "[Errno 28]") && !result->disk_full &&
+	else if (has(line, "[Errno 28]") && result->disk_full == 0 &&
 	    result->used_bytes / 3 >= env->config->quota / 4)
 		/* there is room, but not for what it wrote at once */
-		render_quota_used(out, env->config);
-	else if (has(line, "[Errno 28]") && !result->disk_full)
+		render_quota_used(out, result, env->config);
+	else if (has(line, "[Errno 28]") && result->disk_full == 0)
 		buf_addf(out,
 		    _("\n`/tmp` holds %s: there is room for %s in the sandbox "
 		      "itself."),

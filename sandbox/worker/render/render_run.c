@@ -130,8 +130,8 @@ add_end(struct buf *tail, const struct run_outcome *outcome,
 	add_result(tail, &outcome->result, config->output_limit, config->memory,
 	    config->timeout_ms);
 	add_version(tail, env);
-	if (outcome->result.disk_full && !outcome_succeeded(outcome))
-		render_quota_used(tail, config);
+	if (outcome->result.disk_full != 0 && !outcome_succeeded(outcome))
+		render_quota_used(tail, &outcome->result, config);
 	render_hint(tail, &outcome->result, output, env);
 }
 
@@ -434,12 +434,9 @@ static bool
 explain_pip(struct buf *out, const struct buf *log,
     const struct cell_result *result, const struct config *config)
 {
-	if (result->disk_full || log_has(log, "No space left on device") ||
+	if (result->disk_full != 0 || log_has(log, "No space left on device") ||
 	    log_has(log, "File too large"))
-		buf_addf(out,
-		    _("\nThe room for packages is used up (%s): `/il rm "
-		      ".site-packages recursive:True` empties it."),
-		    text_size(config->pip_quota).text);
+		render_packages_full(out, result, config);
 	else if (log_has(log, "CERTIFICATE_VERIFY_FAILED"))
 		buf_adds(out,
 		    _("\nThe package index cannot be trusted: nobody known "

@@ -25,12 +25,38 @@ begin_note(struct buf *tail)
 		buf_adds(tail, tail->len == 0 ? "-# " : "\n-# ");
 }
 
+/* The limit that was met, of a space of so many bytes and files. */
+static struct phrase
+phrase_full(const struct cell_result *result, int64_t bytes, int64_t files)
+{
+	struct phrase phrase;
+
+	if (result->disk_full == DISK_FULL_FILES)
+		return phrase_files(files);
+	(void)snprintf(phrase.text, sizeof(phrase.text), "%s",
+	    text_size(bytes).text);
+	return phrase;
+}
+
 void
-render_quota_used(struct buf *tail, const struct config *config)
+render_quota_used(struct buf *tail, const struct cell_result *result,
+    const struct config *config)
 {
 	buf_addf(tail,
-	    _("\nThe disk quota is used up (%s, %s): `/il rm` makes room."),
-	    text_size(config->quota).text, phrase_files(config->files).text);
+	    _("\nThe disk quota is used up (%s): `/il rm` makes room."),
+	    phrase_full(result, config->quota, config->files).text);
+}
+
+void
+render_packages_full(struct buf *tail, const struct cell_result *result,
+    const struct config *config)
+{
+	buf_addf(tail,
+	    _("\nThe room for packages is used up (%s): `/il rm "
+	      ".site-packages recursive:True` empties it."),
+	    phrase_full(result, config->pip_quota,
+		config->pip_quota / CONFIG_PACKAGE_FILE_BYTES)
+		.text);
 }
 
 /* A volume holds a little more than its quota, which no answer claims. */

@@ -12,8 +12,12 @@
 	N_("%s is the name of a directory: add the name of the file, as in " \
 	   "`folder/file.txt`.")
 
-/* Say in the tail that a run has used up its quota. */
-void render_quota_used(struct buf *tail, const struct config *config);
+/* Say in the tail which quota a run has used up: bytes, or number of files. */
+void render_quota_used(struct buf *tail, const struct cell_result *result,
+    const struct config *config);
+/* The same, of an installation. */
+void render_packages_full(struct buf *tail, const struct cell_result *result,
+    const struct config *config);
 /* Say in the tail how full the sandbox is, its files and its packages, as far
  * as the cell has told it. */
 void render_space(struct buf *tail, const struct cell_result *result,
