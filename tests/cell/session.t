@@ -129,8 +129,10 @@ def a_command_is_not_charged_for_what_others_left():
     assert told.reason == N.REASON_EXIT and told.cpu_us < 700000, told
     told = bash("python3 burn.py")
     assert told.cpu_us > 900000, told
-    told = bash("python3 burn.py; sleep 60", wall_ms=3000)
-    assert told.reason == N.REASON_TIME and told.cpu_us > 900000, told
+    # a tenth of that, as a busy machine needs long for a second
+    told = bash("sed -i 's/ < 1/ < .1/' burn.py; python3 burn.py; sleep 60",
+                wall_ms=5000)
+    assert told.reason == N.REASON_TIME and told.cpu_us > 100000, told
     end_all()
 
 
