@@ -59,8 +59,7 @@ enum frame_kind {
 	FRAME_METRICS = 14,	/* answered with FRAME_METRICS_ARE */
 	FRAME_METRICS_ARE = 15, /* TEXT: families for Prometheus */
 	FRAME_CELLS = 22,	/* GRANTED for each, then one with CELLS */
-	FRAME_LOST = 9,		/* in a lease, the last word where its memory
-				 * has ended the cell: REASON_MEMORY */
+	FRAME_LOST = 9,		/* last in a lease: REASON_MEMORY ended it */
 
 	/* to il-snapshot: snapshot.c */
 	FRAME_RESTORE = 23,	/* SANDBOX, NAME (its id before): MTIME, of what

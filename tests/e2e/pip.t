@@ -269,7 +269,7 @@ def both_spaces_are_told_with_their_limits():
     assert "256 MiB in 10,000 files, and 32 MiB of packages" in text, text
     text = house.run("for i in range(300): open(f'f{i}', 'wb')"
                      ".write(bytes(1 << 20))")
-    assert "256 MiB" in text and "10,000 files" in text, text
+    assert "(256 MiB)" in text, text
     house.run("f = open('rest', 'wb', buffering=0)\n"
               "while True: f.write(bytes(1 << 20))")
     text = house.say("put", file=File("more", "x" * (2 << 20)))
