@@ -66,7 +66,7 @@ def top_shows_what_a_run_takes():
     assert f"{first['sandbox']} of {users['bob']}" in shown, shown
     others = json.loads(ilctl("top", "--json"))["cells"]
     assert all(one["memory"] > 0 and one["cpu_ms"] >= 0 for one in others
-               if one["state"] not in ("starting", "ending")), others
+               if one["state"] in ("idle", "leased")), others
     assert "cancelled job" in ilctl("user", users["bob"], "cancel")
     sent.wait_final(timeout=120, match="cancelled")
 
