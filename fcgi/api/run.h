@@ -28,8 +28,8 @@ struct api_run {
 	struct http_request *req;
 	const struct cell_request *request;
 	int lease_wait_ms; /* for a cell; 0: as it is configured */
-	/* Of api_run(): a descriptor that ends it once it can be read from; 0
-	 * or -1: its client alone does. */
+	/* api_run() ends once this descriptor can be read from; 0 or -1: it
+	 * ends with its client alone. */
 	int stop_fd;
 	/* its tick, also while a cell is waited for; its event function, which
 	 * may set c.enough and c.hang_up; the rest is

@@ -10,7 +10,7 @@
 #include "../../sandbox/base/utf8.h"
 #include "../../sandbox/protocol/frame_limits.h"
 
-/* Of one byte "%FF" is the longest text. */
+/* "%FF" is the longest text of a byte. */
 #define TEXT_MAX (3 * LIMIT_NAME)
 
 /* Append what the escapes of a name stand for.  False: it has none. */

@@ -218,7 +218,7 @@ is_unheard(const struct chat_health *h, int64_t since_ms)
 	return count.heard_ms < since_ms;
 }
 
-/* What keeps a job waiting that was made then; TEXT_COUNT: nothing is known. */
+/* Finds why a job waits that was made then; TEXT_COUNT: nothing is known. */
 static enum text_id
 find_cause(struct chat_health *h, int64_t since_ms)
 {

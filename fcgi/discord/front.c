@@ -265,8 +265,8 @@ context_of(struct front *front, struct front_case *c)
 	};
 }
 
-/* One that comes alone is begun during the flush: its worker flushes after it.
- * Of many each run would take the processors from those who wait for us. */
+/* Wake a worker for a lone job before the flush; the worker flushes after it.
+ * The runs of many would take the processors from those who wait for us. */
 static void
 wake_for_one(struct front *front, size_t count)
 {

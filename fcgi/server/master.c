@@ -196,7 +196,8 @@ start_children(struct master *master)
 	return next_ms;
 }
 
-/* What waitpid() tells of a child.  True: it ended otherwise than it should. */
+/* Note what waitpid() tells of a child.  True: it ended otherwise than it
+ * should. */
 static bool
 note_child(struct child *child, int status)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "shared_file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "buf.h"
 #include "cleanup.h"
 #include "err.h"
 
@@ -75,21 +73,6 @@ shared_file_open(const char *path, size_t size, struct err *err)
 			return NULL;
 	}
 	return map(path, size, PROT_READ | PROT_WRITE, fd, err);
-}
-
-void
-shared_file_remove_older(const char *path)
-{
-	const char *name = strrchr(path, '/') + 1;
-	size_t same = strcspn(name, "-") + 1;
-	auto_free char *folder = xprintf("%.*s", (int)(name - path), path);
-	auto_dir DIR *dir = opendir(folder);
-	const struct dirent *entry;
-
-	while (dir != NULL && (entry = readdir(dir)) != NULL)
-		if (strncmp(entry->d_name, name, same) == 0 &&
-		    strcmp(entry->d_name, name) != 0)
-			(void)unlinkat(dirfd(dir), entry->d_name, 0);
 }
 
 const void *

@@ -20,9 +20,6 @@ struct err;
  * owner, another size, no regular file), or cannot be opened.  path NULL:
  * memory that is shared with who is forked later. */
 void *shared_file_open(const char *path, size_t size, struct err *err);
-/* Remove the files beside it that older versions have left: their names differ
- * in what stands behind the first '-', the version. */
-void shared_file_remove_older(const char *path);
 /* Map it for reading, whose ever it is. */
 const void *shared_file_read(const char *path, size_t size, struct err *err);
 /* The mark that a process leaves of itself in such a file: its number and its

@@ -103,8 +103,8 @@ mounter_remove(void *arg)
 	    engine_remove_ms(host->config), remove_on_end, m);
 }
 
-/* The kernel has ended it, and the engine removes it.  What it said before that
- * has been read: events come in their order. */
+/* The kernel has ended it, and the engine removes it.  Its last word has been
+ * read by now: events come in their order. */
 static void
 pidfd_on_end(void *arg, int fd, uint32_t events)
 {
@@ -149,9 +149,9 @@ attach_end(struct container *c)
 
 /* ---- what went wrong ---- */
 
-/* The host could not do it, or we could not: cells start as ever meanwhile.
- * What fails in a pause was begun before it and has its cause: one restart of
- * the engine is one failure, however many cells were spare. */
+/* The host could not do it, or we could not: cells start as ever meanwhile.  A
+ * mounter that fails in a pause was begun before it, and failed by its cause:
+ * one restart of the engine is one failure, however many cells were spare. */
 static void
 note_failure(struct attach *a, const char *what)
 {
@@ -296,7 +296,7 @@ socket_on_connection(void *arg, int fd, uint32_t events)
 	if (errno != EXDEV)
 		return;
 	/* A broker in a pid namespace of its own knows no cell's, either. */
-	a->none = true;
+	a->unavailable = true;
 	log_warn("no cell is kept spare: no process of a container's is known "
 		 "here");
 	container_end(m->cell, false);
@@ -437,7 +437,7 @@ attach_may_start(struct attach *a)
 {
 	const struct mounter *m;
 
-	if (a->none)
+	if (a->unavailable)
 		return false;
 	TAILQ_FOREACH(m, &a->mounters, link) {
 		if (m->cell == NULL) /* its end has us looked over */
@@ -467,5 +467,5 @@ attach_release(struct attach *a)
 {
 	while (!TAILQ_EMPTY(&a->mounters))
 		mounter_free(TAILQ_FIRST(&a->mounters));
-	a->none = true;
+	a->unavailable = true;
 }

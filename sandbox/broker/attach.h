@@ -25,7 +25,7 @@ struct pool;
 struct attach {
 	struct host *host;
 	TAILQ_HEAD(, mounter) mounters; /* also those that are ending */
-	bool none;			/* for this life of the broker's */
+	bool unavailable;		/* for this life of the broker's */
 	struct pause pause; /* after failures of the host's, or ours */
 };
 

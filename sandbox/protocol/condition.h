@@ -33,7 +33,7 @@ enum condition {
 	CONDITIONS,
 };
 
-/* What starts all programs, to be typed or run. */
+/* This starts all programs. */
 #define CONDITION_START_ALL "make run, or systemctl start inline.target"
 /* A command that no worker has is old by then. */
 #define CONDITION_QUEUE_MS 10000

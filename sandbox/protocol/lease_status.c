@@ -97,8 +97,6 @@ lease_status_open(const struct config *config, struct err *err)
 	struct lease_status_file *file = shared_file_open(path, sizeof(*file),
 	    err);
 
-	/* There is one broker at a time. */
-	shared_file_remove_older(path);
 	if (file != NULL) {
 		/* one that was killed may have left it half written */
 		file->turn = 0;

@@ -28,8 +28,6 @@ pulse_open(const struct config *config, struct err *err)
 {
 	auto_free char *path = config_state_path(config, PULSE_FILE);
 
-	/* An older worker that still ends its job has mapped its file. */
-	shared_file_remove_older(path);
 	return shared_file_open(path, sizeof(struct pulse), err);
 }
 

@@ -12,8 +12,8 @@
 enum script {
 	SCRIPT_PYTHON,
 	SCRIPT_NOTEBOOK,
-	/* The content has to look like Python, for both.  Of a message's files
-	 * those that are texts by their names go first. */
+	/* The content has to look like Python, for both.  A message's texts by
+	 * their names go before its other files. */
 	SCRIPT_TEXT,
 	SCRIPT_UNKNOWN,
 	SCRIPT_BINARY, /* a picture, an archive: never run */

@@ -41,8 +41,8 @@ respond_flush(struct worker *worker, int64_t job_id)
 	return false;
 }
 
-/* What has files comes in one edit.  Of a first response Discord does not say
- * what became of it, and what all are to see a server's moderation may refuse.
+/* Must the answer be an edit?  Files come with their text in one.  A server's
+ * moderation may refuse an answer for all, and Discord says so of edits alone.
  */
 static bool
 is_edit(const struct task *task)

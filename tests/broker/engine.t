@@ -262,5 +262,5 @@ def engine_away_and_back():
 
 
 main(probe_fails, status_waits_for_nobody, run_fails, run_says_why, run_hangs,
-     one_run_hangs, kill_fails, interpreters_pulled, nothing_works_at_the_end, no_program, podman,
-     image_missing, image_pulled, engine_away_and_back)
+     one_run_hangs, kill_fails, interpreters_pulled, nothing_works_at_the_end,
+     no_program, podman, image_missing, image_pulled, engine_away_and_back)

@@ -165,9 +165,9 @@ class MountTable:
 
     def give_inodes(self, path):
         """Give the cell inodes of its own for files that all cells mount: a
-        lock that a run has on one of them is seen in no other cell.  Linux before 5.11
-        lets no cell do that; such runs see each other's locks there, which
-        READY tells."""
+        lock that a run has on one of them is seen in no other cell.  Linux
+        before 5.11 lets no cell do that; such runs see each other's locks
+        there, which READY tells."""
         try:
             self.system.mount("overlay", b"overlay", path, NO_SUID | NO_DEVICES,
                               "lowerdir=%s:%s" % (path, EMPTY))

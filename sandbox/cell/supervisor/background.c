@@ -36,10 +36,10 @@ began(const struct supervisor *k)
 	return processes_number(processes_field(text, STAT_STARTED));
 }
 
-/* Kill what the command has begun.  It leads a session (run_process.c); what
- * has left that has a later one, and is no older.  What an earlier command's
- * process has begun meanwhile has that above it.  Stopped by one signal to all,
- * nobody can make another meanwhile. */
+/* Kill what the command has begun.  It leads a session (run_process.c); a
+ * process that has left that has a later one, and is no older.  Processes that
+ * an earlier command's begin meanwhile are told by their parents.  One signal
+ * stops all, so that none makes another meanwhile. */
 static void
 end_its(struct supervisor *k)
 {

@@ -129,6 +129,7 @@ char *message_json(const struct message *message, bool with_files);
 /* Such a JSON as that of a further message, which its invoker alone sees since
  * the server's moderation forbids it: that is said where there is room. */
 char *message_private_json(const char *json);
+/* Does the message say that its user alone sees it? */
 bool message_is_private(const char *json);
 #define TEXT_MODERATED \
 	N_("The moderation of this server does not let this answer be shown " \
