@@ -35,10 +35,11 @@ with open("written", "wb") as file:
 SYNC = "began=$(date +%s); sync; echo $(($(date +%s) - began))"
 
 
-def group_of(kind):
-    """The control group of a running cell."""
-    pid = host.first_process(host.containers(kind)[0])
-    return "/sys/fs/cgroup" + host.sh(f"sed 's/^0:://' /proc/{pid}/cgroup")
+def groups():
+    """The control groups of all cells of people's: alice's, and spare ones."""
+    pids = map(host.first_process, host.containers("user"))
+    return ["/sys/fs/cgroup" + host.sh(f"sed 's/^0:://' /proc/{pid}/cgroup")
+            for pid in pids]
 
 
 @test
@@ -76,8 +77,7 @@ def processes_are_limited():
 @test
 def a_cells_group_has_the_limits_of_the_configuration():
     host.say("py", code="1")
-    group = group_of("user")
-    limits = host.sh(f"cd {group} && cat memory.max memory.swap.max pids.max "
+    limits = host.sh(f"cd {groups()[0]} && cat memory.max memory.swap.max pids.max "
                      "cpu.max")
     note(limits)
     assert limits.split("\n") == ["268435456", "0", "64", "100000 100000"]
@@ -85,7 +85,7 @@ def a_cells_group_has_the_limits_of_the_configuration():
 
 @test
 def the_disks_throughput_is_limited_where_the_kernel_can():
-    line = host.sh(f"cat {group_of('user')}/io.max")
+    line = host.sh(f"cat {groups()[0]}/io.max")
     figure(f"io.max of a cell: {line or 'no limit'}")
     forgets = "forgets IL_DISK_RATE" in host.doctor()[1]
     assert forgets != ("bps=" in line), "a cell may use all of the disk"
@@ -97,9 +97,9 @@ def what_is_written_back_counts_as_the_cells():
     writes it.  A limit slower than the machine's disk is set for both of the
     cell's devices."""
     host.say("py", code="1")
-    group = group_of("user")
-    for device in host.sh("losetup -ln -O MAJ:MIN").split():
-        host.sh(f"echo {device} wbps={RATE} >{group}/io.max")
+    for group in groups():
+        for device in host.sh("losetup -ln -O MAJ:MIN").split():
+            host.sh(f"echo {device} wbps={RATE} >{group}/io.max")
     host.sh("sync")
     text = host.say("py", code=WRITE)
     assert "left in memory" in text, text
