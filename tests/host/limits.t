@@ -77,8 +77,8 @@ def processes_are_limited():
 @test
 def a_cells_group_has_the_limits_of_the_configuration():
     host.say("py", code="1")
-    limits = host.sh(f"cd {groups()[0]} && cat memory.max memory.swap.max pids.max "
-                     "cpu.max")
+    limits = host.sh(f"cd {groups()[0]} && "
+                     "cat memory.max memory.swap.max pids.max cpu.max")
     note(limits)
     assert limits.split("\n") == ["268435456", "0", "64", "100000 100000"]
 
