@@ -104,7 +104,8 @@ mcp_explain(struct mcp_exchange *x, const struct cell_result *result)
 							   x->call.path.data;
 
 	log_info("the cell says: %s", result->error_text);
-	mcp_trouble(x, "'%.200s' %s.", path[0] == '\0' ? "." : path,
+	mcp_trouble(x, "'%.200s' %s.",
+	    path == NULL || *path == '\0' ? "." : path,
 	    i < count && texts[i] != NULL ? texts[i] : "cannot be had");
 }
 

@@ -84,7 +84,7 @@ choose_scripts(const struct interaction *in, bool wanted[], int64_t *most)
 static bool
 take_scripts(struct context *c)
 {
-	bool wanted[INTERACTION_ATTACHMENTS_MAX];
+	bool wanted[INTERACTION_ATTACHMENTS_MAX] = { false };
 	int64_t most;
 	int count = 0;
 

@@ -93,10 +93,9 @@ health_details(const struct health *h)
 	    s->isolation == ISOLATION_CELL		      ? "cell" :
 								NULL;
 
-	return json_pack(
-	    "{s:s, s:b, s:b, s:b, s:b, s:s, s:s?, s:s?, s:s?, "
-	    "s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I, s:o}, "
-	    "s:{s:i, s:i}, s:I, s:o}",
+	return json_pack("{s:s, s:b, s:b, s:b, s:b, s:s, s:s?, s:s?, s:s?, "
+			 "s:{s:I, s:I, s:I, s:I}, s:{s:I, s:I, s:I, s:I, s:o}, "
+			 "s:{s:i, s:i}, s:I, s:o}",
 	    "version", INLINE_VERSION, "broker", h->facts.broker, "docker",
 	    s->engine, "image", s->image, "database", h->jobs.database != 0,
 	    "image_name", s->image_name, "python",

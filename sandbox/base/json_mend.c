@@ -34,6 +34,13 @@ is_second_half(int unit)
 	return unit >= 0xdc00 && unit <= 0xdfff;
 }
 
+static void
+overwrite(char *at, const char *text)
+{
+	while (*text != '\0')
+		*at++ = *text++;
+}
+
 /* Mend the text between two quotes. */
 static void
 mend_string(char *at, const char *end, bool is_name)
@@ -48,7 +55,7 @@ mend_string(char *at, const char *end, bool is_name)
 		}
 		/* a parser takes a NUL in a text, but not in a name */
 		if (first || is_second_half(unit) || (unit == 0 && is_name))
-			memcpy(at + 2, is_name ? "fffd" : "0000", 4);
+			overwrite(at + 2, is_name ? "fffd" : "0000");
 		at += unit >= 0 ? 6 : *at == '\\' ? 2 : 1;
 	}
 }
@@ -67,7 +74,7 @@ mend_number(char *at, size_t len)
 		/* the shortest is "1e309" */
 		if (end == at + len && len > strlen("null")) {
 			memset(at, ' ', len);
-			memcpy(at, "null", strlen("null"));
+			overwrite(at, "null");
 		}
 	}
 }
@@ -92,7 +99,7 @@ mend_bare(char *at)
 
 	if (len > 0) {
 		memset(at, ' ', len);
-		memcpy(at, "[]", 2);
+		overwrite(at, "[]");
 		return len;
 	}
 	len = strspn(at, "0123456789+-.eE");

@@ -466,6 +466,7 @@ void
 attach_release(struct attach *a)
 {
 	while (!TAILQ_EMPTY(&a->mounters))
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it is unlinked */
 		mounter_free(TAILQ_FIRST(&a->mounters));
 	a->unavailable = true;
 }

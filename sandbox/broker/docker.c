@@ -38,8 +38,8 @@ void
 docker_argv_import(struct argv *argv, const char *binary, const char *instance,
     const char *archive, const char *image)
 {
-	argv_init(argv,
-	    ARGV_WORDS(binary, "import", "--change", "LABEL " DERIVED));
+	argv_init(argv, ARGV_WORDS(binary, "import"));
+	argv_option(argv, "--change", "LABEL " DERIVED);
 	argv_option(argv, "--change", "LABEL inline.instance=%s", instance);
 	argv_add(argv, archive);
 	argv_add(argv, image);

@@ -169,8 +169,8 @@ folder_give(int base, const char *folder, const char *file)
 		return -1;
 	if (st.st_uid == geteuid())
 		return 0;
-	if (fchownat(base, folder, st.st_uid, st.st_gid,
-		AT_SYMLINK_NOFOLLOW) != 0)
+	if (fchownat(base, folder, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) !=
+	    0)
 		return -1;
 	return fchownat(base, file, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW);
 }

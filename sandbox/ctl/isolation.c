@@ -242,33 +242,37 @@ read_reason(struct failure *failure, const char *reason,
 	    strcmp(failure->profile, APPARMOR_PROFILE) != 0;
 }
 
+/* The fact, if it is one. */
+static unsigned int
+fact_if(bool is_so, unsigned int fact)
+{
+	return is_so ? fact : 0;
+}
+
 /* All that is known, as a set. */
 static unsigned int
 find(const struct failure *failure, const char *reason,
     const struct isolation_facts *f)
 {
-	unsigned int found = f->host;
-
-	found |= strcmp(reason, "asked for") == 0 ? ASKED_FOR : 0;
-	found |= failure->making && !failure->denied ? UNMADE : 0;
-	found |= strcmp(failure->error, "ENOSPC") == 0 ? USED_UP : 0;
-	if (strcmp(failure->step, "mount proc") == 0 && !failure->denied)
-		found |= NO_PROC;
-	if (isolation_is_of_locks(failure->step) && !failure->denied)
-		found |= NO_OVERLAY;
-	if (strcmp(failure->error, "EPERM") == 0)
-		found |= COVERED;
-	if ((f->host & HOST_APPARMOR) != 0 &&
+	bool by_apparmor = (f->host & HOST_APPARMOR) != 0 &&
 	    (failure->denied || failure->capability) &&
-	    strcmp(failure->profile, "unconfined") != 0)
-		found |= BY_PROFILE;
-	found |= strcmp(failure->profile, ENGINES_PROFILE) == 0 ? ENGINES : 0;
-	found |= strcmp(failure->profile, APPARMOR_PROFILE) == 0 ? OURS : 0;
-	found |= *f->profile != '\0' ? CHOSEN : 0;
-	found |= failure->denied ? DENIED : 0;
-	found |= *f->outside != '\0' ? CONTAINED : 0;
-	found |= *f->runtime != '\0' ? RUNTIME : 0;
-	return found;
+	    strcmp(failure->profile, "unconfined") != 0;
+	bool no_proc = strcmp(failure->step, "mount proc") == 0;
+	bool no_overlay = isolation_is_of_locks(failure->step);
+	bool engines = strcmp(failure->profile, ENGINES_PROFILE) == 0;
+	bool ours = strcmp(failure->profile, APPARMOR_PROFILE) == 0;
+
+	return f->host | fact_if(strcmp(reason, "asked for") == 0, ASKED_FOR) |
+	    fact_if(failure->making && !failure->denied, UNMADE) |
+	    fact_if(strcmp(failure->error, "ENOSPC") == 0, USED_UP) |
+	    fact_if(no_proc && !failure->denied, NO_PROC) |
+	    fact_if(no_overlay && !failure->denied, NO_OVERLAY) |
+	    fact_if(strcmp(failure->error, "EPERM") == 0, COVERED) |
+	    fact_if(by_apparmor, BY_PROFILE) | fact_if(engines, ENGINES) |
+	    fact_if(ours, OURS) | fact_if(*f->profile != '\0', CHOSEN) |
+	    fact_if(failure->denied, DENIED) |
+	    fact_if(*f->outside != '\0', CONTAINED) |
+	    fact_if(*f->runtime != '\0', RUNTIME);
 }
 
 /* What the profile of an operator has to allow for the step. */

@@ -224,8 +224,10 @@ make_users(int64_t owner, int64_t user)
 	long result;
 	long pid = CALL(clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
 
-	while (pid == 0)
-		(void)CALL(ppoll, 0, 0, 0, 0, 0);
+	if (pid == 0) {
+		for (;;)
+			(void)CALL(ppoll, 0, 0, 0, 0, 0);
+	}
 	if (pid < 0)
 		return pid;
 	end = add_number(end, " ", user);
@@ -272,14 +274,10 @@ put_mount(long mount, const char *target)
 }
 
 /* Mount both volumes, or an empty folder for packages that are not there; the
- * outer one comes first. */
-static void
-attach_volumes(const struct request *r, struct trouble *t)
+ * places are not the cell's yet. */
+static bool
+mount_volumes(const struct request *r, long *mounts, struct trouble *t)
 {
-	long mounts[VOLUMES];
-	long result = 0;
-	long users;
-
 	for (size_t i = 0; i < VOLUMES; i++) {
 		mounts[i] = r->devices[i] < 0 ?
 		    mount_nothing(r->user) :
@@ -287,18 +285,36 @@ attach_volumes(const struct request *r, struct trouble *t)
 			i == 0 && r->access == ACCESS_WRITE);
 		if (mounts[i] < 0) {
 			fail(t, "mount", mounts[i], EINVAL);
-			return;
+			return false;
 		}
 	}
-	users = make_users(r->owner, r->user);
-	for (size_t i = 0; i < VOLUMES && users >= 0 && result >= 0; i++) {
+	return true;
+}
+
+static bool
+give_volumes(const struct request *r, const long *mounts, struct trouble *t)
+{
+	long users = make_users(r->owner, r->user);
+	long result = users;
+
+	for (size_t i = 0; i < VOLUMES && result >= 0; i++) {
 		if (r->devices[i] >= 0)
 			result = give_mount(mounts[i], users);
 	}
-	if (users < 0 || result < 0) {
-		fail(t, "give", users < 0 ? users : result, 0);
+	if (result < 0)
+		fail(t, "give", result, 0);
+	return result >= 0;
+}
+
+/* The outer one comes first. */
+static void
+attach_volumes(const struct request *r, struct trouble *t)
+{
+	long mounts[VOLUMES];
+	long result;
+
+	if (!mount_volumes(r, mounts, t) || !give_volumes(r, mounts, t))
 		return;
-	}
 	result = CALL(setns, r->process, CLONE_NEWNS, 0, 0, 0);
 	if (result < 0) {
 		fail(t, "enter", result, ESRCH);
@@ -337,7 +353,7 @@ receive_part(int sock, int64_t number, struct frame_view *view)
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr head;
-	} extra;
+	} extra = { .bytes = { 0 } };
 	struct iovec part = { .iov_base = packet, .iov_len = sizeof(packet) };
 	struct msghdr message = { .msg_iov = &part,
 		.msg_iovlen = 1,

@@ -22,8 +22,8 @@
 #define TRIES 3
 
 struct lease_status_file {
-	_Atomic int64_t turn; /* odd: it is being written */
-	_Atomic int64_t writer; /* 0: none */
+	_Atomic int64_t turn;	 /* odd: it is being written */
+	_Atomic int64_t writer;	 /* 0: none */
 	_Atomic int64_t told_ms; /* monotonic */
 	_Atomic int64_t len;
 	unsigned char frame[TOLD_MAX];

@@ -105,28 +105,29 @@ enum rest_patience {
 	REST_PROGRESS, /* the same, and dropped while requests are spared */
 };
 
-/*
- * Send a JSON body and up to ten files (their "attachments" array is already in
+/* A message of an interaction's. */
+struct rest_target {
+	enum rest_message { REST_ORIGINAL, REST_FURTHER } which;
+	const char *token; /* not empty */
+	int64_t until_ms;  /* wall clock time at which the token dies */
+};
+
+/* Send a JSON body and up to ten files (their "attachments" array is already in
  * the body): PATCH …/messages/@original, or POST one more message after that,
- * which may come twice.  until_ms: wall clock time at which the token dies.
- */
-enum rest_message { REST_ORIGINAL, REST_FURTHER };
-enum rest_outcome rest_send_message(struct rest *rest, enum rest_message which,
-    const char *token, const char *body, const struct rest_file *files,
-    size_t file_count, enum rest_patience patience, int64_t until_ms,
-    struct rest_reply *reply, struct err *err);
+ * which may come twice. */
+enum rest_outcome rest_send_message(struct rest *rest,
+    const struct rest_target *target, const char *body,
+    const struct rest_file *files, size_t file_count,
+    enum rest_patience patience, struct rest_reply *reply, struct err *err);
 /* DELETE the original; of a message that is not there REST_GONE. */
 enum rest_outcome rest_delete_original(struct rest *rest, const char *token,
     int64_t until_ms, struct rest_reply *reply, struct err *err);
 /* Wait for so long, or until the process should end. */
 void rest_pause(const struct rest *rest, int64_t ms);
 
-/*
- * With the bot's token.  answer: what Discord said is put there, JSON or not;
- * empty when it said nothing.
- *
- * Register commands: PUT the JSON array; guild_id 0: global.
- */
+/* With the bot's token.  answer: what Discord said is put there, JSON or not;
+ * empty when it said nothing.  Register commands: PUT the JSON array; guild_id
+ * 0: global. */
 enum rest_outcome rest_register(struct rest *rest, const char *commands,
     int64_t guild_id, struct buf *answer, struct rest_reply *reply,
     struct err *err);
@@ -137,12 +138,10 @@ enum rest_outcome rest_application(struct rest *rest, const char *changes,
 /* What an answer may have. */
 #define REST_ANSWER_MAX (1024 * 1024)
 
-/*
- * Fetch an attachment that a user uploaded: only from Discord's two CDN hosts
+/* Fetch an attachment that a user uploaded: only from Discord's two CDN hosts
  * over https (or from api_base's own origin when that is on 127.0.0.1), no
  * redirects, at most `max` bytes, within 15 to 60 s by `max`.  *data is heap,
- * the caller frees.
- */
+ * the caller frees. */
 enum rest_outcome rest_download(struct rest *rest, const char *url, size_t max,
     void **data, size_t *len, struct err *err);
 

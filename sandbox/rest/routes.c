@@ -357,12 +357,11 @@ call_token(struct rest *rest, const char *token, const char *rest_of_path,
 }
 
 enum rest_outcome
-rest_send_message(struct rest *rest, enum rest_message which, const char *token,
+rest_send_message(struct rest *rest, const struct rest_target *target,
     const char *body, const struct rest_file *files, size_t file_count,
-    enum rest_patience patience, int64_t until_ms, struct rest_reply *reply,
-    struct err *err)
+    enum rest_patience patience, struct rest_reply *reply, struct err *err)
 {
-	bool further = which == REST_FURTHER;
+	bool further = target->which == REST_FURTHER;
 	struct call call = {
 		.request = {
 			.method = further ? "POST" : "PATCH",
@@ -379,8 +378,8 @@ rest_send_message(struct rest *rest, enum rest_message which, const char *token,
 	call.request.timeout_ms = patience != REST_FINAL && file_count == 0 ?
 	    ONCE_MS :
 	    rest_timeout_ms(bytes);
-	return call_token(rest, token, further ? "" : ORIGINAL, &call, until_ms,
-	    reply, err);
+	return call_token(rest, target->token, further ? "" : ORIGINAL, &call,
+	    target->until_ms, reply, err);
 }
 
 enum rest_outcome

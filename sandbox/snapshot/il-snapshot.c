@@ -153,10 +153,12 @@ serve(struct snapshotter *s, struct err *err)
 	store_close(store);
 	restore_sweep(s->base);
 	s->state = snapshot_state_open(config, err);
-	if (s->state == NULL || tasks_open(s, err) != 0)
+	if (s->state == NULL)
 		return -1;
 	s->state->failing_ms = 0;
 	s->state->files_failing_ms = 0;
+	if (tasks_open(s, err) != 0)
+		return -1;
 	s->loop = loop_new();
 	loop_add(s->loop, signals, EPOLLIN, on_signal, s);
 	if (copies_open(s, err) != 0 || requests_open(s, err) != 0 ||
@@ -176,7 +178,7 @@ main(int argc, char **argv)
 	enum log_level level = LOG_LEVEL_INFO;
 	bool test = false;
 	auto_config struct config config = { 0 };
-	static struct snapshotter s = { .base = -1 }; /* ends with us */
+	struct snapshotter s = { .base = -1 }; /* ends with us */
 	struct err err;
 	int c;
 

@@ -154,9 +154,10 @@ static enum rest_outcome
 deliver_body(struct delivery *d, enum rest_message which, const char *body,
     const struct rest_file *files, size_t count)
 {
-	return rest_send_message(d->worker->rest, which, d->job->token, body,
-	    files, count, d->patience, d->job->received_ms + TOKEN_LIFE_MS,
-	    &d->reply, &d->err);
+	return rest_send_message(d->worker->rest,
+	    &(struct rest_target){
+		which, d->job->token, d->job->received_ms + TOKEN_LIFE_MS },
+	    body, files, count, d->patience, &d->reply, &d->err);
 }
 
 /* All were to see it, and their server's moderation has refused it.  From here
@@ -164,11 +165,12 @@ deliver_body(struct delivery *d, enum rest_message which, const char *body,
 static void
 narrow(struct delivery *d)
 {
-	auto_free char *before = d->owned;
+	char *before = d->owned;
 	struct err err = { 0 };
 
 	d->apart = true;
 	d->body = d->owned = message_private_json(d->body);
+	free(before);
 	if (job_narrow(d->worker->db, d->job->id, d->body, &err) < 0)
 		log_err("%s job=%" PRId64, err.text, d->job->id);
 }
@@ -257,15 +259,14 @@ static enum rest_outcome
 deliver(struct delivery *d)
 {
 	struct rest_reply objection = { 0 };
-	enum rest_outcome outcome = REST_REFUSED;
+	enum rest_outcome outcome;
 
 	if (d->remove &&
 	    rest_delete_original(d->worker->rest, d->job->token,
 		d->job->received_ms + TOKEN_LIFE_MS, &d->reply,
 		&d->err) == REST_DONE)
 		return REST_DONE;
-	if (!d->apart)
-		outcome = deliver_to_all(d, &objection);
+	outcome = d->apart ? REST_REFUSED : deliver_to_all(d, &objection);
 	if (d->apart)
 		outcome = deliver_apart(d);
 	/* then at least say why */
@@ -273,9 +274,8 @@ deliver(struct delivery *d)
 		auto_message struct message plain = MESSAGE_INIT;
 		auto_free char *body = NULL;
 
-		if (objection.status == 0)
-			objection = d->reply;
-		render_not_accepted(&plain, &objection, d->job->id);
+		render_not_accepted(&plain,
+		    objection.status != 0 ? &objection : &d->reply, d->job->id);
 		body = message_json(&plain, false);
 		outcome = deliver_body(d, REST_ORIGINAL, body, NULL, 0);
 	}

@@ -178,9 +178,8 @@ test_missing(void)
 		.status = 404, .json = true, .code = 10015
 	};
 
-	struct retry progress = {
-		.patience = REST_PROGRESS, .deadline_ms = INT64_MAX
-	};
+	struct retry progress = { .patience = REST_PROGRESS,
+		.deadline_ms = INT64_MAX };
 
 	is_int(retry_decide(&retry, &answer, 0, 0).wait_ms, 100,
 	    "404: first again after 100 ms");

@@ -423,7 +423,7 @@ mcp_call_parse(struct mcp_call *call, struct mcp_message *m,
 	struct checking c = { call, m, NULL, interpreters, why };
 	size_t i = 0;
 
-	*call = (struct mcp_call){ .path = { "", 0 } };
+	*call = (struct mcp_call){ .path = { .data = "" } };
 	if (name == NULL || name->type != PYVALUE_STRING ||
 	    (arguments != NULL && arguments->type != PYVALUE_OBJECT)) {
 		(void)mcp_refuse_request(m, fault, 400, MCP_BAD_PARAMS,

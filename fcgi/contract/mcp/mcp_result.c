@@ -217,6 +217,16 @@ add_bytes_items(struct buf *out, const char *type, const char *data, size_t len,
 		    hidden);
 }
 
+/* Why a picture is not shown as one; NULL: it is, or these bytes are none. */
+static const char *
+hidden_picture(const char **type, const char *data, size_t len, bool whole)
+{
+	if (!mcp_media_is_picture(*type))
+		return NULL;
+	return whole ? mcp_picture_fault(type, data, len) :
+		       "this is a part of it";
+}
+
 void
 mcp_add_read(struct buf *out, const struct mcp_message *m, const char *path,
     const char *data, size_t len, int64_t offset, int64_t size)
@@ -225,14 +235,9 @@ mcp_add_read(struct buf *out, const struct mcp_message *m, const char *path,
 	bool whole = offset == 0 && (int64_t)len == size;
 	size_t taken = text_len(data, len, offset + (int64_t)len >= size);
 	bool text = len == 0 || taken > 0;
-	const char *hidden = NULL;
-	bool shown;
+	const char *hidden = hidden_picture(&type, data, len, whole);
+	bool shown = !text && mcp_media_is_picture(type) && hidden == NULL;
 
-	if (whole && mcp_media_is_picture(type))
-		hidden = mcp_picture_fault(&type, data, len);
-	else if (mcp_media_is_picture(type))
-		hidden = "this is a part of it";
-	shown = !text && whole && mcp_media_is_picture(type) && hidden == NULL;
 	if (text)
 		taken = mcp_fit_text(data, taken, HALF);
 	else

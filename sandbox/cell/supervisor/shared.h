@@ -53,10 +53,10 @@ struct supervisor_plan {
 	uint64_t total;
 	uint64_t how;
 	uint64_t ms;
-	uint64_t keep;	/* 1: it says struct kept_word in the end */
+	uint64_t keep;	  /* 1: it says struct kept_word in the end */
 	uint64_t end_all; /* 1: of a session: no process outlives the run */
-	uint64_t inode; /* of the one file that came, 0: none: alone there, */
-	uint64_t ctime; /* and of this time (ns), it is not looked for */
+	uint64_t inode;	  /* of the one file that came, 0: none: alone there, */
+	uint64_t ctime;	  /* and of this time (ns), it is not looked for */
 };
 /* The last one is that of packages: no request names it. */
 #define SUPERVISOR_FOLDERS "/home", "/workspace", "/site"

@@ -208,6 +208,28 @@ pass_on_crowded(struct run_state *state)
 	state->crowded = false;
 }
 
+/* From here on the run's output is read, and its time counts. */
+static bool
+oversee_begin(struct supervisor *k)
+{
+	struct run_state *state = k->state;
+	const struct supervisor_plan *plan = &state->plan;
+	struct watch *watch = &state->watch;
+
+	watch->process = (int)syscall(SYS_pidfd_open, state->run, 0);
+	if (watch->process < 0)
+		return false;
+	enclose_find_folders(k);
+	watch->leader = state->run;
+	watch->word = plan->keep != 0 ? state->channel : -1;
+	watch->file_at = 0;
+	watch->file_end = (int64_t)plan->input;
+	watch_start(watch, plan->wall_ms, plan->output_max, plan->drains != 0);
+	if (state->crowded)
+		pass_on_crowded(state);
+	return true;
+}
+
 /* A run, from its start to its result. */
 static enum next
 oversee(struct supervisor *k)
@@ -219,17 +241,8 @@ oversee(struct supervisor *k)
 	int64_t wall;
 	bool rests;
 
-	watch->process = (int)syscall(SYS_pidfd_open, state->run, 0);
-	if (watch->process < 0)
+	if (!oversee_begin(k))
 		return NEXT_RETIRE;
-	enclose_find_folders(k);
-	watch->leader = state->run;
-	watch->word = plan->keep != 0 ? state->channel : -1;
-	watch->file_at = 0;
-	watch->file_end = (int64_t)plan->input;
-	watch_start(watch, plan->wall_ms, plan->output_max, plan->drains != 0);
-	if (state->crowded)
-		pass_on_crowded(state);
 	end = await_end(k);
 	if (end == WATCH_BESIDE)
 		return NEXT_BESIDE;

@@ -115,6 +115,8 @@ command_show_progress(void *arg)
 	struct task *task = arg;
 	struct rest_reply reply;
 	struct err err = { 0 };
+	struct rest_target target = { REST_ORIGINAL, task->job->token,
+		task->until_ms };
 	auto_message struct message message = MESSAGE_INIT;
 	auto_free char *body = NULL;
 	enum rest_outcome outcome;
@@ -124,9 +126,8 @@ command_show_progress(void *arg)
 	render_progress(&message, task->job->kind, task->job->id,
 	    &task->collect.output, clock_monotonic_ms() - task->asked_ms);
 	body = message_json(&message, false);
-	outcome = rest_send_message(task->worker->rest, REST_ORIGINAL,
-	    task->job->token, body, NULL, 0, REST_PROGRESS, task->until_ms,
-	    &reply, &err);
+	outcome = rest_send_message(task->worker->rest, &target, body, NULL, 0,
+	    REST_PROGRESS, &reply, &err);
 	/* there is no message, or such a text may not be in it */
 	if (outcome == REST_GONE || rest_is_moderated(&reply))
 		task->quiet = true;
@@ -276,6 +277,20 @@ find_sandbox(struct task *task, struct err *err)
 	return command_make_sandbox(task, &task->made_sandbox, err);
 }
 
+/* What an answer says of the sandbox besides: where one is, that it is new, or
+ * has moved. */
+static void
+tell_sandbox(struct task *task, enum command_needs needs)
+{
+	if (needs >= COMMAND_NEEDS_SANDBOX && !task->remove)
+		place_tell(task);
+	if (task->made_sandbox)
+		render_made(&task->message, task->lost_at);
+	if (task->tells_move)
+		render_moved(&task->message, task->sandbox.moved_host,
+		    task->sandbox.files_at);
+}
+
 void
 command_run(struct task *task)
 {
@@ -293,16 +308,10 @@ command_run(struct task *task)
 		result = find_sandbox(task, &err);
 	if (result == 0)
 		result = functions[kind](task, &err);
-	if (result == 0 && commands[kind].needs >= COMMAND_NEEDS_SANDBOX &&
-	    !task->taken && !task->remove)
-		place_tell(task);
-	if (result == 0 && task->made_sandbox && !task->taken)
-		render_made(&task->message, task->lost_at);
 	task->tells_move &= result == 0 && task->editor == NULL &&
 	    !task->remove;
-	if (task->tells_move && !task->taken)
-		render_moved(&task->message, task->sandbox.moved_host,
-		    task->sandbox.files_at);
+	if (result == 0 && !task->taken)
+		tell_sandbox(task, commands[kind].needs);
 	if (result >= 0)
 		return;
 	log_err("%s job=%" PRId64 " kind=%s", err.text, task->job->id,

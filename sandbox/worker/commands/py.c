@@ -94,9 +94,9 @@ measure_file(const struct task *task, const char *path)
 static int
 measure_python(struct task *task, struct cell_request request, struct err *err)
 {
-	auto_free char *source = request.source != NULL ?
-	    xprintf("%%%%timeit\n%s", request.source) :
-	    measure_file(task, request.path);
+	auto_free char *source = request.path != NULL ?
+	    measure_file(task, request.path) :
+	    xprintf("%%%%timeit\n%s", request.source);
 
 	request.path = NULL;
 	request.source = source;

@@ -166,6 +166,16 @@ note_wide(struct source_line *line, const char *p, struct word *word)
 	return p + step;
 }
 
+/* A backslash outside a string, and the quote mark that it hides. */
+static const char *
+note_escape(struct source_line *line, const char *p, struct word *word)
+{
+	if (p[1] == 'n' && line->escape == NULL)
+		line->escape = p;
+	word->len = 0;
+	return p + 1 + (p[1] == '\'' || p[1] == '"');
+}
+
 static void
 note_letter(struct word *word, char c)
 {
@@ -210,12 +220,8 @@ read_token(struct source_scan *scan, struct source_line *line, const char *p,
 	}
 	if (strchr(" \t\f", *p) == NULL)
 		*last = *p;
-	if (*p == '\\' && p[1] != '\0' && p[1] != '\n') {
-		if (p[1] == 'n' && line->escape == NULL)
-			line->escape = p;
-		word->len = 0;
-		return p + 1 + (p[1] == '\'' || p[1] == '"');
-	}
+	if (*p == '\\' && p[1] != '\0' && p[1] != '\n')
+		return note_escape(line, p, word);
 	if ((unsigned char)*p > 0x7f)
 		return note_wide(line, p, word);
 	note_letter(word, *p);

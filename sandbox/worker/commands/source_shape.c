@@ -124,6 +124,13 @@ is_banner(const char *text)
 	    strncmp(text, "IPython ", 8) == 0;
 }
 
+/* Does a transcript begin here, if it is one? */
+static bool
+begins_transcript(const char *first)
+{
+	return prompt_length(first, false) > 0 || is_banner(first);
+}
+
 /* Does the line end so that the next one belongs to it? */
 static bool
 expects_more(const char *line, size_t len)
@@ -156,9 +163,7 @@ shape_prompts(char *text, bool transcript)
 	bool code = false;
 	bool block = false;
 
-	if (prompts == 0 ||
-	    (!transcript && prompt_length(first, false) == 0 &&
-		!is_banner(first)))
+	if (prompts == 0 || (!transcript && !begins_transcript(first)))
 		return false;
 	if (!transcript && is_quote_of_code(text, first)) {
 		cut(first, 4);

@@ -106,6 +106,13 @@ static void
 render_cell_error(struct message *m, const struct cell_result *result,
     const char *path, const struct render_env *env)
 {
+	/* apart, as a table takes a text of two lines for a forgotten comma */
+	static const char not_empty[] =
+	    N_(" is a directory: `recursive:True` removes "
+	       "it with everything in it.");
+	static const char no_permission[] =
+	    N_(" has permissions that forbid that. `os.chmod` in "
+	       "your code changes them.");
 	/* NULL: a fault of ours, or said in words of its own below */
 	static const char *const of_path[ERROR_READ_ONLY + 1] = {
 		[ERROR_NOT_FOUND] = N_(" does not exist."),
@@ -113,13 +120,9 @@ render_cell_error(struct message *m, const struct cell_result *result,
 		[ERROR_NOT_DIRECTORY] =
 		    N_(" cannot be reached: a part of that path is a file."),
 		[ERROR_TOO_LARGE] = N_(" is too large"),
-		[ERROR_NOT_EMPTY] =
-		    N_(" is a directory: `recursive:True` removes "
-		       "it with everything in it."),
+		[ERROR_NOT_EMPTY] = not_empty,
 		[ERROR_NOT_REGULAR] = N_(" is neither a file nor a directory."),
-		[ERROR_PERMISSION] =
-		    N_(" has permissions that forbid that. `os.chmod` in "
-		       "your code changes them."),
+		[ERROR_PERMISSION] = no_permission,
 	};
 	struct buf *lead = &m->lead;
 
