@@ -100,12 +100,12 @@ mcp_explain(struct mcp_exchange *x, const struct cell_result *result)
 	};
 	size_t count = sizeof(texts) / sizeof(texts[0]);
 	size_t i = (size_t)result->error;
-	const char *path = result->error_path[0] != '\0' ? result->error_path :
-							   x->call.path.data;
+	const char *path = x->call.path.len > 0 ? x->call.path.data : ".";
 
+	if (result->error_path[0] != '\0')
+		path = result->error_path;
 	log_info("the cell says: %s", result->error_text);
-	mcp_trouble(x, "'%.200s' %s.",
-	    path == NULL || *path == '\0' ? "." : path,
+	mcp_trouble(x, "'%.200s' %s.", path,
 	    i < count && texts[i] != NULL ? texts[i] : "cannot be had");
 }
 

@@ -24,8 +24,8 @@ struct pool;
  */
 struct attach {
 	struct host *host;
-	TAILQ_HEAD(mounter_list, mounter)
-	mounters;	    /* also those that are ending */
+	/* also those that are ending */
+	TAILQ_HEAD(mounter_list, mounter) mounters;
 	bool unavailable;   /* for this life of the broker's */
 	struct pause pause; /* after failures of the host's, or ours */
 };

@@ -291,6 +291,7 @@ mount_volumes(const struct request *r, long *mounts, struct trouble *t)
 	return true;
 }
 
+/* The volumes' files become the user's; an empty folder is, already. */
 static bool
 give_volumes(const struct request *r, const long *mounts, struct trouble *t)
 {
@@ -306,7 +307,7 @@ give_volumes(const struct request *r, const long *mounts, struct trouble *t)
 	return result >= 0;
 }
 
-/* The outer one comes first. */
+/* Put both volumes into the cell; the outer one comes first. */
 static void
 attach_volumes(const struct request *r, struct trouble *t)
 {

@@ -246,6 +246,7 @@ def nothing_but_the_run_goes_first_when_memory_runs_out():
     # The next run is one before its lease comes.
     wait_until(lambda: scores(cell)[-2:] == [0, 1000])
     rest = scores(cell)
+    assert len(rest) == 4 and rest[0] == rest[1], rest
     lease = cell.lease()
     lease.begin("RUN", plain=1, folder="/home", wall_ms=9000, output_max=99,
                 env=EVAL_ENV, collect_files=9, collect_bytes=9 << 20,
@@ -253,7 +254,6 @@ def nothing_but_the_run_goes_first_when_memory_runs_out():
                 args=["-c", "open('x', 'wb').write(bytes(8 << 20))"])
     # The run is over, and who sends its file waits for us to read it.
     wait_until(lambda: scores(cell) == rest[:2] + [1000])
-    assert len(rest) == 4 and rest[0] == rest[1], rest
     told = lease.finish()
     assert len(told.files[b"x"]) == 8 << 20, told
     lease.sock.close()

@@ -62,7 +62,8 @@ tidy() {
 			grep -vE "warnings? generated" | { ! grep . ; }' tidy
 }
 
-# It takes what the list macros of sys/queue.h yield for uninitialised.
+# It takes what the list macros of sys/queue.h yield for uninitialised, and
+# knows no processor by itself.
 check_cpp() {
 	cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr -j "$jobs" \
 		--enable=warning,performance,portability \

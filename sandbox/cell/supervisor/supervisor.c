@@ -208,7 +208,8 @@ pass_on_crowded(struct run_state *state)
 	state->crowded = false;
 }
 
-/* From here on the run's output is read, and its time counts. */
+/* Begin to watch the run: its output is read, and its time counts.  False: it
+ * cannot be watched. */
 static bool
 oversee_begin(struct supervisor *k)
 {

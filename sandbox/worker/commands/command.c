@@ -277,8 +277,8 @@ find_sandbox(struct task *task, struct err *err)
 	return command_make_sandbox(task, &task->made_sandbox, err);
 }
 
-/* What an answer says of the sandbox besides: where one is, that it is new, or
- * has moved. */
+/* Add to the answer where in the sandbox one is, and that it is new or has
+ * moved. */
 static void
 tell_sandbox(struct task *task, enum command_needs needs)
 {

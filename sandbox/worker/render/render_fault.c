@@ -106,7 +106,7 @@ static void
 render_cell_error(struct message *m, const struct cell_result *result,
     const char *path, const struct render_env *env)
 {
-	/* apart, as a table takes a text of two lines for a forgotten comma */
+	/* clang-tidy takes two lines in a table for a forgotten comma */
 	static const char not_empty[] =
 	    N_(" is a directory: `recursive:True` removes "
 	       "it with everything in it.");
