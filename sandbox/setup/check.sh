@@ -146,10 +146,7 @@ container)
 	prove_round container $(tests_of container)
 	finish
 	;;
-nodes)
-	systemd/container/image.sh inline-nodes
-	exec tests/nodes/check.py
-	;;
+nodes) exec tests/nodes/check.py ;;
 bench) exec tests/bench/bench.py ;;
 coverage)
 	sandbox/setup/check.sh fast "$2" || :

@@ -69,18 +69,12 @@ table() {
 	container cmd:openssl       openssl                openssl           openssl
 	container cmd:curl          curl                   curl              curl
 	container compose           docker-compose         docker-compose    docker-compose
-	nodes  pc:libpq             libpq-dev              libpq-devel       postgresql-libs
-	nodes  file:initdb          postgresql             postgresql-server postgresql
-	nodes  cmd:patroni          patroni                patroni           patroni
-	nodes  cmd:etcd             etcd-server            etcd              etcd
 	nodes  cmd:docker-registry  docker-registry        docker-distribution docker-registry
 	nodes  cmd:nsenter          util-linux             util-linux        util-linux
 	nodes  cmd:ip               iproute2               iproute           iproute2
 	nodes  cmd:debugfs          e2fsprogs              e2fsprogs         e2fsprogs
 	nodes  cmd:ps               procps                 procps-ng         procps-ng
-	nodes  cmd:openssl          openssl                openssl           openssl
 	nodes  cmd:curl             curl                   curl              curl
-	nodes  cmd:systemd-sysusers systemd                systemd           systemd
 	host   cmd:qemu-system-x86_64 qemu-system-x86   qemu-system-x86   qemu-system-x86
 	host   cmd:qemu-img         qemu-utils             qemu-img          qemu-img
 	host   cmd:mmdebstrap       mmdebstrap             mmdebstrap        mmdebstrap

@@ -16,7 +16,7 @@ case $name in *[!A-Za-z0-9._-]*) die "INLINE_NAME: not a host's name" ;; esac
 apis='\(never\)$' # nothing
 [ "${INLINE_OPEN_APIS:-0}" = 0 ] || apis='#\(include .*/api\.conf;\)'
 nodes='^(never)$'
-if [ -n "${IL_NODES-}" ]; then # several hosts of a swarm
+if [ -n "${IL_NODES-}" ]; then # several nodes
 	nodes='^#include /etc/inline/nodes\.conf'
 	(umask 077 && bin/ilctl nginx >/tmp/nodes.conf)
 fi

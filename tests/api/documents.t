@@ -31,12 +31,10 @@ URL = "http://127.0.0.1:8080/mcp"
 ELSEWHERE = {
     ".github/CONTRIBUTING.md": ("lint/examples.t", "e2e/examples.t"),
     "README.md": ("host/install.py", "container/dood.t", "container/dind.t"),
-    "systemd/README.md": ("host/install.py", "host/update.t",
-                          "nodes/postgres.py"),
+    "systemd/README.md": ("host/install.py", "host/update.t"),
     "systemd/container/README.md": ("container/dood.t", "container/dind.t",
                                     "container/compose.t"),
     "systemd/debian/README.md": ("package/package.t", "host/package.t"),
-    "systemd/swarm/README.md": ("nodes/swarm.py", "nodes/postgres.py"),
     "tests/README.md": ("lint/docs.t",),
     "tests/bench/README.md": ("ctl/bench.t",),
     "tests/host/README.md": ("host/check.py",),

@@ -90,33 +90,10 @@ def shared_networks():
             yield f"{FOLDER}compose.yaml: {name} has no network of its own"
 
 
-def other_than_the_units():
-    """A service of a swarm has the user, groups and sockets of its unit."""
-    text = read("systemd/swarm/program.py")
-    api = re.search(r"^API = (.*)$", text, re.M)[1]
-    for name, unit, socket in (("il-fcgi", "il-fcgi.service", "il-fcgi.socket"),
-                               ("il-api", "il-api.service", "il-api.socket"),
-                               ("il-worker", "il-worker@.service", None)):
-        said = read("systemd/" + unit)
-        row = re.search(rf'"{name}": \((.*?),\n', text, re.S)[1]
-        want = [(re.search(rf"^{key}=(.*)$", said, re.M) or ["", ""])[1]
-                for key in ("User", "Group", "SupplementaryGroups")]
-        found = re.findall(r'"([^"]*)"', row)[:3]
-        if found != want:
-            yield f"{name}: {found} in program.py, {want} in its unit"
-        names = re.findall(r"ListenStream=/run/inline/(\w+)\.sock", read(
-            "systemd/" + socket)) if socket else []
-        given = re.findall(r"\w+", api if "API" in row else
-                           row[row.index("("):] if "(" in row else "")
-        if given != names:
-            yield f"{name}: sockets {given} in program.py, {names} in its unit"
-
-
 check("what the Dockerfile copies is sent", copied_but_not_sent())
 check("the container has the rights that the programs use", other_rights())
 check("nginx is in the group of the sockets", other_numbers())
 check("command lines and compose.yaml ask for the same", other_options())
 check("what runs code is published on loopback alone", published_to_all())
 check("only Prometheus shares Inline's network", shared_networks())
-check("a service of a swarm is as its unit", other_than_the_units())
 finish()

@@ -48,14 +48,13 @@ class Engine:
         self.start()
 
     def clean(self):
-        """Images stay; containers, volumes and a swarm of old do not."""
-        for name in ("containers", "volumes", "swarm", "network", "containerd",
+        """Images stay; containers and volumes of old do not."""
+        for name in ("containers", "volumes", "network", "containerd",
                      "runtimes", "plugins"):
             shutil.rmtree(os.path.join(self.data, name), ignore_errors=True)
 
     def start(self):
-        """Start it; returns once it answers.  No bridge: a cell has no network,
-        and services are in the host's.
+        """Start it; returns once it answers.  No bridge: a cell has no network.
         """
         os.makedirs(self.data, exist_ok=True)
         self.host.run("mkdir", "-p", "/var/lib/docker")

@@ -210,7 +210,7 @@ class Host:
         """Nothing of the caller's configuration, and these."""
         made = {key: value for key, value in os.environ.items()
                 if not key.startswith(("IL_", "SANDBOX_", "DISCORD_",
-                                       "DOCKER_", "PG"))}
+                                       "DOCKER_"))}
         made.update(env or {})
         return made
 
@@ -249,12 +249,6 @@ class Host:
             except OSError:
                 continue
         return found
-
-    def pids_everywhere(self, program):
-        """The same, in its containers, too: numbers as the host has them."""
-        said = self.run("ps", "-eo", "pid=,comm=")
-        return [int(line.split()[0]) for line in said.splitlines()
-                if line.split()[1] == program]
 
     def kill(self, program, number=signal.SIGKILL):
         """A signal for all processes of a program; returns how many."""

@@ -28,7 +28,8 @@ def code(mark, seconds):
 
 
 class Load:
-    """People, each in a thread, each with one command at a time."""
+    """People, {name: their node}, each in a thread with one command at a time.
+    """
 
     def __init__(self, discord, people, seconds=(0, 0.5, 2), name="m"):
         self.discord = discord
@@ -65,7 +66,8 @@ class Load:
         """One command; returns (mark, interaction)."""
         mark = f"{self.name}{next(self.numbers)}"
         one = self.discord.send_command("py", user=user,
-                                        code=code(mark, seconds))
+                                        code=code(mark, seconds),
+                                        order=self.people[user].order)
         self.sent[mark] = one
         return mark, one
 
@@ -123,16 +125,15 @@ class Load:
 class Verdict:
     """What came of a load, judged at the end."""
 
-    def __init__(self, load, postgres):
+    def __init__(self, load, nodes):
         self.load = load
         self.known = load.acknowledged()
-        self.rows = dict(
-            line.split("|", 1) for line in postgres.sql(
-                "SELECT interaction_id, state || ' ' || outcome FROM jobs",
-                "inline").splitlines())
+        self.rows = dict(row for node in nodes for row in node.sql(
+            "SELECT CAST(interaction_id AS TEXT), state || ' ' || "
+            "coalesce(outcome, '') FROM jobs"))
 
     def assert_in_database(self):
-        """Acknowledged ⊆ database."""
+        """Acknowledged ⊆ the nodes' databases."""
         lost = [mark for mark, one in self.known.items()
                 if one.id not in self.rows]
         assert self.known and not lost, f"acknowledged and lost: {lost}"

@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""Inline on hosts of its own, n1, n2, n3, with one database; Discord and a load
-balancer are on the hub.
+"""Inline on hosts of its own, n1, n2, n3, which share nothing; Discord and a
+load balancer are on the hub.
 
     with Nodes(3) as nodes:
-        run = nodes.discord.send_command("py", code="print(1)")
+        run = nodes.discord.send_command("py", code="print(1)",
+                                         order=nodes[0].order)
 """
 
 import atexit
+import contextlib
 import os
 import select
+import sqlite3
 import subprocess
 import sys
 import time
 
 from engine import Engine, IMAGE, spread, start_registry
 from hosts import HUB, ROOT, Host, Hub, session
-from postgres import Postgres
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "standin"))
 from client import Standin  # noqa: E402
@@ -24,8 +26,9 @@ HTTP = 8080         # of each node
 DISCORD = 9000      # the stand-in's, on the hub
 BALANCER = 9001
 START_SECONDS = 180
-ADDRESS_FILE = "/run/inline-db"
-# Any node takes any interaction, so one that could not is asked of the next.
+# The balancer brings an interaction to the node that this header names.
+# Without it, any node takes it; one that fails is followed by the next.
+TO = "Test-Node"
 NGINX = """daemon off; pid {folder}/pid; error_log {folder}/error.log;
 worker_processes 1;
 events {{ worker_connections 1024; }}
@@ -36,23 +39,25 @@ http {{
     scgi_temp_path {folder}/scgi;
     proxy_http_version 1.1; proxy_set_header Host $http_host;
     upstream nodes {{ {servers} }}
+{each}
+    map $http_test_node $node {{ default nodes; ~^n[0-9]$ $http_test_node; }}
     server {{
         listen 127.0.0.1:{balancer};
         location / {{
-            proxy_pass http{tls}://nodes;
+            proxy_pass http://$node;
             proxy_connect_timeout 500ms;
             proxy_next_upstream error timeout http_502 http_503 non_idempotent;
             proxy_next_upstream_timeout 2500ms;
         }}
-{each}
+    }}
+    # Discord's REST API, for the nodes.
+    server {{
+        listen {hub}:{discord};
+        client_max_body_size 64m;
+        location / {{ proxy_pass http://127.0.0.1:{standin}; }}
     }}
 }}
 """
-EACH = """
-        location /{name}/ {{
-            proxy_pass http{tls}://{address}:{port}/;
-            proxy_connect_timeout 500ms;
-        }}"""
 
 
 class Node:
@@ -62,6 +67,7 @@ class Node:
         self.nodes = nodes
         self.number = number
         self.name = f"n{number}"
+        self.order = {"headers": {TO: self.name}}
         self.host = Host(nodes.hub, self.name, number)
         self.engine = Engine(self.host, number)
 
@@ -71,7 +77,8 @@ class Node:
             "IL_NODE": self.name, "IL_STATE_DIR": "/run/inline",
             "IL_BASE_DIR": "/var/lib/inline/sandboxes",
             "IL_API_FILES": "/var/lib/inline/files",
-            "IL_DATABASE_FILE": ADDRESS_FILE, "IL_HTTP_PORT": str(HTTP),
+            "IL_DATABASE": "/var/lib/inline/database/inline.db",
+            "IL_HTTP_PORT": str(HTTP),
             "IL_HTTP_GATEWAY": HUB, "SANDBOX_IMAGE": IMAGE,
             "SANDBOX_PULL_ON_STARTUP": "0", "SANDBOX_DERIVE": "0",
             "IL_API_WARM": "0", "IL_API_CELLS": "1", "IL_API_SESSIONS": "1",
@@ -79,21 +86,9 @@ class Node:
             "IL_MEMORY": "64m", **self.nodes.settings, **settings,
             **self.nodes.keys}
 
-    def write(self, path, text, mode="644"):
-        """Put a file on the host."""
-        self.host.run("sh", "-ec", 'cat >"$1"; chmod "$2" "$1"', "sh", path,
-                      mode, text=text)
-
-    def prepare(self):
-        """The database's address, and whose certificates are good."""
-        self.host.run("mkdir", "-p", "/var/lib/inline")
-        self.write(ADDRESS_FILE, self.nodes.postgres.address + "\n")
-        with open(self.nodes.postgres.authority.path("ca.pem")) as file:
-            self.write("/run/inline-db.pem", file.read())
-
     def start(self, **settings):
         """`ilctl run`; returns when it says that it is ready."""
-        self.prepare()
+        self.host.run("mkdir", "-p", "/var/lib/inline/database")
         process = self.host.start(
             "inline", "/srv/inline/bin/ilctl", "run",
             env=self.settings(**settings), stdout=subprocess.PIPE)
@@ -121,6 +116,12 @@ class Node:
         return self.host.ask("/srv/inline/bin/ilctl", *words,
                              env=self.settings(**settings))
 
+    def sql(self, text):
+        """The rows of a query to its database."""
+        path = os.path.join(self.host.folder, "lib/inline/database/inline.db")
+        with contextlib.closing(sqlite3.connect(path, timeout=30)) as database:
+            return database.execute(text).fetchall()
+
     def marks(self):
         """What the runs of all users have left on this node's disk; nothing
         may run there.
@@ -146,11 +147,10 @@ class Node:
 class Nodes:
     """All of it."""
 
-    def __init__(self, count=3, start=True, tls="", **settings):
+    def __init__(self, count=3, start=True, **settings):
         self.count = count
         self.settings = settings
         self.begin = start
-        self.tls = tls
         self.keys = {}
         self.nodes = []
         self.discord = None
@@ -160,14 +160,10 @@ class Nodes:
         atexit.register(self.show)
         self.hub = Hub()
         start_registry()
-        self.postgres = Postgres(self.hub)
         self.nodes = [Node(self, i) for i in range(1, self.count + 1)]
         spread([node.engine for node in self.nodes], IMAGE)
         self.start_discord()
         if self.begin:
-            self.nodes[0].prepare()
-            status, said = self.nodes[0].ilctl("migrate")
-            assert status == 0, said
             for node in self.nodes:
                 node.start()
         atexit.unregister(self.show)
@@ -200,32 +196,15 @@ class Nodes:
         self.keys["DISCORD_API_BASE"] = f"http://{HUB}:{DISCORD}/api/v10"
         folder = os.path.join(session(), "balancer")
         os.makedirs(folder)
-        port = 443 if self.tls else HTTP
-        hosts = [node.host for node in self.nodes]
+        servers = {node.name: f"server {node.host.address}:{HTTP} max_fails=0;"
+                   for node in self.nodes}
         text = NGINX.format(
-            folder=folder, balancer=BALANCER, tls="s" if self.tls else "",
-            servers=" ".join(f"server {one.address}:{port} max_fails=0;"
-                             for one in hosts),
-            each="\n".join(EACH.format(
-                name=one.name, address=one.address, port=port,
-                tls="s" if self.tls else "") for one in hosts))
-        # Discord's REST API, for the nodes.
-        text = text.rstrip()[:-1] + f"""
-    server {{
-        listen {HUB}:{DISCORD};
-        client_max_body_size 64m;
-        location / {{ proxy_pass http://127.0.0.1:{self.discord.port}; }}
-    }}
-}}
-"""
+            folder=folder, balancer=BALANCER, hub=HUB, discord=DISCORD,
+            standin=self.discord.port, servers=" ".join(servers.values()),
+            each="\n".join(f"    upstream {name} {{ {server} }}"
+                           for name, server in servers.items()))
         with open(folder + "/nginx.conf", "w") as file:
             file.write(text)
         self.balancer = subprocess.Popen(
             ["nginx", "-e", folder + "/error.log", "-c",
              folder + "/nginx.conf"], stdin=subprocess.DEVNULL)
-
-    def by(self, node):
-        """What is sent from now on goes to this node; None: to any."""
-        name = f"/{node.name}" if node else ""
-        self.discord.settings(
-            endpoint=f"http://127.0.0.1:{BALANCER}{name}/interactions")
