@@ -129,29 +129,6 @@ config_store_number(const struct config_key *key, const char *value,
 
 /* ---- texts ---- */
 
-/* An absolute path without "./" before and '/' after; heap. */
-static char *
-config_absolute(const char *path)
-{
-	auto_buf struct buf out = BUF_INIT(16384);
-	auto_free char *here = NULL;
-
-	if (*path != '/') {
-		here = getcwd(NULL, 0);
-		buf_adds(&out, here != NULL ? here : "");
-		if (out.len == 0 || out.data[out.len - 1] != '/')
-			buf_addc(&out, '/');
-		while (path[0] == '.' && path[1] == '/')
-			path += 1 + strspn(path + 1, "/");
-		if (strcmp(path, ".") == 0)
-			path++;
-	}
-	buf_adds(&out, path);
-	while (out.len > 1 && out.data[out.len - 1] == '/')
-		buf_cut(&out, out.len - 1);
-	return buf_steal(&out, NULL);
-}
-
 #define BIT(type) (1U << (type))
 #define PATHS (BIT(CONFIG_PATH) | BIT(CONFIG_PROGRAM))
 #define NAMES (BIT(CONFIG_NAME) | BIT(CONFIG_NETWORK))
@@ -190,8 +167,8 @@ static const struct {
 	    "must be an address as 172.17.0.1" },
 	{ BIT(CONFIG_IMAGE), false, "[^A-Za-z0-9._/:@-]", bad_character },
 	{ BIT(CONFIG_MODULES), false, "[^A-Za-z0-9_.,]", bad_character },
-	{ BIT(CONFIG_NODE), true, "^[a-z0-9][a-z0-9-]{0,31}$",
-	    "must be small letters, digits and '-', 32 at most" },
+	{ BIT(CONFIG_NODE), true, "^[a-z0-9][a-z0-9-]{0,62}$",
+	    "must be small letters, digits and '-', 63 at most" },
 	{ BIT(CONFIG_SNAPSHOTS), true, "^s3://[a-z0-9.-]+(/[A-Za-z0-9_-]+)*$",
 	    "must be a folder, or s3://BUCKET/PREFIX" },
 	{ BIT(CONFIG_ISOLATION), true, "^(auto|run|cell)$",
@@ -343,23 +320,28 @@ config_from_file(void *arg, const char *key, const char *value, struct err *err)
 	return 0;
 }
 
-/* A key that is ours by its prefix and is not known was misspelt. */
+/* A key that is ours by its prefix and is not known was misspelt, unless it is
+ * the name of a service that runs beside us. */
 static int
 config_read_environment(struct config_values *values, struct err *err)
 {
+	const char *link = "";
+
 	for (char **at = environ; at != NULL && *at != NULL; at++) {
 		size_t len = strcspn(*at, "=");
 		size_t i = config_find(*at, len);
 
-		if (i < KEYS && (*at)[len] == '=')
+		if (config_is_link(*at))
+			link = *at;
+		else if (i < KEYS && (*at)[len] == '=')
 			values->from_environment[i] = *at + len + 1;
-		else if (i == KEYS &&
-		    (strncmp(*at, "IL_", 3) == 0 ||
-			strncmp(*at, "SANDBOX_", 8) == 0 ||
-			strncmp(*at, "DISCORD_", 8) == 0))
+		else if (i == KEYS && config_is_ours(*at))
 			return err_set(err, ERR_CONFIG, "%.*s: unknown key",
 			    (int)(len < 100 ? len : 100), *at);
 	}
+	if (*link != '\0')
+		log_info("%.*s: a link to a service, passed over",
+		    (int)strcspn(link, "="), link);
 	return 0;
 }
 
@@ -424,6 +406,8 @@ static int
 config_store(struct config *config, const struct config_values *values,
     struct err *err)
 {
+	char name[CONFIG_NODE_SIZE];
+
 	for (size_t i = 0; i < KEYS; i++) {
 		const struct config_key *key = &config_keys[i];
 		const char *text = config_said(values, i);
@@ -437,7 +421,10 @@ config_store(struct config *config, const struct config_values *values,
 	if (config_read_database(config, err) != 0)
 		return -1;
 	config_default(&config->api_files, config_state_path(config, "files"));
-	config_default(&config->node, config_node());
+	if (*config->node == '\0' &&
+	    config_store_value(&config_keys[config_find("IL_NODE", 7)],
+		config_node(name), &config->node, err) != 0)
+		return -1;
 	config_default(&config->lib_dir, config_lib_dir());
 	config_default(&config->sandbox_images,
 	    images_from(config->sandbox_image));

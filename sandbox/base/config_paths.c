@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <libgen.h>
 #include <limits.h>
+#include <regex.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "config.h"
 #include "err.h"
 #include "file.h"
+#include "log.h"
 
 /*
  * <folder of the program>/../lib, where a build tree has its copies, or else
@@ -35,22 +37,68 @@ config_state_path(const struct config *config, const char *name)
 	return xprintf("%s/%s", config->state_dir, name);
 }
 
-#define NODE_MAX 32
-
 char *
-config_node(void)
+config_absolute(const char *path)
 {
-	char name[NODE_MAX + 1] = "";
+	auto_buf struct buf out = BUF_INIT(16384);
+	auto_free char *here = NULL;
+
+	if (*path != '/') {
+		here = getcwd(NULL, 0);
+		buf_adds(&out, here != NULL ? here : "");
+		if (out.len == 0 || out.data[out.len - 1] != '/')
+			buf_addc(&out, '/');
+		while (path[0] == '.' && path[1] == '/')
+			path += 1 + strspn(path + 1, "/");
+		if (strcmp(path, ".") == 0)
+			path++;
+	}
+	buf_adds(&out, path);
+	while (out.len > 1 && out.data[out.len - 1] == '/')
+		buf_cut(&out, out.len - 1);
+	return buf_steal(&out, NULL);
+}
+
+const char *
+config_node(char name[CONFIG_NODE_SIZE])
+{
 	size_t len = 0;
 
-	/* a longer one is cut, which some say is an error */
-	(void)gethostname(name, sizeof(name) - 1);
+	if (gethostname(name, CONFIG_NODE_SIZE) != 0)
+		*name = '\0';
 	for (; name[len] != '\0' && name[len] != '.'; len++)
 		name[len] = isalnum((unsigned char)name[len]) ?
 		    (char)tolower((unsigned char)name[len]) :
 		    '-';
 	name[len] = '\0';
-	return xstrdup(isalnum((unsigned char)*name) ? name : "node");
+	return isalnum((unsigned char)*name) != 0 ? name : "node";
+}
+
+bool
+config_is_ours(const char *pair)
+{
+	return strncmp(pair, "IL_", 3) == 0 ||
+	    strncmp(pair, "SANDBOX_", 8) == 0 ||
+	    strncmp(pair, "DISCORD_", 8) == 0;
+}
+
+bool
+config_is_link(const char *pair)
+{
+	static const char pattern[] =
+	    "^[A-Z0-9_]+_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)=|"
+	    "PORT(_[0-9]+_(TCP|UDP|SCTP))?=(tcp|udp|sctp)://|"
+	    "PORT_[0-9]+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)=)";
+	regex_t regex;
+	bool found;
+
+	if (!config_is_ours(pair))
+		return false;
+	if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0)
+		log_fatal(1, "out of memory");
+	found = regexec(&regex, pair, 0, NULL, 0) == 0;
+	regfree(&regex);
+	return found;
 }
 
 int

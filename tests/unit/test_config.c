@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "sandbox/base/config.h"
 
+#include <sched.h>
 #include <stdarg.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sandbox/base/buf.h"
@@ -215,6 +217,18 @@ test_texts(void)
 	    NULL);
 	check_value("IL_MEMROY", "1g", "unknown key");
 	check_value("SANDBOX_X", "", "unknown key");
+	/* of services beside us, and what is only like them */
+	check_value("SANDBOX_SERVICE_HOST", "10.96.0.7", NULL);
+	check_value("DISCORD_SERVICE_PORT", "80", NULL);
+	check_value("IL_API_SERVICE_PORT_HTTP", "80", NULL);
+	check_value("SANDBOX_PORT", "tcp://10.96.0.7:80", NULL);
+	check_value("IL_HTTP_PORT", "tcp://10.96.0.7:80", NULL);
+	check_value("SANDBOX_PORT_80_TCP", "tcp://10.96.0.7:80", NULL);
+	check_value("SANDBOX_PORT_53_UDP_PROTO", "udp", NULL);
+	check_value("IL_API_PORT_80_TCP_ADDR", "10.96.0.7", NULL);
+	check_value("IL_HTTPS_PORT", "8443", "unknown key");
+	check_value("IL_SERVICE", "x", "unknown key");
+	check_value("SANDBOX_PORT_80", "1", "unknown key");
 	check_value("DISCORD_GUILD", "1", "unknown key");
 	check_value("SOMETHING_ELSE", "1", NULL);
 }
@@ -259,20 +273,51 @@ test_paths(void)
 	(void)unsetenv("DISCORD_API_BASE");
 }
 
+#define NAME_63 \
+	"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde"
+
+/* The verdict on the name that the host has, in a child with a host of its own.
+ */
+static void
+check_host_name(const char *name, const char *node)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	if (pid == 0) {
+		struct err err = { 0 };
+		struct config c;
+		int flags = CLONE_NEWUTS | (geteuid() == 0 ? 0 : CLONE_NEWUSER);
+
+		if (unshare(flags) != 0 || sethostname(name, strlen(name)) != 0)
+			_exit(2);
+		if (config_load(&c, NULL, &err) != 0)
+			_exit(node == NULL &&
+				    strstr(err.text, "63 at most") != NULL ?
+				0 :
+				1);
+		_exit(node != NULL && strcmp(c.node, node) == 0 ? 0 : 1);
+	}
+	(void)waitpid(pid, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+		note("%s", "no name of its own here");
+	else
+		is_int(status, 0, name);
+}
+
 static void
 test_node(void)
 {
-	static const char *const good[] = { "a", "host-1", "9",
-		"0123456789abcdef0123456789abcdef" };
+	static const char *const good[] = { "a", "host-1", "9", NAME_63 };
 	static const char *const bad[] = { "A", "-a", "a.b", "a_b", "a b",
-		"a/b", "0123456789abcdef0123456789abcdef0", "h\xc3\xb6st" };
+		"a/b", NAME_63 "0", "h\xc3\xb6st" };
 	struct err err = { 0 };
 	struct config c;
 	char id[CONFIG_INSTANCE_LEN + 1];
 	auto_free char *path = NULL;
 
 	is_int(config_load(&c, NULL, &err), 0, "without IL_NODE");
-	ok(*c.node != '\0' && strlen(c.node) <= 32 &&
+	ok(*c.node != '\0' && strlen(c.node) <= 63 &&
 		strspn(c.node, "abcdefghijklmnopqrstuvwxyz0123456789-") ==
 		    strlen(c.node),
 	    "the host's own name, as far as its first dot");
@@ -290,6 +335,9 @@ test_node(void)
 		ok(strncmp(err.text, "IL_NODE: ", 9) == 0, "by name");
 	}
 	(void)unsetenv("IL_NODE");
+	check_host_name("Host_1.example.org", "host-1");
+	check_host_name(NAME_63, NAME_63);
+	check_host_name(NAME_63 "f", NULL);
 
 	/* what il-sandboxd says of its sandboxes */
 	path = write_file("node", "0123456789abcdef0123456789abcdef", 32);
