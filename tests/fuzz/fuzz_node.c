@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as the head of another node's answer, and as IL_NODES: what is
- * taken keeps the promises of the headers. */
+/* Any bytes as the head of another node's answer, and as the table of nodes:
+ * what is taken keeps the promises of the headers. */
 #include "fuzz.h"
 
 #include "fcgi/api/node_answer.h"
 #include "sandbox/base/buf.h"
-#include "sandbox/base/config_nodes.h"
+#include "sandbox/base/err.h"
 #include "sandbox/base/utf8.h"
+#include "sandbox/protocol/node_table.h"
 
 static void
 check_answer(const char *text, size_t size)
@@ -35,21 +36,28 @@ check_answer(const char *text, size_t size)
 }
 
 static void
-check_nodes(const char *text)
+check_table(const char *text, size_t size)
 {
-	struct node_entry entry;
-	struct node_entry found;
+	struct node_table *table = NULL;
+	const struct node_entry *node = NULL;
+	struct err err;
 	size_t count = 0;
 
-	if (nodes_check(text) != NULL)
+	if (node_table_parse(&table, text, size, "a", &err) != 0)
 		return;
-	for (size_t pos = 0; nodes_next(text, &pos, &entry); count++) {
-		fuzz_holds(entry.port > 0 && entry.port < 65536, "a port");
-		fuzz_holds(nodes_find(text, entry.tag, &found) &&
-			strcmp(found.name, entry.name) == 0,
-		    "a tag of its own");
+	fuzz_holds(strcmp(node_table_own(table)->name, "a") == 0, "ourselves");
+	while ((node = node_table_next(table, node)) != NULL) {
+		count++;
+		fuzz_holds(node_table_tagged(table, node->tag) == node &&
+			node_table_named(table, node->name) == node,
+		    "a name and a tag of its own");
+		fuzz_holds(strpbrk(node->address, " \t\r\n;{}$\"'\\/") == NULL,
+		    "an address that nginx takes");
 	}
 	fuzz_holds(count > 0 && count <= NODES_MAX, "so many");
+	for (int slot = 0; slot < SLOTS; slot++)
+		fuzz_holds(node_table_owner(table, slot) != NULL, "an owner");
+	node_table_free(table);
 }
 
 int
@@ -58,7 +66,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = fuzz_text(data, size);
 
 	check_answer(text, size);
-	check_nodes(text);
+	check_table(text, size);
 	free(text);
 	return 0;
 }

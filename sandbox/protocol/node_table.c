@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+#include "node_table.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <sodium.h>
+
+#include "../base/buf.h"
+#include "../base/cleanup.h"
+#include "../base/config.h"
+#include "../base/err.h"
+#include "../base/file.h"
+#include "../base/log.h"
+#include "../base/text.h"
+
+#define NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789-"
+#define LABEL_MAX 63
+#define LOOK_MS 1000
+#define NOBODY (-1)
+
+_Static_assert(sizeof(SLOT_KEY) - 1 == crypto_shorthash_KEYBYTES, "a key");
+
+struct node_table {
+	struct node_entry *nodes;
+	size_t count;
+	const struct node_entry *own;
+	/* Indices of nodes; NOBODY: no line says it, and it was not asked. */
+	int16_t owner[SLOTS];
+	const struct config *config; /* whose file it is; NULL: it is none */
+	struct stat seen;	     /* of that file, all 0: it was not there */
+	int64_t look_ms;	     /* when to look next */
+};
+
+/* ---- hashes ---- */
+
+static uint64_t
+hash(const unsigned char *bytes, size_t len)
+{
+	unsigned char out[crypto_shorthash_BYTES];
+	uint64_t value = 0;
+
+	(void)crypto_shorthash(out, bytes, len,
+	    (const unsigned char *)SLOT_KEY);
+	for (size_t i = sizeof(out); i > 0; i--)
+		value = value << 8 | out[i - 1];
+	return value;
+}
+
+int
+slot_of(int64_t user_id)
+{
+	unsigned char bytes[8];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)((uint64_t)user_id >> 8 * i);
+	return (int)(hash(bytes, sizeof(bytes)) % SLOTS);
+}
+
+/* How much a node is for a slot: of the settled ones the highest has it. */
+static uint64_t
+weigh(const struct node_entry *node, int slot)
+{
+	unsigned char bytes[2 + NODES_NAME_MAX];
+	size_t len = strlen(node->name);
+
+	bytes[0] = (unsigned char)(slot & 0xff);
+	bytes[1] = (unsigned char)(slot >> 8);
+	memcpy(bytes + 2, node->name, len);
+	return hash(bytes, 2 + len);
+}
+
+static int16_t
+find_highest(const struct node_table *table, int slot)
+{
+	uint64_t most = 0;
+	int16_t best = NOBODY;
+
+	for (size_t i = 0; i < table->count; i++) {
+		uint64_t weight = weigh(&table->nodes[i], slot);
+
+		if (table->nodes[i].joining ||
+		    (best != NOBODY && weight <= most))
+			continue;
+		most = weight;
+		best = (int16_t)i;
+	}
+	return best;
+}
+
+static void
+make_tag(struct node_entry *node)
+{
+	uint64_t value = text_hash(node->name);
+
+	(void)snprintf(node->tag, sizeof(node->tag), "%06" PRIx64,
+	    (value ^ value >> 24 ^ value >> 48) & 0xffffff);
+}
+
+/* ---- a line ---- */
+
+/* The next word, and a NUL behind it; NULL: there is none. */
+static char *
+next_word(char **at)
+{
+	char *word = *at + strspn(*at, " \t\r");
+	size_t len = strcspn(word, " \t\r");
+
+	*at = word + len + (word[len] != '\0');
+	word[len] = '\0';
+	return len > 0 ? word : NULL;
+}
+
+/* Labels with dots between them, as a host's name has. */
+static bool
+is_host_name(const char *text, size_t max)
+{
+	size_t len;
+
+	if (strlen(text) > max)
+		return false;
+	for (;; text += len + 1) {
+		len = strspn(text, NAME_CHARS);
+		if (len == 0 || len > LABEL_MAX || *text == '-' ||
+		    text[len - 1] == '-' ||
+		    (text[len] != '.' && text[len] != '\0'))
+			return false;
+		if (text[len] == '\0')
+			return true;
+	}
+}
+
+/* HOST, which may be in brackets: a name or an address. */
+static bool
+is_host(char *host)
+{
+	unsigned char bytes[16];
+	size_t len = strlen(host);
+	bool good;
+
+	if (*host == '[') {
+		if (host[len - 1] != ']')
+			return false;
+		host[len - 1] = '\0';
+		good = inet_pton(AF_INET6, host + 1, bytes) == 1;
+		host[len - 1] = ']';
+		return good;
+	}
+	return is_host_name(host, NODES_HOST_MAX) &&
+	    (strspn(host, "0123456789.") < len ||
+		inet_pton(AF_INET, host, bytes) == 1);
+}
+
+/* HOST or HOST:PORT.  Why it is none, or NULL. */
+static const char *
+read_address(struct node_entry *node, char *text)
+{
+	char *end = strrchr(text, ']');
+	char *colon = strchr(end != NULL ? end : text, ':');
+	int64_t port = NODES_PORT;
+
+	if (colon != NULL) {
+		*colon = '\0';
+		if (!text_parse_int(colon + 1, 1, 65535, &port))
+			return "a port is a number from 1 to 65535";
+	}
+	if (!is_host(text))
+		return "a host is a DNS name of small letters, or an address "
+		       "as 10.0.0.1 or [fd00::1]";
+	(void)snprintf(node->address, sizeof(node->address), "%s:%" PRId64,
+	    text, port);
+	return NULL;
+}
+
+static const char *
+check_twins(const struct node_table *table, const struct node_entry *node)
+{
+	const struct node_entry *twin = node_table_tagged(table, node->tag);
+
+	if (twin == NULL)
+		return NULL;
+	return strcmp(twin->name, node->name) == 0 ?
+	    "this name is there twice" :
+	    "this name has the same tag in ids as another one: give the host "
+	    "another name";
+}
+
+/* node NAME [HOST[:PORT]] [joining] */
+static const char *
+read_node(struct node_table *table, char *rest)
+{
+	const char *name = next_word(&rest);
+	char *word = next_word(&rest);
+	char host[NODES_NAME_MAX + 1];
+	struct node_entry node = { .joining = false };
+	const char *why;
+
+	if (table->count == NODES_MAX)
+		return "more than 1,000 nodes";
+	if (name == NULL || !is_host_name(name, NODES_NAME_MAX))
+		return "a name is 1 to 63 small letters, digits, '-' and '.', "
+		       "as a host's";
+	(void)snprintf(node.name, sizeof(node.name), "%s", name);
+	(void)snprintf(host, sizeof(host), "%s", name);
+	make_tag(&node);
+	if (word != NULL && strcmp(word, "joining") != 0) {
+		why = read_address(&node, word);
+		word = next_word(&rest);
+	} else {
+		why = read_address(&node, host);
+	}
+	if (why != NULL)
+		return why;
+	node.joining = word != NULL && strcmp(word, "joining") == 0;
+	if ((word != NULL && !node.joining) || next_word(&rest) != NULL)
+		return "a node is `node NAME HOST:PORT joining`, of which the "
+		       "last two may be left out";
+	why = check_twins(table, &node);
+	if (why == NULL)
+		table->nodes[table->count++] = node;
+	return why;
+}
+
+/* A number, or two with a '-' between them. */
+static bool
+read_range(char *text, int64_t *first, int64_t *last)
+{
+	char *dash = strchr(text, '-');
+
+	if (dash != NULL)
+		*dash = '\0';
+	if (!text_parse_int(text, 0, SLOTS - 1, first))
+		return false;
+	*last = *first;
+	return dash == NULL ||
+	    (text_parse_int(dash + 1, 0, SLOTS - 1, last) && *first <= *last);
+}
+
+/* slots 17,19,200-210 NAME */
+static const char *
+read_slots(struct node_table *table, char *rest)
+{
+	char *list = next_word(&rest);
+	const char *name = next_word(&rest);
+	const struct node_entry *node;
+
+	if (name == NULL || next_word(&rest) != NULL)
+		return "slots are given by `slots 17,200-210 NAME`";
+	node = node_table_named(table, name);
+	if (node == NULL)
+		return "no node has this name";
+	for (char *part = strsep(&list, ","); part != NULL;
+	     part = strsep(&list, ",")) {
+		int16_t index = (int16_t)(node - table->nodes);
+		int64_t slot;
+		int64_t last;
+
+		if (!read_range(part, &slot, &last))
+			return "slots are numbers from 0 to 1023, as "
+			       "17,200-210";
+		for (; slot <= last; slot++) {
+			if (table->owner[slot] != NOBODY &&
+			    table->owner[slot] != index)
+				return "a slot is given to two nodes";
+			table->owner[slot] = index;
+		}
+	}
+	return NULL;
+}
+
+/* ---- a file ---- */
+
+/* The lines that begin with a word, by its reader; the others were or will be
+ * read by theirs. */
+static int
+read_lines(struct node_table *table, const char *text, const char *wanted,
+    const char *(*reader)(struct node_table *table, char *rest),
+    struct err *err)
+{
+	auto_free char *copy = xstrdup(text);
+	char *lines = copy;
+	int number = 0;
+
+	for (char *line = strsep(&lines, "\n"); line != NULL;
+	     line = strsep(&lines, "\n")) {
+		const char *word = next_word(&line);
+		const char *why = NULL;
+
+		number++;
+		if (word == NULL || *word == '#')
+			continue;
+		if (strcmp(word, wanted) == 0)
+			why = reader(table, line);
+		else if (strcmp(word, "node") != 0 &&
+		    strcmp(word, "slots") != 0)
+			why = "a line begins with node, slots or #";
+		if (why != NULL)
+			return err_set(err, ERR_CONFIG, "line %d: %s", number,
+			    why);
+	}
+	return 0;
+}
+
+/* Where all nodes are joining, lines have to give each slot. */
+static int
+check_holes(struct node_table *table, struct err *err)
+{
+	for (size_t i = 0; i < table->count; i++)
+		if (!table->nodes[i].joining)
+			return 0;
+	for (int slot = 0; slot < SLOTS; slot++)
+		if (table->owner[slot] == NOBODY)
+			return err_set(err, ERR_CONFIG,
+			    "slot %d has no node, as all that are not given "
+			    "slots by a line are joining",
+			    slot);
+	return 0;
+}
+
+int
+node_table_parse(struct node_table **table, const char *text, size_t len,
+    const char *own, struct err *err)
+{
+	struct node_table *new = xcalloc(1, sizeof(*new));
+
+	new->nodes = xcalloc(NODES_MAX, sizeof(*new->nodes));
+	for (int slot = 0; slot < SLOTS; slot++)
+		new->owner[slot] = NOBODY;
+	if (strlen(text) != len) {
+		(void)err_set(err, ERR_CONFIG, "a NUL byte");
+	} else if (read_lines(new, text, "node", read_node, err) == 0 &&
+	    read_lines(new, text, "slots", read_slots, err) == 0 &&
+	    check_holes(new, err) == 0) {
+		new->own = node_table_named(new, own);
+		if (new->own != NULL) {
+			*table = new;
+			return 0;
+		}
+		(void)err_set(err, ERR_CONFIG,
+		    "this host, %s (IL_NODE), is not in it", own);
+	}
+	node_table_free(new);
+	return -1;
+}
+
+void
+node_table_free(struct node_table *table)
+{
+	if (table == NULL)
+		return;
+	free(table->nodes);
+	free(table);
+}
+
+static int
+load(struct node_table **table, const struct config *config,
+    const struct stat *seen, struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(NODES_FILE_MAX);
+
+	if (file_read(config->nodes, &text, err) != 0 ||
+	    node_table_parse(table, buf_str(&text), text.len, config->node,
+		err) != 0)
+		return err_wrap(err, "IL_NODES");
+	(*table)->config = config;
+	(*table)->seen = *seen;
+	return 0;
+}
+
+int
+node_table_open(struct node_table **table, const struct config *config,
+    struct err *err)
+{
+	struct stat seen = { .st_ino = 0 };
+
+	*table = NULL;
+	if (*config->nodes == '\0')
+		return 0;
+	if (*config->nodes_key_file == '\0')
+		return err_set(err, ERR_CONFIG,
+		    "IL_NODES_KEY_FILE: must be set, where IL_NODES is");
+	(void)stat(config->nodes, &seen);
+	return load(table, config, &seen, err);
+}
+
+static bool
+is_same_file(const struct stat *one, const struct stat *other)
+{
+	return one->st_dev == other->st_dev && one->st_ino == other->st_ino &&
+	    one->st_size == other->st_size &&
+	    one->st_mtim.tv_sec == other->st_mtim.tv_sec &&
+	    one->st_mtim.tv_nsec == other->st_mtim.tv_nsec;
+}
+
+void
+node_table_refresh(struct node_table *table, int64_t now_ms)
+{
+	struct node_table *new = NULL;
+	struct stat seen;
+	struct err err;
+
+	if (table == NULL || table->config == NULL || now_ms < table->look_ms)
+		return;
+	table->look_ms = now_ms + LOOK_MS;
+	if (stat(table->config->nodes, &seen) != 0)
+		seen = (struct stat){ .st_ino = 0 };
+	if (is_same_file(&seen, &table->seen))
+		return;
+	table->seen = seen;
+	if (load(&new, table->config, &seen, &err) != 0 || new == NULL) {
+		log_err("%s; the table of before stays", err.text);
+		return;
+	}
+	new->look_ms = table->look_ms;
+	free(table->nodes);
+	*table = *new;
+	free(new);
+	log_info("the table of nodes has changed nodes=%zu", table->count);
+}
+
+/* ---- questions ---- */
+
+const struct node_entry *
+node_table_own(const struct node_table *table)
+{
+	return table != NULL ? table->own : NULL;
+}
+
+const struct node_entry *
+node_table_owner(struct node_table *table, int slot)
+{
+	if (table == NULL)
+		return NULL;
+	if (table->owner[slot] == NOBODY)
+		table->owner[slot] = find_highest(table, slot);
+	return &table->nodes[table->owner[slot]];
+}
+
+const struct node_entry *
+node_table_other(struct node_table *table, int slot)
+{
+	const struct node_entry *owner = node_table_owner(table, slot);
+
+	return owner != node_table_own(table) ? owner : NULL;
+}
+
+const struct node_entry *
+node_table_tagged(const struct node_table *table, const char *tag)
+{
+	for (size_t i = 0; table != NULL && i < table->count; i++)
+		if (strncmp(table->nodes[i].tag, tag, NODES_TAG_LEN) == 0)
+			return &table->nodes[i];
+	return NULL;
+}
+
+const struct node_entry *
+node_table_named(const struct node_table *table, const char *name)
+{
+	for (size_t i = 0; table != NULL && i < table->count; i++)
+		if (strcmp(table->nodes[i].name, name) == 0)
+			return &table->nodes[i];
+	return NULL;
+}
+
+const struct node_entry *
+node_table_next(const struct node_table *table, const struct node_entry *node)
+{
+	size_t next = 0;
+
+	if (table == NULL)
+		return NULL;
+	if (node != NULL)
+		next = (size_t)(node - table->nodes) + 1;
+	return next < table->count ? &table->nodes[next] : NULL;
+}
+
+void
+node_table_mark(const struct node_table *table, char *id)
+{
+	const struct node_entry *own = node_table_own(table);
+
+	if (own != NULL)
+		memcpy(id, own->tag, NODES_TAG_LEN);
+}
