@@ -54,8 +54,6 @@ struct api_app {
 	char *nodes_socket;	      /* of our nginx's, to ask other nodes */
 	int64_t fetched;	      /* bytes of theirs, for this request */
 	char away[NODES_TAG_LEN + 1]; /* did not answer it; "": none */
-	int64_t copies_until_ms; /* monotonic: copies of theirs (file_copy.h)
-				  * come for it; 0: none was asked for yet */
 	const char *interpreters[API_INTERPRETERS_MAX + 1]; /* ends with NULL */
 };
 

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "app.h"
-#include "nodes.h"
 #include "reply.h"
 #include "routes.h"
 #include "../contract/code_interpreter/detail.h"
@@ -166,17 +165,13 @@ api_download(struct api_app *app, struct http_request *req)
 	auto_buf struct buf headers = BUF_INIT(ANSWER_MAX);
 	struct filestore_entry entry;
 	struct err err;
-	auto_close int fd = nodes_get_own_file(app, req, app->id,
-	    strlen(app->id), &entry, &err);
+	auto_close int fd = filestore_get(&app->store, app->id, strlen(app->id),
+	    &entry, &err);
 	char piece[PIECE];
 	ssize_t n;
 
 	if (fd < 0) {
-		if (err.code == ERR_UNAVAILABLE)
-			reply_detail(req, 503, "Retry-After: 1\r\n",
-			    "A file of another node cannot be had just now");
-		else
-			reply_detail(req, 404, NULL, NO_FILE, app->id);
+		reply_detail(req, 404, NULL, NO_FILE, app->id);
 		return;
 	}
 	buf_addf(&headers,
@@ -199,9 +194,6 @@ api_delete(struct api_app *app, struct http_request *req)
 
 	if (filestore_delete(&app->store, app->id, strlen(app->id), &err) == 0)
 		http_answer(req, 204, NULL, NULL, "", 0);
-	else if (nodes_has_copies(app, req))
-		reply_detail(req, 503, "Retry-After: 1\r\n",
-		    "The file is on another node, which cannot be reached");
 	else
 		reply_detail(req, 404, NULL, NO_FILE, app->id);
 }

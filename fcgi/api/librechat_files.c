@@ -8,7 +8,6 @@
 
 #include "app.h"
 #include "librechat_who.h"
-#include "nodes.h"
 #include "reply.h"
 #include "routes.h"
 #include "../contract/librechat/libre_answer.h"
@@ -68,10 +67,7 @@ open_asked(struct api_app *app, struct http_request *req,
 	}
 	fd = librechat_file(app, req, &asked.resource, app->id, app->second_id,
 	    entry, &err);
-	if (fd < 0 && err.code == ERR_UNAVAILABLE)
-		reply_librechat(req, 503, "Retry-After: 1\r\n",
-		    "A file of another node cannot be had just now", NULL);
-	else if (fd < 0)
+	if (fd < 0)
 		reply_librechat(req, 404, NULL, "File not found", details);
 	return fd;
 }
@@ -215,14 +211,7 @@ api_librechat_delete(struct api_app *app, struct http_request *req)
 	librechat_use(app, &asked.resource);
 	if (filestore_delete(&app->store, entry.id, strlen(entry.id), &err) !=
 	    0) {
-		bool away = nodes_has_copies(app, req);
-
-		reply_librechat(req, away ? 503 : 404,
-		    away ? "Retry-After: 1\r\n" : NULL,
-		    away ?
-			"The file is on another node, which cannot be reached" :
-			"File not found",
-		    NULL);
+		reply_librechat(req, 404, NULL, "File not found", NULL);
 	} else {
 		buf_addf(&body,
 		    "{\"message\":\"File deleted successfully\","

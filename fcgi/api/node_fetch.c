@@ -110,9 +110,8 @@ take_head(struct fetch *f, struct err *err)
 
 /* The bytes of the file, so many as were announced. */
 static int
-take_bytes(void *arg, struct filestore_new *file, struct err *err)
+take_bytes(struct fetch *f, struct filestore_new *file, struct err *err)
 {
-	struct fetch *f = arg;
 	int64_t left = f->answer.length;
 
 	for (;;) {
@@ -139,30 +138,29 @@ take_bytes(void *arg, struct filestore_new *file, struct err *err)
 	}
 }
 
-int
-node_keep(struct api_app *app, int64_t length,
-    int (*take)(void *arg, struct filestore_new *file, struct err *err),
-    void *arg, struct err *err)
+/* Into a file of our store that has no name. */
+static int
+store(struct fetch *f, struct api_app *app, struct err *err)
 {
 	const unsigned char *owner = app->store.owner;
 	struct filestore_new file;
 	int fd = -1;
 
-	if (length > (int64_t)TOGETHER_MAX - app->fetched)
+	if (f->answer.length > (int64_t)TOGETHER_MAX - app->fetched)
 		return err_set(err, ERR_LIMIT,
 		    "a request's files of other nodes are too large together");
-	app->fetched += length;
+	app->fetched += f->answer.length;
+	f->until_ms += WHOLE_MS - HEAD_MS;
 	/* It is none of its owner's here. */
 	app->store.owner = NULL;
 	if (filestore_begin(&app->store, &file, err) == 0) {
-		if (take(arg, &file, err) == 0)
+		if (take_bytes(f, &file, err) == 0)
 			fd = filestore_detach(&file, err);
 		filestore_abort(&file);
 	}
 	app->store.owner = owner;
-	/* That our store has no room is no fault of the request's.  What is
-	 * damaged (ERR_INPUT) is so the next time, too. */
-	if (fd < 0 && err->code != ERR_TIMEOUT && err->code != ERR_INPUT)
+	/* That our store has no room is no fault of the request's. */
+	if (fd < 0 && err->code != ERR_TIMEOUT)
 		err->code = ERR_UNAVAILABLE;
 	return fd;
 }
@@ -178,10 +176,8 @@ node_fetch(struct api_app *app, const struct http_request *req,
 		.piece = BUF_INIT(PIECE) };
 	auto_close int fd = -1;
 
-	if (ask(&f, app, node, id, err) == 0 && take_head(&f, err) == 0) {
-		f.until_ms += WHOLE_MS - HEAD_MS;
-		fd = node_keep(app, f.answer.length, take_bytes, &f, err);
-	}
+	if (ask(&f, app, node, id, err) == 0 && take_head(&f, err) == 0)
+		fd = store(&f, app, err);
 	/* What it does not answer now, it does not answer for the next file. */
 	if (fd < 0 && f.answer.status != 404 &&
 	    (err->code == ERR_NOT_FOUND || err->code == ERR_UNAVAILABLE))

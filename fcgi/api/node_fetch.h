@@ -2,12 +2,9 @@
 #ifndef NODE_FETCH_H
 #define NODE_FETCH_H
 
-#include <stdint.h>
-
 struct api_app;
 struct err;
 struct filestore_entry;
-struct filestore_new;
 struct http_request;
 struct node_entry;
 
@@ -19,11 +16,5 @@ struct node_entry;
 int node_fetch(struct api_app *app, const struct http_request *req,
     const struct node_entry *node, const char *id,
     struct filestore_entry *entry, struct err *err);
-
-/* Have so many bytes of it written by take(), into a file of our store that has
- * no name: a descriptor, or -1 as above. */
-int node_keep(struct api_app *app, int64_t length,
-    int (*take)(void *arg, struct filestore_new *file, struct err *err),
-    void *arg, struct err *err);
 
 #endif

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "app.h"
-#include "file_copy.h"
 #include "node_answer.h"
 #include "node_fetch.h"
 #include "session_holder.h"
@@ -64,16 +63,6 @@ is_from_node(const struct http_request *req)
 	return from != NULL && strcmp(from, "1") == 0;
 }
 
-/* The tag of the node that nginx has asked, by the first id in the path, and
- * could not reach; "": it did not. */
-static const char *
-lost_node(const struct http_request *req)
-{
-	const char *lost = http_param(req, "INLINE_NODE_LOST");
-
-	return lost != NULL ? lost : "";
-}
-
 bool
 nodes_pass_on(const struct api_app *app, struct http_request *req,
     const char *session, const char *location)
@@ -102,34 +91,13 @@ nodes_get_file(struct api_app *app, const struct http_request *req,
 	if (!text_is_uuid(id, len) ||
 	    !is_other(app, id + FILESTORE_ID_LEN - NODES_TAG_LEN, &node))
 		return filestore_get(&app->store, id, len, entry, err);
-	/* A file of LibreChat's may be another node's than its session. */
-	if (strcmp(lost_node(req), node.tag) == 0)
-		memcpy(app->away, node.tag, sizeof(app->away));
 	/* A request may name a thousand files of it. */
 	if (strcmp(app->away, node.tag) == 0)
-		return file_copy_get(app, req, id, entry, err);
+		return err_set(err, ERR_NOT_FOUND, "its node was asked before");
 	fd = node_fetch(app, req, &node, id, entry, err);
-	if (fd >= 0)
-		return fd;
-	log_warn("a file of node %s: %s", node.name, err->text);
-	return strcmp(app->away, node.tag) != 0 ?
-	    -1 :
-	    file_copy_get(app, req, id, entry, err);
-}
-
-int
-nodes_get_own_file(struct api_app *app, const struct http_request *req,
-    const char *id, size_t len, struct filestore_entry *entry, struct err *err)
-{
-	return *lost_node(req) != '\0' ?
-	    nodes_get_file(app, req, id, len, entry, err) :
-	    filestore_get(&app->store, id, len, entry, err);
-}
-
-bool
-nodes_has_copies(const struct api_app *app, const struct http_request *req)
-{
-	return *lost_node(req) != '\0' && *app->config->snapshots != '\0';
+	if (fd < 0)
+		log_warn("a file of node %s: %s", node.name, err->text);
+	return fd;
 }
 
 /* ---- for the others ---- */

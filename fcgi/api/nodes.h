@@ -32,22 +32,12 @@ bool nodes_pass_on(const struct api_app *app, struct http_request *req,
 
 /* As filestore_get(), wherever the file is: one of another node is brought here
  * first, for app->store.owner, and its own id and name are in entry, which may
- * be NULL.  Of a node that does not answer, it is the copy of the file, where
- * there are copies (file_copy.h).  -1 with ERR_NOT_FOUND, too, where there is
- * none; ERR_LIMIT: a request's files of other nodes are too large together;
- * ERR_UNAVAILABLE: it cannot be had just now; ERR_TIMEOUT: the client has
- * left. */
+ * be NULL.  -1 with ERR_NOT_FOUND, too, where its node cannot be reached, or
+ * has not answered this request before; ERR_LIMIT: a request's files of other
+ * nodes are too large together; ERR_UNAVAILABLE: it cannot be had just now;
+ * ERR_TIMEOUT: the client has left. */
 int nodes_get_file(struct api_app *app, const struct http_request *req,
     const char *id, size_t len, struct filestore_entry *entry, struct err *err);
-/* The same of an id in the path, which nginx has brought to us: the file is
- * ours, or its node was asked in vain. */
-int nodes_get_own_file(struct api_app *app, const struct http_request *req,
-    const char *id, size_t len, struct filestore_entry *entry, struct err *err);
-
-/* Is the id in the path of a lost node, whose files may have copies?  These can
- * be read, and not be deleted, as the node may come back. */
-bool nodes_has_copies(const struct api_app *app,
-    const struct http_request *req);
 
 /* The other side of nodes_get_file(): is it a request of another node's for a
  * file?  Then it was answered. */

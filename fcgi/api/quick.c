@@ -16,13 +16,11 @@
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/exposition.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/protocol/lease.h"
-#include "../../sandbox/protocol/snapshot.h"
 
 #define METRICS_MAX (1 << 20)
 #define NO_STORE "Cache-Control: no-store\r\n"
@@ -73,7 +71,6 @@ api_metrics(struct api_app *app, struct http_request *req)
 	auto_buf struct buf broker = BUF_INIT(FRAME_MAX);
 	auto_buf struct buf front = BUF_INIT(HEALTH_METRICS_MAX);
 	struct metrics_others others = { &broker, &front };
-	const struct snapshot_state *snapshots = NULL;
 	int64_t bytes;
 	int64_t files;
 	struct err err;
@@ -91,10 +88,6 @@ api_metrics(struct api_app *app, struct http_request *req)
 	metrics_add(&body, &app->metrics, &others, bytes, files,
 	    app->store.limits.quota);
 	health_add_condition(&body, app->config);
-	if (*app->config->snapshots != '\0' &&
-	    (snapshots = snapshot_state_read(app->config, &err)) != NULL)
-		snapshot_state_tell(&body, snapshots, clock_wall_ms());
-	snapshot_state_close(snapshots);
 	http_answer(req, 200, EXPOSITION_TYPE, NO_STORE, buf_str(&body),
 	    body.len);
 }

@@ -293,7 +293,6 @@ api_answer(void *arg, struct http_request *req, size_t index)
 	app->second_id = place.ids[1];
 	app->fetched = 0;
 	app->away[0] = '\0';
-	app->copies_until_ms = 0;
 	if (!req->gate) {
 		if (waited_us >= 0)
 			metrics_queued(&app->metrics, waited_us);

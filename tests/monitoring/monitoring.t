@@ -4,15 +4,12 @@
 moves when what it counts happens; its alerts fire, and are quiet when all is
 well; the dashboard asks for nothing that there is not."""
 
-import atexit
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import urllib.error
 import urllib.request
 
@@ -43,21 +40,13 @@ FAMILIES = """
     inline_api_running inline_api_waiting inline_api_sessions
     inline_api_stored_files inline_api_stored_bytes
     inline_api_stored_bytes_max inline_paused
-    inline_snapshot_up inline_snapshot_waiting inline_snapshot_oldest_seconds
-    inline_snapshot_failing_seconds inline_snapshot_saved_total
-    inline_snapshot_bytes_total inline_snapshot_failures_total
-    inline_snapshot_restored_total inline_snapshot_files_total
-    inline_snapshot_files_failing_seconds
 """.split()
-# Of hosts that share a PostgreSQL: e2e/homes.t sees it move.
+# Of hosts that share a PostgreSQL.
 SHARED = {"inline_nodes": "gauge"}
 # Takes so long that its answer is an edit.
 SLOW = "import time\ntime.sleep(2)\nprint('slow')"
 
-snapshots = tempfile.mkdtemp(prefix="inline-snapshots-")
-atexit.register(shutil.rmtree, snapshots)
-served = Served(IL_API_CELLS="1", IL_WORKERS="2",
-                IL_SNAPSHOTS=snapshots).__enter__()
+served = Served(IL_API_CELLS="1", IL_WORKERS="2").__enter__()
 prometheus = Prometheus(served.port).__enter__()
 with open(os.path.join(MONITORING, "alerts.yml")) as file:
     ALERTS = re.findall(r"^ *- alert: (\w+)$", file.read(), re.M)
