@@ -122,12 +122,6 @@ struct filestore_entry {
  * whatever is not ours).  entry may be NULL; else its name is to be freed. */
 int filestore_get(struct filestore *store, const char *id, size_t len,
     struct filestore_entry *entry, struct err *err);
-/* What stands in "<id>.meta", with which a copy of a file comes: it is cut at
- * its line's end and fills the entry, whose name is to be freed.  Without sense
- * the name is made up.  False: the file is not the store's owner's, and there
- * is nothing to free. */
-bool filestore_read_meta(const struct filestore *store,
-    struct filestore_entry *entry, char *text);
 int filestore_delete(struct filestore *store, const char *id, size_t len,
     struct err *err);
 /* Each of them, in no order: open the folder, take one after the other (false:

@@ -153,40 +153,33 @@ read_head(struct filestore_entry *entry, const char *line)
 	    text_parse_int(line, 0, INT64_MAX, &entry->uploaded_ms);
 }
 
-/* Without metadata its time stays. */
-bool
-filestore_read_meta(const struct filestore *store,
-    struct filestore_entry *entry, char *text)
-{
-	char *line = strchr(text, '\n');
-
-	if (line != NULL)
-		*line = '\0';
-	entry->name = xstrdup(line != NULL && read_head(entry, text) ?
-		line + 1 :
-		"unnamed");
-	/* What is not its owner's is not there. */
-	if (store->owner == NULL ||
-	    sodium_memcmp(entry->owner, store->owner, FILESTORE_OWNER_LEN) == 0)
-		return true;
-	free(entry->name);
-	return false;
-}
-
-/* From the folder. */
+/* Fill an entry with what its metadata says; its name is to be freed.  Without
+ * metadata the name is made up, and the time stays.  False: the file is not the
+ * store's owner's, and there is nothing to free. */
 static bool
-read_own_meta(const struct filestore *store, struct filestore_entry *entry)
+read_meta(const struct filestore *store, struct filestore_entry *entry)
 {
 	auto_free char *text = xmalloc(FILESTORE_META_MAX + 1);
 	auto_close int fd = -1;
 	ssize_t len = -1;
+	char *line;
 
 	fd = openat(store->dir, filestore_name("", entry->id, FILESTORE_META).s,
 	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0)
 		len = read(fd, text, FILESTORE_META_MAX);
 	text[len > 0 ? len : 0] = '\0';
-	return filestore_read_meta(store, entry, text);
+	line = strchr(text, '\n');
+	if (line != NULL)
+		*line = '\0';
+	entry->name = xstrdup(line != NULL && read_head(entry, text) ?
+		line + 1 :
+		"unnamed");
+	if (store->owner == NULL ||
+	    sodium_memcmp(entry->owner, store->owner, FILESTORE_OWNER_LEN) == 0)
+		return true;
+	free(entry->name);
+	return false;
 }
 
 /* Of a file that is there: may it be used?  Fills the entry, if so; NULL: just
@@ -203,7 +196,7 @@ look_at(const struct filestore *store, const char *id, const struct stat *st,
 	if (entry == NULL && store->owner == NULL)
 		return true;
 	(void)snprintf(own.id, sizeof(own.id), "%s", id);
-	if (!read_own_meta(store, &own))
+	if (!read_meta(store, &own))
 		return false;
 	if (entry != NULL)
 		*entry = own;

@@ -67,8 +67,7 @@ create(struct filestore_new *file, struct err *err)
 	for (;;) {
 		file->fd = openat(store->dir,
 		    filestore_name(FILESTORE_NEW, file->id, "").s,
-		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		    FILESTORE_MODE);
+		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (file->fd < 0) {
 			(void)err_system(err, "create a file in the store");
 			return note_full_disk(err);
@@ -223,8 +222,7 @@ write_meta(const struct filestore_new *file, const char *name, struct err *err)
 	buf_add(&text, name, strnlen(name, FILESTORE_NAME_MAX));
 	fd = openat(file->store->dir,
 	    filestore_name("", file->id, FILESTORE_META).s,
-	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-	    FILESTORE_MODE);
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_system(err, "create metadata in the store");
 	return fd_write_all(fd, buf_str(&text), text.len, err);

@@ -13,8 +13,6 @@
  * What the parts of the store have in common, in its folder only.
  */
 
-/* Whom the folder lets in may read what is in it: il-snapshot, for a copy. */
-#define FILESTORE_MODE 0640
 #define FILESTORE_NEW "new-"
 #define FILESTORE_META ".meta"
 /* Of nobody's file: "1 ", the upload time, "\n", the name.  Of somebody's:

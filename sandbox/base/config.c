@@ -59,7 +59,6 @@ enum config_type {
 	CONFIG_IMAGES,	  /* NAME=IMAGE,…: config_images.h */
 	CONFIG_NODE,	  /* [a-z0-9-] */
 	CONFIG_NODES,	  /* NAME=ADDRESS,…: config_nodes.h */
-	CONFIG_SNAPSHOTS, /* a path, or s3://BUCKET/PREFIX */
 	CONFIG_ISOLATION, /* auto, run or cell */
 	CONFIG_CONTRACTS, /* all, or names of some: A_CONTRACT,… */
 	CONFIG_MODULES,	  /* of Python, MODULE,PACKAGE.MODULE,… */
@@ -169,8 +168,6 @@ static const struct {
 	{ BIT(CONFIG_MODULES), false, "[^A-Za-z0-9_.,]", bad_character },
 	{ BIT(CONFIG_NODE), true, "^[a-z0-9][a-z0-9-]{0,62}$",
 	    "must be small letters, digits and '-', 63 at most" },
-	{ BIT(CONFIG_SNAPSHOTS), true, "^s3://[a-z0-9.-]+(/[A-Za-z0-9_-]+)*$",
-	    "must be a folder, or s3://BUCKET/PREFIX" },
 	{ BIT(CONFIG_ISOLATION), true, "^(auto|run|cell)$",
 	    "must be auto, run or cell" },
 	{ BIT(CONFIG_CONTRACTS), true,
@@ -215,10 +212,10 @@ static int
 config_store_text(const struct config_key *key, const char *value, char **text,
     struct err *err)
 {
-	bool no_path = key->type == CONFIG_DATABASE ?
-	    config_database_is_server(value) :
-	    key->type != CONFIG_SNAPSHOTS || strncmp(value, "s3://", 5) == 0;
-	enum config_type type = no_path ? key->type : CONFIG_PATH;
+	enum config_type type = key->type == CONFIG_DATABASE &&
+		!config_database_is_server(value) ?
+	    CONFIG_PATH :
+	    key->type;
 	bool is_path = type == CONFIG_PATH ||
 	    (type == CONFIG_PROGRAM && strchr(value, '/') != NULL);
 	char *stored = *value != '\0' && is_path ? config_absolute(value) :

@@ -160,21 +160,6 @@ folder_make(const struct host *host, const char *name, uint32_t uid,
 	return err_wrap(err, "%s/%s", host->cells_dir, name);
 }
 
-int
-folder_give(int base, const char *folder, const char *file)
-{
-	struct stat st;
-
-	if (fstat(base, &st) != 0)
-		return -1;
-	if (st.st_uid == geteuid())
-		return 0;
-	if (fchownat(base, folder, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) !=
-	    0)
-		return -1;
-	return fchownat(base, file, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW);
-}
-
 /* ---- removing ---- */
 
 int

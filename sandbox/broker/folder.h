@@ -45,8 +45,4 @@ int folder_sweep(const char *cells, const char *library, struct err *err);
 /* Remove the folder for all cells, unless some container still has its own. */
 void folder_close(const char *cells);
 
-/* A folder that we have made in IL_BASE_DIR, and a file below that, become its
- * owner's: il-snapshot's, with `ilctl run` as root and IL_SNAPSHOTS. */
-int folder_give(int base, const char *folder, const char *file);
-
 #endif

@@ -352,8 +352,7 @@ creation_make_file(const struct creation *c, int which, struct err *err)
 	    creation_volume(c, which));
 	fd = openat(c->host->base, path,
 	    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || folder_give(c->host->base, c->draft, path) != 0 ||
-	    ftruncate(fd, volume_total_bytes(&c->sizes[which])) != 0)
+	if (fd < 0 || ftruncate(fd, volume_total_bytes(&c->sizes[which])) != 0)
 		return err_system(err, "make %s", creation_volume(c, which));
 	return 0;
 }

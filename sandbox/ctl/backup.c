@@ -129,7 +129,7 @@ save_blocks(struct backup *b, int fd, int64_t size, struct err *err)
 {
 	b->reading = fd;
 	b->size = size;
-	return blocks_walk(fd, 0, size, save_block, b, err);
+	return blocks_walk(fd, size, save_block, b, err);
 }
 
 /* ---- files ---- */

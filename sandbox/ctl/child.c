@@ -41,7 +41,6 @@ static const struct {
 	    { ACCOUNT_GROUP_DB, ACCOUNT_GROUP_WORKER } },
 	[ACCOUNT_NGINX] = { "www-data", 1, { ACCOUNT_GROUP_WEB } },
 	[ACCOUNT_STANDIN] = { "il-standin", 0, { 0 } },
-	[ACCOUNT_SNAPSHOT] = { "il-snapshot", 1, { ACCOUNT_GROUP_FILES } },
 };
 
 static const char *const group_names[ACCOUNT_GROUPS] = {
@@ -49,7 +48,6 @@ static const char *const group_names[ACCOUNT_GROUPS] = {
 	[ACCOUNT_GROUP_WORKER] = "inline-broker-worker",
 	[ACCOUNT_GROUP_API] = "inline-broker-api",
 	[ACCOUNT_GROUP_WEB] = "inline-web",
-	[ACCOUNT_GROUP_FILES] = "inline-files",
 };
 
 /* What the broker may keep as root: its containers' files and devices.  All

@@ -17,7 +17,6 @@
 #include "../base/fd.h"
 #include "../base/text.h"
 #include "../protocol/lease.h"
-#include "../protocol/snapshot.h"
 #include "../store/db.h"
 #include "../store/sandbox.h"
 #include "ctl.h"
@@ -258,10 +257,8 @@ ctl_slow(struct ctl *ctl)
  * already; what cannot be removed stays marked, and a worker tries again.
  */
 static int
-expire(const struct config *config, struct db *db, int *failed, struct err *err)
+expire(struct db *db, const char *socket_path, int *failed, struct err *err)
 {
-	auto_free char *socket_path = config_state_path(config,
-	    SOCKET_BROKER_CTL);
 	struct sandbox sandbox;
 	int removed = 0;
 	int result;
@@ -279,9 +276,7 @@ expire(const struct config *config, struct db *db, int *failed, struct err *err)
 			    sandbox.id, err->text);
 			if (outcome == REFUSAL_UNREACHABLE)
 				break;
-		} else if (snapshot_forget(config, true, sandbox.id,
-			       sandbox.moved_from, REMOVE_MS, err) != 0 ||
-		    sandbox_gone(db, sandbox.id, err) < 0) {
+		} else if (sandbox_gone(db, sandbox.id, err) < 0) {
 			++*failed;
 			(void)fprintf(stderr, "ilctl expire: %s\n", err->text);
 			break;
@@ -297,12 +292,14 @@ expire(const struct config *config, struct db *db, int *failed, struct err *err)
 int
 ctl_expire(struct ctl *ctl)
 {
+	auto_free char *path = config_state_path(&ctl->config,
+	    SOCKET_BROKER_CTL);
 	struct err err = { 0 };
 	auto_db struct db *db = db_open(ctl->config.database, DB_WORKER, &err);
 	int failed = 0;
 	/* those of this host: others have their folders */
 	int removed = db != NULL && ctl_find_node(&ctl->config, db, &err) == 0 ?
-	    expire(&ctl->config, db, &failed, &err) :
+	    expire(db, path, &failed, &err) :
 	    -1;
 
 	if (removed < 0)

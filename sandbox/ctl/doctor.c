@@ -17,11 +17,9 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config_database.h"
-#include "../base/clock.h"
 #include "../base/text.h"
 #include "../protocol/condition.h"
 #include "../protocol/lease.h"
-#include "../protocol/snapshot.h"
 #include "../protocol/tokens.h"
 #include "../store/db.h"
 #include "../store/job.h"
@@ -318,41 +316,6 @@ check_tokens(struct doctor *d)
 	doctor_good("tokens: %zu in %s", tokens.count, path);
 }
 
-/* What outlives this host. */
-static void
-check_snapshots(struct doctor *d)
-{
-	const struct snapshot_state *state;
-	int64_t now_ms = clock_wall_ms();
-	struct err err;
-
-	if (*d->config->snapshots == '\0' || d->nothing)
-		return;
-	state = snapshot_state_read(d->config, &err);
-	if (state == NULL || now_ms - state->told_ms > SNAPSHOT_SILENCE_MS)
-		doctor_bad(d, CONDITION_START_ALL,
-		    "il-snapshot does not run: %s",
-		    state == NULL ? err.text : "it is silent");
-	else if (state->failing_ms != 0)
-		doctor_bad(d, "look at il-snapshot's log",
-		    "snapshots: nothing was saved since %s UTC",
-		    text_time(state->failing_ms / 1000).text);
-	else if (state->files_failing_ms != 0)
-		doctor_bad(d, "look at il-snapshot's log",
-		    "snapshots: no file of the HTTP APIs was copied since %s "
-		    "UTC",
-		    text_time(state->files_failing_ms / 1000).text);
-	else if (state->waiting != 0)
-		doctor_good("snapshots: %" PRId64 " of %" PRId64
-			    " sandboxes are to be saved, one since %s UTC",
-		    state->waiting, state->sandboxes,
-		    text_time(state->oldest_ms / 1000).text);
-	else
-		doctor_good("snapshots: %" PRId64 " sandboxes are saved",
-		    state->sandboxes);
-	snapshot_state_close(state);
-}
-
 /* It gives the answer that all others give.  A check above may have found its
  * cause. */
 static void
@@ -380,8 +343,8 @@ check_condition(struct doctor *d)
 static void (*const checks[])(struct doctor *d) = { check_keys, check_library,
 	check_folders, check_database, doctor_engine, doctor_images,
 	doctor_loop, doctor_nginx, doctor_disk, check_fronts, check_broker,
-	check_ledger, check_snapshots, doctor_http, check_isolation,
-	check_tokens, doctor_discord, doctor_application, check_condition };
+	check_ledger, doctor_http, check_isolation, check_tokens,
+	doctor_discord, doctor_application, check_condition };
 
 static int
 finish(const struct doctor *d, int code)

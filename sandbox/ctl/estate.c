@@ -18,7 +18,6 @@
 #include "../base/config_database.h"
 #include "../base/err.h"
 #include "../base/fd.h"
-#include "../protocol/snapshot.h"
 #include "prepare.h"
 #include "run.h"
 
@@ -33,10 +32,9 @@ static const struct {
 	mode_t mode;
 } places[] = {
 	{ "broker", ROOT, ROOT, 0755 },
-	/* il-snapshot makes a socket in each of these, if it is to run. */
-	{ "broker/worker", ACCOUNT_SNAPSHOT, ACCOUNT_GROUP_WORKER, 02710 },
-	{ "broker/api", ACCOUNT_SNAPSHOT, ACCOUNT_GROUP_API, 02710 },
-	{ "broker/ctl", ACCOUNT_SNAPSHOT, ROOT, 0700 },
+	{ "broker/worker", ROOT, ACCOUNT_GROUP_WORKER, 02710 },
+	{ "broker/api", ROOT, ACCOUNT_GROUP_API, 02710 },
+	{ "broker/ctl", ROOT, ROOT, 0700 },
 	{ "front", ACCOUNT_FCGI, ACCOUNT_API, 02750 },
 	{ "answers", ACCOUNT_FCGI, ACCOUNT_GROUP_DB, 02750 },
 	{ "cancels", ACCOUNT_FCGI, ACCOUNT_GROUP_DB, 02770 },
@@ -48,8 +46,8 @@ static const struct {
 	{ "nginx", ACCOUNT_NGINX, ACCOUNT_NGINX, 0700 },
 	/* Before il-sandboxd, which counts what is written there. */
 	{ "nginx/body", ACCOUNT_NGINX, ACCOUNT_NGINX, 0700 },
-	/* IL_API_FILES, wherever that is: for il-snapshot to read. */
-	{ NULL, ACCOUNT_API, ACCOUNT_GROUP_FILES, 02750 },
+	/* IL_API_FILES, wherever that is. */
+	{ NULL, ACCOUNT_API, ACCOUNT_API, 0700 },
 };
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
@@ -102,9 +100,7 @@ static int
 make_folder(const struct run *run, const char *path, int user, int group,
     mode_t mode, struct err *err)
 {
-	const bool is_root = user == ROOT ||
-	    (user == ACCOUNT_SNAPSHOT && *run->config->snapshots == '\0');
-	uid_t uid = is_root ? 0 : run->uids[user];
+	uid_t uid = user == ROOT ? 0 : run->uids[user];
 	gid_t gid = group == ROOT ? 0 : run->gids[group];
 	auto_close int fd = -1;
 	struct stat st;
@@ -125,20 +121,17 @@ make_folder(const struct run *run, const char *path, int user, int group,
 }
 
 /* Files that are there when the operator names a folder outside of ours may be
- * anybody's, and must not be given away.  lost+found is a new file system's. */
+ * anybody's, and must not be given to il-api.  lost+found is a new file
+ * system's. */
 static int
-refuse_others_files(const struct run *run, const char *key, const char *path,
-    enum account user, struct err *err)
+refuse_others_files(const struct run *run, const char *path, struct err *err)
 {
 	auto_free char *ours = config_state_path(run->config, "files");
 	auto_dir DIR *dir = opendir(path);
 	struct stat st;
 
 	if (!run->separate || dir == NULL || strcmp(path, ours) == 0 ||
-	    fstat(dirfd(dir), &st) != 0 || st.st_uid == run->uids[user] ||
-	    (user == ACCOUNT_SNAPSHOT &&
-		fstatat(dirfd(dir), SNAPSHOT_MARK, &st, AT_SYMLINK_NOFOLLOW) ==
-		    0))
+	    fstat(dirfd(dir), &st) != 0 || st.st_uid == run->uids[ACCOUNT_API])
 		return 0;
 	for (const struct dirent *e = readdir(dir); e != NULL;
 	     e = readdir(dir)) {
@@ -146,32 +139,12 @@ refuse_others_files(const struct run *run, const char *key, const char *path,
 		    strcmp(e->d_name, "..") != 0 &&
 		    strcmp(e->d_name, "lost+found") != 0)
 			return err_set(err, ERR_CONFIG,
-			    "%s: %s belongs to another user and holds %s; all "
-			    "in it would be given away: name an empty folder",
-			    key, path, e->d_name);
+			    "IL_API_FILES: %s belongs to another user and "
+			    "holds %s; all in it would be il-api's: name an "
+			    "empty folder",
+			    path, e->d_name);
 	}
 	return 0;
-}
-
-/* Where sandboxes are saved, they are il-snapshot's; il-sandboxd may pass by
- * owners.  The folder of the snapshots is the operator's to make. */
-static int
-give_sandboxes(const struct run *run, struct err *err)
-{
-	const char *to = run->config->snapshots;
-
-	if (!run->separate || *to == '\0')
-		return 0;
-	if (make_folder(run, run->config->base_dir, ACCOUNT_SNAPSHOT,
-		ACCOUNT_SNAPSHOT, 0700, err) != 0)
-		return -1;
-	if (*to != '/' || access(to, F_OK) != 0)
-		return 0;
-	if (refuse_others_files(run, "IL_SNAPSHOTS", to, ACCOUNT_SNAPSHOT,
-		err) != 0)
-		return -1;
-	return make_folder(run, to, ACCOUNT_SNAPSHOT, ACCOUNT_SNAPSHOT, 0700,
-	    err);
 }
 
 /* In the order of the table: a folder comes before those in it. */
@@ -188,14 +161,13 @@ estate_prepare(const struct run *run, struct err *err)
 		    config_state_path(config, places[i].name);
 
 		if (places[i].name == NULL &&
-		    refuse_others_files(run, "IL_API_FILES", path, ACCOUNT_API,
-			err) != 0)
+		    refuse_others_files(run, path, err) != 0)
 			return -1;
 		if (make_folder(run, path, places[i].user, places[i].group,
 			places[i].mode, err) != 0)
 			return -1;
 	}
-	return give_sandboxes(run, err);
+	return 0;
 }
 
 /* A file, if it is there.  The operator may have put it elsewhere: where its
@@ -223,32 +195,6 @@ give_file(const char *path, uid_t uid, gid_t gid, mode_t mode, struct err *err)
 	if (lchown(path, uid, gid) != 0 || chmod(path, mode) != 0)
 		return err_system(err, "change the owner of %s", path);
 	return 0;
-}
-
-/* il-snapshot may make none in the state folder. */
-static int
-share_snapshots(const struct run *run, struct err *err)
-{
-	static const char *const names[] = { SNAPSHOT_LOCK_FILE,
-		SNAPSHOT_STATE_FILE };
-	const uid_t uid = run->uids[ACCOUNT_SNAPSHOT];
-	const gid_t gid = run->gids[ACCOUNT_SNAPSHOT];
-	const char *key = run->config->snapshots_key_file;
-
-	if (*run->config->snapshots == '\0')
-		return 0;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		auto_free char *path = config_state_path(run->config, names[i]);
-		auto_close int fd = open(path,
-		    O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-		    0600);
-
-		if (fd < 0)
-			return err_system(err, "make %s", path);
-		if (give_file(path, uid, gid, 0644, err) != 0)
-			return -1;
-	}
-	return *key == '\0' ? 0 : give_file(key, 0, gid, 0640, err);
 }
 
 /* Files in the state folder, and those that the operator has put elsewhere. */
@@ -292,5 +238,5 @@ estate_share(const struct run *run, struct err *err)
 		    give_file(files[i].path, files[i].uid, files[i].gid,
 			files[i].mode, err) != 0)
 			return -1;
-	return share_snapshots(run, err);
+	return 0;
 }

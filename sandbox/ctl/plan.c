@@ -124,21 +124,6 @@ add_standin(struct run *run)
 	child->fds[child->fd_count++] = steal_fd(&standin->listen_fd);
 }
 
-/* Where sandboxes are saved.  It is not built everywhere. */
-static int
-add_snapshot(struct run *run, struct err *err)
-{
-	const struct child *child = add_own(run, STAGE_SNAPSHOT, "il-snapshot",
-	    ACCOUNT_SNAPSHOT, "");
-
-	if (access(child->argv[0], X_OK) == 0)
-		return 0;
-	return err_set(err, ERR_CONFIG,
-	    "IL_SNAPSHOTS: %s is not there: it is built where libzstd is "
-	    "(libzstd-dev)",
-	    child->argv[0]);
-}
-
 /* In the order of the start. */
 int
 plan_make(struct run *run, struct err *err)
@@ -147,11 +132,9 @@ plan_make(struct run *run, struct err *err)
 	/* nginx takes a relative one for one below its own folder. */
 	auto_free char *full = realpath(conf, NULL);
 
-	run->children = xcalloc((size_t)run->config->workers + 6,
+	run->children = xcalloc((size_t)run->config->workers + 5,
 	    sizeof(*run->children));
 	(void)add_own(run, STAGE_BROKER, "il-sandboxd", ACCOUNTS, "");
-	if (*run->config->snapshots != '\0' && add_snapshot(run, err) != 0)
-		return -1;
 	for (int64_t i = 0; i < run->config->workers; i++) {
 		auto_free char *slot = xprintf("%" PRId64, i);
 

@@ -66,16 +66,10 @@ open_view(struct run *run, struct err *err)
 	auto_free char *script = run->standin.script != NULL ?
 	    realpath(run->standin.script, NULL) :
 	    NULL;
-	auto_free char *key = xstrdup(config->snapshots_key_file);
-	char *files[] = { database, tokens, script, key };
-	const char *paths[10] = { config->state_dir, config->lib_dir,
+	char *files[] = { database, tokens, script };
+	const char *paths[8] = { config->state_dir, config->lib_dir,
 		run->folder, config->api_files };
 	size_t count = 4;
-
-	if (*config->snapshots != '\0')
-		paths[count++] = config->base_dir;
-	if (*config->snapshots == '/')
-		paths[count++] = config->snapshots;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		if (files[i] != NULL && *files[i] != '\0')

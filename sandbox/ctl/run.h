@@ -28,7 +28,6 @@ enum account {
 	ACCOUNT_WORKER,
 	ACCOUNT_NGINX,
 	ACCOUNT_STANDIN,
-	ACCOUNT_SNAPSHOT,
 	ACCOUNTS, /* none of these: as we do */
 };
 
@@ -38,7 +37,6 @@ enum account_group {
 	ACCOUNT_GROUP_WORKER,	     /* inline-broker-worker */
 	ACCOUNT_GROUP_API,	     /* inline-broker-api */
 	ACCOUNT_GROUP_WEB,	     /* inline-web */
-	ACCOUNT_GROUP_FILES,	     /* inline-files */
 	ACCOUNT_GROUPS,
 };
 
@@ -51,7 +49,6 @@ enum child_stage {
 	STAGE_WORKER,
 	STAGE_STANDIN,
 	STAGE_BROKER,
-	STAGE_SNAPSHOT, /* saves what the last containers had */
 	STAGE_COUNT,
 };
 

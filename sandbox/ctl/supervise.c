@@ -115,7 +115,6 @@ stage_ms(const struct run *run)
 		[STAGE_WORKER] = 15000,
 		[STAGE_STANDIN] = 2000,
 		[STAGE_BROKER] = 25000,
-		[STAGE_SNAPSHOT] = 62000,
 	};
 	int64_t more = run->stage == STAGE_WORKER ? run->config->stop_ms :
 	    run->stage == STAGE_BROKER		  ? run->config->start_ms :

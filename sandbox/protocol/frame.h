@@ -61,12 +61,6 @@ enum frame_kind {
 	FRAME_CELLS = 22,	/* GRANTED for each, then one with CELLS */
 	FRAME_LOST = 9,		/* last in a lease: REASON_MEMORY ended it */
 
-	/* to il-snapshot: snapshot.c */
-	FRAME_RESTORE = 23,	/* SANDBOX, NAME (its id before): MTIME, of what
-				 * is restored, without: nothing */
-	FRAME_FORGET = 24,	/* SANDBOX */
-	FRAME_COPY = 25,	/* NAME (a file): SIZE, DATA (note), BYTES */
-
 	/* broker → cell, on the control socket */
 	FRAME_SERVE = 16,	/* the lease's end rides on it; ACCESS, KEEP,
 				 * FOLDER; for a pip cell INDEX_URL, SDIST, CA:

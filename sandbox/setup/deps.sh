@@ -53,15 +53,12 @@ table() {
 	test   cmd:openssl          openssl                openssl           openssl
 	test   cmd:git              git                    git               git
 	test   pc:libpq             libpq-dev              libpq-devel       postgresql-libs
-	test   pc:libzstd           libzstd-dev            libzstd-devel     zstd
-	test   py:botocore          python3-botocore       python3-botocore  python-botocore
 	test   file:initdb          postgresql             postgresql-server postgresql
 	test   file:faketime        libfaketime            libfaketime       libfaketime
 	test   cmd:promtool         prometheus             golang-github-prometheus prometheus
 	package cmd:dh              debhelper              debhelper         -
 	package cmd:lintian         lintian                -                 -
 	package pc:libpq            libpq-dev              -                 -
-	package pc:libzstd          libzstd-dev            -                 -
 	package cmd:dpkg-buildpackage dpkg-dev             dpkg-dev          dpkg
 	package cmd:apt-ftparchive  apt-utils              -                 -
 	package cmd:gpg             gnupg                  gnupg2            gnupg

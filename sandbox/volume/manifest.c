@@ -18,6 +18,8 @@
 #include "../base/err.h"
 #include "../base/text.h"
 
+/* The first line, in front of the time. */
+#define HEAD "inline-backup 1 "
 #define FILE_NAME "manifest"
 #define DRAFT_NAME "manifest.new"
 #define LOCK_NAME "lock"
@@ -181,10 +183,9 @@ blocks_have(const struct block *sorted, size_t count, const struct block *block)
 }
 
 int
-blocks_walk(int fd, int64_t from, int64_t size, block_fn fn, void *arg,
-    struct err *err)
+blocks_walk(int fd, int64_t size, block_fn fn, void *arg, struct err *err)
 {
-	int64_t at = from;
+	int64_t at = 0;
 
 	while (at < size) {
 		int64_t data = lseek(fd, at, SEEK_DATA);
@@ -352,7 +353,7 @@ take_line(struct manifest *m, char *line, size_t *left)
 }
 
 bool
-manifest_parse(struct manifest *m, const char *head, FILE *in)
+manifest_parse(struct manifest *m, FILE *in)
 {
 	crypto_generichash_state all;
 	char line[LINE_MAX_BYTES];
@@ -378,8 +379,8 @@ manifest_parse(struct manifest *m, const char *head, FILE *in)
 		if (i > 0)
 			good = take_line(m, line, &left);
 		else
-			good = strncmp(line, head, strlen(head)) == 0 &&
-			    take_number(line + strlen(head), INT64_MAX,
+			good = strncmp(line, HEAD, strlen(HEAD)) == 0 &&
+			    take_number(line + strlen(HEAD), INT64_MAX,
 				&m->time);
 	}
 	manifest_release(m);
@@ -398,7 +399,7 @@ manifest_read(int folder, struct manifest *m, struct err *err)
 		return 1;
 	if (in == NULL)
 		return err_system(err, "open the manifest");
-	good = manifest_parse(m, MANIFEST_OF_BACKUP, in);
+	good = manifest_parse(m, in);
 	(void)fclose(in);
 	if (good)
 		return 0;
@@ -440,7 +441,7 @@ put_file(FILE *out, crypto_generichash_state *all, const struct manifest *m,
 }
 
 bool
-manifest_print(const struct manifest *m, const char *head, FILE *out)
+manifest_print(const struct manifest *m, FILE *out)
 {
 	crypto_generichash_state all;
 	unsigned char hash[MANIFEST_HASH];
@@ -448,7 +449,7 @@ manifest_print(const struct manifest *m, const char *head, FILE *out)
 	char line[LINE_MAX_BYTES];
 
 	(void)crypto_generichash_init(&all, NULL, 0, MANIFEST_HASH);
-	(void)snprintf(line, sizeof(line), "%s%" PRId64, head, m->time);
+	(void)snprintf(line, sizeof(line), HEAD "%" PRId64, m->time);
 	put_line(out, &all, line);
 	for (size_t i = 0; i < m->file_count; i++)
 		put_file(out, &all, m, &m->files[i]);
@@ -468,7 +469,7 @@ manifest_write(int folder, const struct manifest *m, struct err *err)
 
 	if (out == NULL)
 		return err_system(err, "write the manifest");
-	good = manifest_print(m, MANIFEST_OF_BACKUP, out) && fsync(fd) == 0;
+	good = manifest_print(m, out) && fsync(fd) == 0;
 	good = fclose(out) == 0 && good;
 	if (!good || renameat(folder, DRAFT_NAME, folder, FILE_NAME) != 0 ||
 	    fsync(folder) != 0)

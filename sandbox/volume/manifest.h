@@ -10,7 +10,7 @@
 struct err;
 
 /*
- * What a backup, and a snapshot of one sandbox, consist of: a folder with
+ * A backup is a folder with
  *
  *	manifest	which files, of which blocks, each with its hash;
  *			replaced as a whole when all blocks are on the disk
@@ -19,10 +19,7 @@ struct err;
  *	lock		empty: who is at work here has its lock
  *
  * What is read of it is checked: names, numbers, order, and the hash of all.
- * The first line says of which of the two it is, and of when.
  */
-#define MANIFEST_OF_BACKUP "inline-backup 1 "
-#define MANIFEST_OF_SNAPSHOT "inline-snapshot 1 "
 #define MANIFEST_BLOCK 65536
 #define MANIFEST_HASH 32
 #define MANIFEST_NAME_MAX 100
@@ -62,11 +59,10 @@ int manifest_lock(int folder, bool alone, struct err *err);
 
 void manifest_release(struct manifest *m);
 
-/* Read one that begins so, to which nothing is added after; false: it is
- * damaged, or names a file twice, and m is empty.  Print it; false: it could
- * not be written. */
-bool manifest_parse(struct manifest *m, const char *head, FILE *in);
-bool manifest_print(const struct manifest *m, const char *head, FILE *out);
+/* Read one, to which nothing is added after; false: it is damaged, or names a
+ * file twice, and m is empty.  Print it; false: it could not be written. */
+bool manifest_parse(struct manifest *m, FILE *in);
+bool manifest_print(const struct manifest *m, FILE *out);
 /* Read that of a backup's folder.  1: there is none; -1: it is damaged. */
 int manifest_read(int folder, struct manifest *m, struct err *err);
 /* Put it in the place of the last one, durably. */
@@ -94,11 +90,10 @@ struct block *blocks_sorted(const struct manifest *m);
 bool blocks_have(const struct block *sorted, size_t count,
     const struct block *block);
 
-/* Call fn with the offset of each block of the file that holds data, from that
- * one on, until it returns something else than 0, which is returned. */
+/* Call fn with the offset of each block of the file that holds data, until it
+ * returns something else than 0, which is returned. */
 typedef int (*block_fn)(void *arg, int64_t offset, struct err *err);
-int blocks_walk(int fd, int64_t from, int64_t size, block_fn fn, void *arg,
-    struct err *err);
+int blocks_walk(int fd, int64_t size, block_fn fn, void *arg, struct err *err);
 /* As good as a hole? */
 bool block_is_zero(const unsigned char *data, size_t len);
 

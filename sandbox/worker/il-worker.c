@@ -51,7 +51,6 @@
 #include "count.h"
 #include "deliver.h"
 #include "run.h"
-#include "moved.h"
 #include "sweep.h"
 
 #define EXIT_USAGE 64
@@ -285,7 +284,6 @@ do_job(struct worker *worker, struct job *job)
 	 * it is finished nobody asks for it any more */
 	if (!task.taken) {
 		deliver_task(&task);
-		moved_told(&task);
 		cancel_forget(worker->config, job->id);
 	}
 	took_ms = clock_monotonic_ms() - task.begun_ms;

@@ -13,7 +13,6 @@
 #include "../base/log.h"
 #include "../protocol/cancel.h"
 #include "../protocol/lease.h"
-#include "../protocol/snapshot.h"
 #include "../protocol/wake.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
@@ -153,11 +152,6 @@ remove_expired(struct worker *worker)
 		    sandbox.id);
 		return false;
 	}
-	if (snapshot_forget(worker->config, false, sandbox.id,
-		sandbox.moved_from, REMOVE_WAIT_MS, &err) != 0) {
-		log_warn("%s sandbox=%s", err.text, sandbox.id);
-		return false;
-	}
 	/* the files are gone: now the row may say so */
 	if (sandbox_gone(worker->db, sandbox.id, &err) < 0) {
 		log_err("%s sandbox=%s", err.text, sandbox.id);
@@ -201,8 +195,6 @@ remove_leftovers(struct worker *worker)
 			break;
 		if (lease_remove_workspace(worker->lease_socket, sandbox,
 			REMOVE_WAIT_MS, &err) != REFUSAL_NONE ||
-		    snapshot_forget(worker->config, false, sandbox, "",
-			REMOVE_WAIT_MS, &err) != 0 ||
 		    node_leftover_gone(worker->db, sandbox, &err) != 0) {
 			result = -1;
 			break;

@@ -28,7 +28,6 @@ struct task {
 	struct sandbox sandbox; /* for kinds that need one: it is active */
 	bool made_sandbox;	/* for this job: people are told */
 	int64_t lost_at;	/* when the one before it expired; 0: none */
-	bool tells_move;	/* the answer says that it has moved */
 	char path[PATH_SIZE];	/* what it is about; command_resolve() */
 
 	/* commands/place.c: the current directory that is gone, and where there

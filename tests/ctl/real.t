@@ -149,33 +149,6 @@ def each_program_has_the_rights_of_its_duty():
         assert not users or len(users) == len(OWN), users
 
 
-@test
-def il_snapshot_has_a_user_of_its_own():
-    """Beside the engine's socket, which is root's."""
-    if os.geteuid() != 0:
-        return      # all are one user's then
-    with tempfile.TemporaryDirectory(prefix="inline-snapshots-") as to, \
-            Service(IL_SNAPSHOTS=to, IL_WARM_SECONDS="1") as service:
-        service.create("alice")
-        service.run("open('kept', 'w').write('x')")
-        for pid, line in descendants(service).items():
-            if program(line) == "il-snapshot":
-                one = status(pid)
-                assert "0" not in one["Uid"] + one["Gid"] + one["Groups"], one
-                assert int(one["CapPrm"][0], 16) == 0, one
-                break
-        else:
-            raise AssertionError(descendants(service))
-        assert service.stop() == 0          # it has saved what there is
-        saved = [name for _, _, names in os.walk(to) for name in names]
-        assert "manifest" in saved, saved
-        base = service.settings["IL_BASE_DIR"]
-        owners = {os.lstat(os.path.join(folder, name)).st_uid
-                  for folder, _, names in os.walk(base) for name in names
-                  if name.endswith(".ext4")}
-        assert owners == {os.stat(base).st_uid}, owners
-
-
 def free_low_port():
     for port in range(1023, 600, -1):
         with socket.socket() as probe:

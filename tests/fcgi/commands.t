@@ -66,10 +66,10 @@ def check_messages(front):
         "Run Python", content="`1`", attachments=[
             f.File("log.txt", 65537).view]), text="`1`", attachment_url="")
     check(front, "Run Python of what was forwarded", f.menu(
-        "Run Python", snapshot={"content": "`2`", "attachments": [
+        "Run Python", forwarded={"content": "`2`", "attachments": [
             other.view]}), text="`2`", attachment_name="b.py")
     check(front, "Run Python of what says more than it forwards", f.menu(
-        "Run Python", content="`3`", snapshot={"content": "`2`"}), text="`3`")
+        "Run Python", content="`3`", forwarded={"content": "`2`"}), text="`3`")
     rows = [{"type": 1, "components": [
         {"type": 2, "style": 2, "custom_id": "cancel:3"},
         {"type": 2, "style": 2, "custom_id": "py-try:71"}]}]

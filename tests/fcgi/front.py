@@ -225,13 +225,13 @@ def typing(sub, name, value, user=USER, root="il", kind=3):
                            "options": nest(sub, [leaf])}, user)
 
 
-def menu(name, user=USER, guild=True, snapshot=None, **message):
-    """Return a command of a message's menu; snapshot: what it forwards."""
+def menu(name, user=USER, guild=True, forwarded=None, **message):
+    """Return a command of a message's menu; forwarded: what it forwards."""
     message = {"id": "7", "type": 0, "content": "", "attachments": [],
                "embeds": [], "components": [], "author": {"id": "8"},
                **message}
-    if snapshot:
-        message["message_snapshots"] = [{"message": snapshot}]
+    if forwarded:
+        message["message_snapshots"] = [{"message": forwarded}]
     return interaction(2, {"id": "500000000000000002", "name": name, "type": 3,
                            "target_id": "7",
                            "resolved": {"messages": {"7": message}}},

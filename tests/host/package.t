@@ -4,7 +4,6 @@
 upgraded with jobs in hand, removed, installed again, purged.
 """
 
-import json
 import os
 import sys
 import threading
@@ -142,33 +141,6 @@ def it_is_the_next_version_with_its_schema():
     assert "True" in text, text
     status, text = host.doctor()
     assert status == 0, text
-
-
-@test
-def il_snapshot_copies_files_and_brings_them_to_another_node():
-    """What its unit and il-api's let them do, as one node, then as another."""
-    key = "/etc/inline/api/nodes.key"
-    host.sh(f"(umask 027 && openssl rand -hex 32 >{key})")
-    nodes = {"IL_SNAPSHOTS": "/var/lib/inline-snapshots",
-             "IL_NODES": "a=127.0.0.1:8078,b=127.0.0.1:8079",
-             "IL_NODES_KEY_FILE": key}
-    host.configure(IL_NODE="a", **nodes)
-    file_id = json.loads(host.sh(
-        "echo of node a >/tmp/made && curl -sf -F file=@/tmp/made "
-        "http://127.0.0.1:8080/v1/files"))["file_id"]
-    host.wait_for(lambda: host.machine.run(
-        f"test -e /var/lib/inline-snapshots/files/{file_id}/head")[0] == 0, 60)
-    host.configure(IL_NODE="b")
-    answer = host.sh(
-        "curl -s -H 'Content-Type: application/json' --data-binary @- "
-        "http://127.0.0.1:8080/v1/execute", feed=json.dumps({
-            "code": "print(open('x').read())",
-            "files": [{"path": "x", "file_id": file_id}]}))
-    note(answer)
-    assert json.loads(answer)["stdout"] == "of node a\n\n", answer
-    denied = host.sh("journalctl -u il-snapshot -o cat | grep -i denied || :")
-    assert denied == "", denied
-    host.configure(**dict.fromkeys(("IL_NODE", *nodes)))
 
 
 @test

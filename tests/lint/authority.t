@@ -17,7 +17,6 @@ GROUPS = {
     "il-api.service": {"il-api", "inline-broker-api"},
     "il-worker@.service": {"inline-db", "inline-broker-worker"},
     "il-expire.service": {"inline-db", "inline-broker-ctl"},
-    "il-snapshot.service": {"il-sandboxd", "inline-files"},
     "il-sandboxd.service": {"il-sandboxd", "docker", "disk"},
     "il-apparmor.service": set(),
     "il-volumes.service": set(),

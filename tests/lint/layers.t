@@ -32,7 +32,6 @@ MAY_INCLUDE = {
     "sandbox/store/postgres": BASE | {"sandbox/store"},
     "sandbox/rest": BASE,
     "sandbox/volume": BASE,
-    "sandbox/snapshot": PROTOCOL | {"sandbox/volume"},
     "sandbox/broker": PROTOCOL | {"sandbox/volume"},
     "sandbox/cell/supervisor": PROTOCOL,
     "sandbox/mounter": PROTOCOL,
@@ -53,14 +52,12 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 # it.
 LIBRARIES = {"sqlite3.h": {"sandbox/store"},
              "libpq-fe.h": {"sandbox/store/postgres"},
-             "curl/curl.h": {"sandbox/rest", "sandbox/ctl",
-                            "sandbox/snapshot"},
-             "zstd.h": {"sandbox/snapshot"},
+             "curl/curl.h": {"sandbox/rest", "sandbox/ctl"},
              "fcgiapp.h": {"fcgi/server"}, "fastcgi.h": {"fcgi/server"},
              "sodium.h": {"fcgi/discord", "fcgi/api",
                           "fcgi/contract/librechat", "fcgi/files",
                           "sandbox/protocol", "sandbox/ctl",
-                          "sandbox/volume", "sandbox/snapshot"}}
+                          "sandbox/volume"}}
 
 
 def includes(pattern):

@@ -381,7 +381,7 @@ class Control:
 
 
 class Feed:
-    """One chat page's view: a snapshot, then what changes."""
+    """One chat page's view: its state, then what changes."""
 
     def __init__(self, store, user_name):
         self.store = store
@@ -396,7 +396,7 @@ class Feed:
         return message.channel_id in (GUILD_CHANNEL_ID, GROUP_CHANNEL_ID,
                                       dm_channel(self.user))
 
-    def snapshot(self):
+    def state(self):
         """Return what a page needs at its start."""
         with self.store.lock:
             self.seen = self.store.event_count
@@ -419,7 +419,7 @@ class Feed:
                 or store.stopping.is_set(), timeout)
             fresh = store.events_since(self.seen)
             if fresh is None:
-                return [("snapshot", self.snapshot())]
+                return [("state", self.state())]
             self.seen = store.event_count
             return [event for kind, identifier in fresh
                     for event in self._event(kind, identifier)]
@@ -427,7 +427,7 @@ class Feed:
     def _event(self, kind, identifier):
         store = self.store
         if kind == "reset":
-            return [("snapshot", self.snapshot())]
+            return [("state", self.state())]
         if kind == "commands":
             return [("commands", {})]
         if kind == "message":

@@ -147,7 +147,7 @@ def the_feed_shows_each_user_their_own():
                                           timeout=60)
         link.request("GET", "/control/feed?user=" + user)
         links[user] = (link, link.getresponse())
-        while links[user][1].readline() != b"event: snapshot\n":
+        while links[user][1].readline() != b"event: state\n":
             pass
     sent = command(user="alice")
     app.edit(token(sent), {"content": "only alice"})

@@ -331,7 +331,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
             b"Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n"
             b"Connection: close\r\n\r\nretry: 500\n\n")
-        self._event("snapshot", feed.snapshot())
+        self._event("state", feed.state())
         while not store.stopping.is_set():
             events = feed.next_events(HEARTBEAT)
             for kind, value in events:

@@ -9,9 +9,7 @@
 #include "../../base/clock.h"
 #include "../../base/config_images.h"
 #include "../../base/log.h"
-#include "../../protocol/snapshot.h"
 #include "../../rest/rest.h"
-#include "../moved.h"
 #include "../render/render_where.h"
 
 /* What does each kind of job, from the rows of commands.def. */
@@ -228,24 +226,11 @@ command_remove_files(struct task *task, int wait_ms)
 	/* The row goes last: as long as it is there the sweeper finds it. */
 	bool removed = lease_remove_workspace(task->worker->lease_socket, id,
 			   wait_ms, &err) == REFUSAL_NONE &&
-	    snapshot_forget(task->worker->config, false, id,
-		task->sandbox.moved_from, wait_ms, &err) == 0 &&
 	    sandbox_gone(task->worker->db, id, &err) >= 0;
 
 	if (!removed)
 		log_warn("left to the sweeper: %s sandbox=%s", err.text, id);
 	return removed;
-}
-
-/* Those of a sandbox that has moved here. */
-static int
-bring_files(struct task *task, struct err *err)
-{
-	int result = moved_bring(task, err);
-
-	if (result == 1)
-		command_not_done(task);
-	return result;
 }
 
 /* The sandbox of a command that needs one.  Who has none gets one, as with `/il
@@ -262,8 +247,6 @@ find_sandbox(struct task *task, struct err *err)
 	if (result == 0 && sandbox_is_usable(sandbox)) {
 		result = sandbox_touch(task->worker->db, sandbox->id,
 		    task->worker->config->retention_seconds, err);
-		if (result == 0)
-			return bring_files(task, err);
 	} else if (result == 0) {
 		task->lost_at = sandbox->expires_at;
 		result = 1;
@@ -277,8 +260,7 @@ find_sandbox(struct task *task, struct err *err)
 	return command_make_sandbox(task, &task->made_sandbox, err);
 }
 
-/* Add to the answer where in the sandbox one is, and that it is new or has
- * moved. */
+/* Add to the answer where in the sandbox one is, and that it is new. */
 static void
 tell_sandbox(struct task *task, enum command_needs needs)
 {
@@ -286,9 +268,6 @@ tell_sandbox(struct task *task, enum command_needs needs)
 		place_tell(task);
 	if (task->made_sandbox)
 		render_made(&task->message, task->lost_at);
-	if (task->tells_move)
-		render_moved(&task->message, task->sandbox.moved_host,
-		    task->sandbox.files_at);
 }
 
 void
@@ -308,8 +287,6 @@ command_run(struct task *task)
 		result = find_sandbox(task, &err);
 	if (result == 0)
 		result = functions[kind](task, &err);
-	task->tells_move &= result == 0 && task->editor == NULL &&
-	    !task->remove;
 	if (result == 0 && !task->taken)
 		tell_sandbox(task, commands[kind].needs);
 	if (result >= 0)

@@ -6,7 +6,6 @@
 #include "../../store/db.h"
 #include "../../store/node.h"
 #include "../../store/view.h"
-#include "../moved.h"
 #include "../render/render_view.h"
 
 #define REMOVE_WAIT_MS 30000
@@ -81,7 +80,7 @@ cmd_delete(struct task *task, struct err *err)
 		task->outcome = "no sandbox";
 		return 0;
 	}
-	if (moved_away(task) || !run_start(task))
+	if (!run_start(task))
 		return 0;
 	if (remove_rows(task, err) < 0)
 		return -1;

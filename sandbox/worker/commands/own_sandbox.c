@@ -4,7 +4,6 @@
 #include <inttypes.h>
 
 #include "../../base/log.h"
-#include "../moved.h"
 
 #define CREATE_WAIT_MS 30000
 #define REMOVE_WAIT_MS 2000
@@ -19,7 +18,6 @@ command_make_sandbox(struct task *task, bool *created, struct err *err)
 	int64_t user_id = task->job->user_id;
 	const char *id = task->sandbox.id;
 	struct err why = { 0 };
-	int moved;
 
 	/* while this job is not one that is being done */
 	if (!task->started && sandbox_give_up(worker->db, user_id, err) < 0)
@@ -29,14 +27,6 @@ command_make_sandbox(struct task *task, bool *created, struct err *err)
 	if (sandbox_create(worker->db, user_id, config->retention_seconds,
 		&task->sandbox, created, err) < 0)
 		return -1;
-	/* before an empty one is made in its place */
-	moved = moved_bring(task, err);
-	if (moved < 0)
-		return -1;
-	if (moved == 1) {
-		command_not_done(task);
-		return 1;
-	}
 	task->run.end = RUN_REFUSED;
 	task->run.refusal = lease_create_workspace(worker->lease_socket, id,
 	    task->env.config->quota, config->files, CREATE_WAIT_MS, &why);

@@ -138,9 +138,6 @@ void render_removed(struct message *message, const char *path);
 
 /* With the first answer; lost_at: when the one before it expired, or 0. */
 void render_made(struct message *message, int64_t lost_at);
-/* With the first answer after its host was lost; files_at: as in struct
- * sandbox. */
-void render_moved(struct message *message, const char *host, int64_t files_at);
 void render_created(struct message *message, const struct sandbox *sandbox,
     bool created, const struct config *config);
 

@@ -51,26 +51,3 @@ render_made(struct message *message, int64_t lost_at)
 		    _("\n-# A sandbox of your own was made for this. `/il "
 		      "create` says what it allows."));
 }
-
-void
-render_moved(struct message *message, const char *host, int64_t files_at)
-{
-	struct buf *tail = &message->tail;
-
-	if (files_at > 0)
-		buf_addf(tail,
-		    _("\n-# The host %s was lost, and your sandbox has moved "
-		      "to another one. Its files are as of <t:%" PRId64 ":f>."),
-		    host, files_at);
-	else if (files_at == FILES_UNREAD)
-		buf_addf(tail,
-		    _("\n-# The host %s was lost, and with it the files of "
-		      "your sandbox: their copy could not be read. It is empty "
-		      "now."),
-		    host);
-	else
-		buf_addf(tail,
-		    _("\n-# The host %s was lost, and with it the files of "
-		      "your sandbox: there was no copy. It is empty now."),
-		    host);
-}

@@ -246,7 +246,7 @@ function listen() {
     new EventSource(`/control/feed?user=${encodeURIComponent(user)}`);
   const on = (kind, act) => feed.addEventListener(
     kind, (event) => act(JSON.parse(event.data)));
-  on("snapshot", async (value) => {
+  on("state", async (value) => {
     messages.clear();
     for (const message of value.messages) messages.set(message.id, message);
     channels = value.channels;
