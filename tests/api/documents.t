@@ -35,6 +35,7 @@ ELSEWHERE = {
     "systemd/container/README.md": ("container/dood.t", "container/dind.t",
                                     "container/compose.t"),
     "systemd/debian/README.md": ("package/package.t", "host/package.t"),
+    "systemd/kubernetes/README.md": ("chart/rendered.t",),
     "tests/README.md": ("lint/docs.t",),
     "tests/bench/README.md": ("ctl/bench.t",),
     "tests/host/README.md": ("host/check.py",),
