@@ -10,7 +10,7 @@
 #include "metrics.h"
 #include "../files/filestore.h"
 
-#include "../../sandbox/base/config_nodes.h"
+#include "../../sandbox/protocol/node_table.h"
 #include "../../sandbox/protocol/tokens.h"
 
 struct config;
@@ -49,9 +49,10 @@ struct api_app {
 	unsigned char tenant[TOKENS_HASH_LEN];
 	unsigned char resource[TOKENS_HASH_LEN];
 	unsigned char librechat_seal[32]; /* librechat_seal() */
-	/* nodes.h: on one host all empty, and NULL. */
-	struct node_entry node;
+	/* nodes.h: on one host NULL, and all empty. */
+	struct node_table *nodes;
 	char *nodes_socket;	      /* of our nginx's, to ask other nodes */
+	char tag[NODES_TAG_LEN + 1];  /* ours */
 	int64_t fetched;	      /* bytes of theirs, for this request */
 	char away[NODES_TAG_LEN + 1]; /* did not answer it; "": none */
 	const char *interpreters[API_INTERPRETERS_MAX + 1]; /* ends with NULL */

@@ -126,8 +126,7 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 	x.own.connection = -1; /* each round begins as the first one did */
 	/* What it leaves is of this node, whichever had its first round. */
 	memcpy(x.session,
-	    strncmp(program.session, app->node.tag, strlen(app->node.tag)) ==
-		    0 ?
+	    strncmp(program.session, app->tag, strlen(app->tag)) == 0 ?
 		program.session :
 		session,
 	    sizeof(x.session));

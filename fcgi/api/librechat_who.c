@@ -71,7 +71,7 @@ write_seal(struct api_app *app)
 const unsigned char *
 librechat_seal(struct api_app *app)
 {
-	if (app->nodes_socket == NULL && !read_seal(app)) {
+	if (app->nodes == NULL && !read_seal(app)) {
 		write_seal(app);
 		if (!read_seal(app))
 			log_warn("librechat: the key of the programs that call "
@@ -91,7 +91,7 @@ librechat_open(struct api_app *app, struct err *err)
 		return err_set(err, ERR_CONFIG, "libsodium does not start");
 	randombytes_buf(app->librechat_seal, sizeof(app->librechat_seal));
 	/* Of several nodes any may take the next round of a program. */
-	if (app->nodes_socket != NULL &&
+	if (app->nodes != NULL &&
 	    node_key_derive(app->config->nodes_key_file, NODE_KEY_LIBRECHAT,
 		app->librechat_seal, err) != 0)
 		return -1;
@@ -256,7 +256,7 @@ librechat_make_session(const struct api_app *app,
 
 	randombytes_buf(bytes, sizeof(bytes));
 	libre_id_of_bytes(session, bytes);
-	nodes_mark(&app->node, session);
+	node_table_mark(app->nodes, session);
 }
 
 void

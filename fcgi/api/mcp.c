@@ -214,7 +214,7 @@ call_tool(struct mcp_exchange *x)
 		break;
 	}
 	if (x->call.session.data != NULL &&
-	    nodes_pass_on(x->app, x->req, x->call.session.data, "@mcp_node"))
+	    nodes_pass_on(x->app, x->req, x->call.session.data, NODES_TO_MCP))
 		return;
 	if (x->call.tool == MCP_RUN_PYTHON || x->call.tool == MCP_RUN_SHELL)
 		mcp_run_tool(x);

@@ -19,6 +19,7 @@ struct buf;
 #define NODE_NAME_MAX 1024 /* bytes of a name, its last ones */
 #define NODE_FILE_MAX (INT64_C(100) << 20)
 
+#define NODE_FILES "/nodes/files/" /* and the id: where it is asked for */
 #define NODE_HEADER_NOTE "Inline-Note"
 #define NODE_HEADER_NAME "Inline-Name"
 

@@ -64,9 +64,9 @@ ask(struct fetch *f, const struct api_app *app, const struct node_entry *node,
 	    TOKENS_HASH_LEN);
 	/* An answer in HTTP/1.0 comes in one piece. */
 	buf_addf(&text,
-	    "GET /nodes/%s/%s HTTP/1.0\r\nHost: inline\r\n"
-	    "Inline-Owner: %s\r\n\r\n",
-	    node->tag, id, owner);
+	    "GET " NODE_FILES "%s HTTP/1.0\r\nHost: inline\r\n"
+	    "Inline-Node: %s\r\nInline-Owner: %s\r\n\r\n",
+	    id, node->address, owner);
 	f->fd = fd_connect_unix(app->nodes_socket, SOCK_STREAM, err);
 	if (f->fd < 0 ||
 	    send(f->fd, buf_str(&text), text.len,

@@ -10,6 +10,7 @@
 #include "node_answer.h"
 #include "node_fetch.h"
 #include "session_holder.h"
+#include "../contract/librechat/libre_id.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
@@ -20,9 +21,6 @@
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/node_key.h"
 
-#define SERVED_PREFIX "/nodes/"
-#define SERVED_LEN \
-	(strlen(SERVED_PREFIX) + NODES_TAG_LEN + 1 + FILESTORE_ID_LEN)
 #define PIECE 65536
 #define READER_MS 60000
 #define HEADERS_MAX 8192
@@ -32,51 +30,72 @@ _Static_assert(FILESTORE_NODE_LEN == NODES_TAG_LEN, "a tag");
 int
 nodes_open(struct api_app *app, struct err *err)
 {
-	const struct config *config = app->config;
-	int result = nodes_own(config->nodes, config->node,
-	    config->nodes_key_file, &app->node, err);
-
-	if (result < 0)
+	if (node_table_open(&app->nodes, app->config, err) != 0)
 		return -1;
-	if (result > 0) {
-		app->store.node = app->node.tag;
-		app->nodes_socket = config_state_path(config, NODES_SOCKET);
+	if (app->nodes != NULL) {
+		node_table_mark(app->nodes, app->tag);
+		app->store.node = app->tag;
+		app->nodes_socket = config_state_path(app->config,
+		    NODES_SOCKET);
 	}
 	return 0;
 }
 
-/* Is it the tag of another node? */
-static bool
-is_other(const struct api_app *app, const char *tag, struct node_entry *entry)
+/* Another node, by its tag; NULL: it is this one's, or nobody's. */
+static const struct node_entry *
+find_other(const struct api_app *app, const char *tag)
 {
-	return app->nodes_socket != NULL &&
-	    strncmp(tag, app->node.tag, NODES_TAG_LEN) != 0 &&
-	    nodes_find(app->config->nodes, tag, entry);
+	const struct node_entry *node = node_table_tagged(app->nodes, tag);
+
+	return node != node_table_own(app->nodes) ? node : NULL;
+}
+
+/* The tag in an id of whatever form, or NULL. */
+static const char *
+find_tag(const char *id)
+{
+	const size_t prefix = strlen(SESSION_PREFIX);
+	size_t len = strlen(id);
+
+	if (text_is_uuid(id, len))
+		return id + FILESTORE_ID_LEN - NODES_TAG_LEN;
+	if (strncmp(id, SESSION_PREFIX, prefix) == 0)
+		return len == prefix + SESSION_DIGITS ? id + prefix : NULL;
+	return libre_is_id(id, len) ? id : NULL;
+}
+
+static bool
+is_said(const struct http_request *req, const char *param)
+{
+	const char *value = http_param(req, param);
+
+	return value != NULL && strcmp(value, "1") == 0;
 }
 
 /* nginx knows it by the key that it has shown. */
 static bool
 is_from_node(const struct http_request *req)
 {
-	const char *from = http_param(req, "INLINE_FROM_NODE");
-
-	return from != NULL && strcmp(from, "1") == 0;
+	return is_said(req, "INLINE_FROM_NODE");
 }
 
 bool
 nodes_pass_on(const struct api_app *app, struct http_request *req,
-    const char *session, const char *location)
+    const char *id, const char *location)
 {
-	const size_t prefix = strlen(SESSION_PREFIX);
-	struct node_entry node;
-	char headers[256];
+	const char *tag = app->nodes != NULL ? find_tag(id) : NULL;
+	const struct node_entry *node;
+	char headers[128 + NODES_ADDRESS_MAX];
 
-	if (strlen(session) != prefix + SESSION_DIGITS ||
-	    strncmp(session, SESSION_PREFIX, prefix) != 0 ||
-	    is_from_node(req) || !is_other(app, session + prefix, &node))
+	if (tag == NULL || is_from_node(req) ||
+	    is_said(req, "INLINE_NODE_AWAY"))
+		return false;
+	node = find_other(app, tag);
+	if (node == NULL)
 		return false;
 	(void)snprintf(headers, sizeof(headers),
-	    "X-Accel-Redirect: %s\r\nInline-Node: %s\r\n", location, node.tag);
+	    "X-Accel-Redirect: %s\r\nInline-Node: %s\r\n", location,
+	    node->address);
 	http_answer(req, 200, NULL, headers, "", 0);
 	return true;
 }
@@ -85,18 +104,19 @@ int
 nodes_get_file(struct api_app *app, const struct http_request *req,
     const char *id, size_t len, struct filestore_entry *entry, struct err *err)
 {
-	struct node_entry node;
+	const struct node_entry *node = NULL;
 	int fd;
 
-	if (!text_is_uuid(id, len) ||
-	    !is_other(app, id + FILESTORE_ID_LEN - NODES_TAG_LEN, &node))
+	if (text_is_uuid(id, len))
+		node = find_other(app, id + FILESTORE_ID_LEN - NODES_TAG_LEN);
+	if (node == NULL)
 		return filestore_get(&app->store, id, len, entry, err);
 	/* A request may name a thousand files of it. */
-	if (strcmp(app->away, node.tag) == 0)
+	if (strcmp(app->away, node->tag) == 0)
 		return err_set(err, ERR_NOT_FOUND, "its node was asked before");
-	fd = node_fetch(app, req, &node, id, entry, err);
+	fd = node_fetch(app, req, node, id, entry, err);
 	if (fd < 0)
-		log_warn("a file of node %s: %s", node.name, err->text);
+		log_warn("a file of node %s: %s", node->name, err->text);
 	return fd;
 }
 
@@ -126,24 +146,20 @@ send_file(struct api_app *app, struct http_request *req, const char *id)
 		http_write(req, piece, (size_t)n);
 }
 
-/* /nodes/TAG/ID, for an owner in hex. */
+/* NODE_FILES and the id, for an owner in hex. */
 bool
 nodes_serve_file(struct api_app *app, struct http_request *req)
 {
-	const char *owner = http_param(req, "HTTP_INLINE_OWNER");
-	const char *tag = req->path + strlen(SERVED_PREFIX);
-	const char *id = tag + NODES_TAG_LEN + 1;
+	const char *owner = http_param(req, "INLINE_OWNER");
 
-	if (!is_from_node(req) || strlen(req->path) != SERVED_LEN ||
-	    strncmp(req->path, SERVED_PREFIX, strlen(SERVED_PREFIX)) != 0)
+	if (!is_from_node(req) ||
+	    strncmp(req->path, NODE_FILES, strlen(NODE_FILES)) != 0)
 		return false;
-	/* It names this node, or the two do not have the same IL_NODES. */
 	if (owner == NULL || strcmp(req->method, "GET") != 0 ||
-	    strncmp(tag, app->node.tag, NODES_TAG_LEN) != 0 ||
 	    !text_parse_hex(owner, strlen(owner), app->owner,
 		sizeof(app->owner)))
 		http_answer(req, 404, NULL, NULL, "", 0);
 	else
-		send_file(app, req, id);
+		send_file(app, req, req->path + strlen(NODE_FILES));
 	return true;
 }

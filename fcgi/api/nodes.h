@@ -17,18 +17,23 @@ struct http_request;
  * "code-session-", a LibreChat session's its first characters.  On one host
  * none of this does anything.
  *
- * nginx hands a request with an id in its path to the node of that id.  What is
- * here is for ids that stand in a body.
+ * A request for what another node has is answered with that node's address, and
+ * nginx passes it on, as it came.
  */
+/* Locations of nginx/api.conf, by contract. */
+#define NODES_TO_V1 "@node_v1"
+#define NODES_TO_LIBRECHAT "@node_librechat"
+#define NODES_TO_MCP "@node_mcp"
 
-/* At the start.  ERR_CONFIG: as of nodes_own(). */
+/* At the start.  ERR_CONFIG: as of node_table_open(). */
 int nodes_open(struct api_app *app, struct err *err);
 
-/* A session that a request asks for is on another node: have nginx ask that one
- * instead, in its location of this name.  False: it is not, or the request came
- * from a node, which has looked already. */
+/* What a request asks for, by the id of a session or a file, is on another
+ * node: have nginx ask that one instead, in its location of this name.  False:
+ * it is not, or that node was asked in vain, or the request came from a node,
+ * which has looked already. */
 bool nodes_pass_on(const struct api_app *app, struct http_request *req,
-    const char *session, const char *location);
+    const char *id, const char *location);
 
 /* As filestore_get(), wherever the file is: one of another node is brought here
  * first, for app->store.owner, and its own id and name are in entry, which may

@@ -276,6 +276,31 @@ dispatch(struct api_app *app, struct http_request *req,
 	gate_leave(app);
 }
 
+/* Whoever is answered without having been read would see its connection break
+ * before the answer. */
+static void
+drain(struct http_request *req)
+{
+	char piece[65536];
+
+	while (req->unread > 0 && http_read(req, piece, sizeof(piece)) > 0)
+		continue;
+}
+
+/* To the node that has what the path names; that one counts it. */
+static bool
+pass_on(const struct api_app *app, struct http_request *req,
+    const struct route *route)
+{
+	if (req->gate || route == NULL ||
+	    !nodes_pass_on(app, req, app->id,
+		strcmp(route->contract, "librechat") == 0 ? NODES_TO_LIBRECHAT :
+							    NODES_TO_V1))
+		return false;
+	drain(req);
+	return true;
+}
+
 /* A request, and the end of all waits for it: found, let in, answered, counted.
  */
 bool
@@ -291,8 +316,11 @@ api_answer(void *arg, struct http_request *req, size_t index)
 	find(&place, app->config->api_contracts, req->method, req->path);
 	app->id = place.ids[0];
 	app->second_id = place.ids[1];
+	node_table_refresh(app->nodes, started_us / 1000);
 	app->fetched = 0;
 	app->away[0] = '\0';
+	if (pass_on(app, req, place.route))
+		return false;
 	if (!req->gate) {
 		if (waited_us >= 0)
 			metrics_queued(&app->metrics, waited_us);
@@ -304,16 +332,10 @@ api_answer(void *arg, struct http_request *req, size_t index)
 	    !http_client_gone(req))
 		dispatch(app, req, &place);
 	app->id = app->second_id = "";
-	/* Whoever is answered without having been read would see its connection
-	 * break before the answer. */
-	if (!req->gate && req->unread > 0) {
-		char piece[65536];
-
-		while (http_read(req, piece, sizeof(piece)) > 0)
-			continue;
-	}
-	if (!req->gate)
+	if (!req->gate) {
+		drain(req);
 		metrics_change(&app->metrics, METRICS_REQUESTS, -1);
+	}
 	/* What may come is counted when it has come. */
 	if (req->gate && req->status < 400)
 		return false;

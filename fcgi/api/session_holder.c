@@ -318,7 +318,7 @@ session_holder_start(struct api_app *app, const struct lease *lease,
 	/* The socket is there before anybody knows the id. */
 	memcpy(claim.id, SESSION_PREFIX, sizeof(SESSION_PREFIX));
 	text_random_hex(claim.id + strlen(SESSION_PREFIX), SESSION_DIGITS);
-	nodes_mark(&app->node, claim.id + strlen(SESSION_PREFIX));
+	node_table_mark(app->nodes, claim.id + strlen(SESSION_PREFIX));
 	memcpy(id, claim.id, sizeof(claim.id));
 	if (session_holder_claim(app, &claim, err) != 0)
 		return -1;

@@ -17,7 +17,6 @@
 #include "cleanup.h"
 #include "config_database.h"
 #include "config_images.h"
-#include "config_nodes.h"
 #include "envfile.h"
 #include "err.h"
 #include "file.h"
@@ -57,8 +56,7 @@ enum config_type {
 	CONFIG_ADDRESS,	  /* 172.17.0.1, or empty */
 	CONFIG_IMAGE,	  /* [A-Za-z0-9._/:@-] */
 	CONFIG_IMAGES,	  /* NAME=IMAGE,…: config_images.h */
-	CONFIG_NODE,	  /* [a-z0-9-] */
-	CONFIG_NODES,	  /* NAME=ADDRESS,…: config_nodes.h */
+	CONFIG_NODE,	  /* [a-z0-9.-] */
 	CONFIG_ISOLATION, /* auto, run or cell */
 	CONFIG_CONTRACTS, /* all, or names of some: A_CONTRACT,… */
 	CONFIG_MODULES,	  /* of Python, MODULE,PACKAGE.MODULE,… */
@@ -166,8 +164,8 @@ static const struct {
 	    "must be an address as 172.17.0.1" },
 	{ BIT(CONFIG_IMAGE), false, "[^A-Za-z0-9._/:@-]", bad_character },
 	{ BIT(CONFIG_MODULES), false, "[^A-Za-z0-9_.,]", bad_character },
-	{ BIT(CONFIG_NODE), true, "^[a-z0-9][a-z0-9-]{0,62}$",
-	    "must be small letters, digits and '-', 63 at most" },
+	{ BIT(CONFIG_NODE), true, "^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$",
+	    "must be small letters, digits, '-' and '.', 63 at most" },
 	{ BIT(CONFIG_ISOLATION), true, "^(auto|run|cell)$",
 	    "must be auto, run or cell" },
 	{ BIT(CONFIG_CONTRACTS), true,
@@ -179,8 +177,6 @@ static const struct {
 static const char *
 config_check_text(enum config_type type, const char *text)
 {
-	if (type == CONFIG_NODES)
-		return nodes_check(text);
 	if (strlen(text) > TEXT_MAX)
 		return "is too long";
 	if (type == CONFIG_IMAGES)

@@ -79,9 +79,11 @@ int nginx_conf_write(const struct config *config, long standin_port,
 
 /* nodes_conf.c: append what nginx has to know of the other nodes, or nothing
  * where there are none.  It holds a key.  ERR_CONFIG: IL_NODES is wrong. */
-#define NODES_CONF_MAX (128 << 10)
+#define NODES_CONF_MAX (16 << 10)
 int nodes_conf_add(struct buf *out, const struct config *config,
     struct err *err);
+/* The name servers of a resolv.conf, as nginx asks them. */
+void nodes_conf_add_resolver(struct buf *out, const char *resolv_conf);
 
 /* register.c */
 

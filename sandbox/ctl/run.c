@@ -66,8 +66,10 @@ open_view(struct run *run, struct err *err)
 	auto_free char *script = run->standin.script != NULL ?
 	    realpath(run->standin.script, NULL) :
 	    NULL;
-	char *files[] = { database, tokens, script };
-	const char *paths[8] = { config->state_dir, config->lib_dir,
+	auto_free char *nodes = xstrdup(config->nodes);
+	auto_free char *nodes_key = xstrdup(config->nodes_key_file);
+	char *files[] = { database, tokens, script, nodes, nodes_key };
+	const char *paths[10] = { config->state_dir, config->lib_dir,
 		run->folder, config->api_files };
 	size_t count = 4;
 

@@ -31,6 +31,8 @@ static const struct {
 	{ "IL_LIB_DIR", offsetof(struct config, lib_dir), false },
 	{ "IL_DATABASE", offsetof(struct config, database), true },
 	{ "IL_DATABASE_FILE", offsetof(struct config, database_file), true },
+	{ "IL_NODES", offsetof(struct config, nodes), true },
+	{ "IL_NODES_KEY_FILE", offsetof(struct config, nodes_key_file), true },
 	{ "IL_API_FILES", offsetof(struct config, api_files), false },
 	{ "IL_API_TOKENS_FILE", offsetof(struct config, api_tokens_file),
 	    true },

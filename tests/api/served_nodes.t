@@ -17,15 +17,17 @@ from libre import Libre
 from mcp_client import Mcp, events
 from served import Served
 from service import free_port
-from shared_nodes import alice, bob, folder, key_file, tokens, upload
+from shared_nodes import (alice, bob, folder, key_file, put_table, table,
+                          tokens, upload)
 from tap import run, test
 
 ports = {"a": free_port(), "b": free_port()}
-NODES = ",".join(f"{name}=127.0.0.1:{port}" for name, port in ports.items())
+put_table("".join(f"node {name} 127.0.0.1:{port}\n"
+                  for name, port in ports.items()))
 
 
 def node(name):
-    return Served(IL_NODE=name, IL_NODES=NODES, IL_NODES_KEY_FILE=key_file,
+    return Served(IL_NODE=name, IL_NODES=table, IL_NODES_KEY_FILE=key_file,
                   IL_API_TOKENS_FILE=tokens, IL_API_CELLS="2", IL_WORKERS="1",
                   IL_LIBRECHAT_OPEN="1", IL_API_SESSIONS="3").__enter__()
 
@@ -36,7 +38,7 @@ lost = []   # (session, file) of LibreChat's, on a node that is gone
 with open(os.path.join(a.settings["IL_STATE_DIR"], "nginx.conf")) as file:
     conf = file.read()
 KEY = re.search(r'inline_node_key \{\s*default "(\w+)"', conf)[1]
-TAG_B = re.search(r'"0 (\w+)" \w+; # b', conf)[1]
+TAG_B = upload(b, b"1")[-6:]
 FILE_ID = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-"
                      "[0-9a-f]{12}")
 SESSION_ID = re.compile("code-session-[0-9a-f]{32}")
@@ -296,7 +298,7 @@ def peer(method, path, **headers):
 @test
 def who_does_not_know_the_key_is_no_node():
     file_id = upload(a, b"secret")
-    path = f"/nodes/{file_id[-6:]}/{file_id}"
+    path = f"/nodes/files/{file_id}"
     nobody = "0" * 64
     for headers in {}, {"Inline-Node-Key": ""}, {
             "Inline-Node-Key": KEY[:-1]}, {"Inline-Node-Key": KEY + "0"}, {
@@ -330,7 +332,7 @@ def a_node_asks_no_other_one_for_what_it_was_asked_by_one():
     known = {"Inline-Node-Key": KEY, "Inline-Foreign": "0", **alice}
     assert get(a, "/v1/files/" + file_id).status == 200
     assert peer("GET", "/v1/files/" + file_id, **known)[0] == 404
-    assert peer("GET", f"/nodes/{TAG_B}/{file_id}", **known, **{
+    assert peer("GET", f"/nodes/files/{file_id}", **known, **{
         "Inline-Owner": "0" * 64})[0] == 404
     # a body that names the other's: looked for there once, and not further
     link = Mcp(a, **known)

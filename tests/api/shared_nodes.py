@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What nodes that are one (IL_NODES) have in common: their key, the tokens of
-two people, and an upload by one of them."""
+"""What nodes that are one (IL_NODES) have in common: the table of them, their
+key, the tokens of two people, and an upload by one of them."""
 
 import os
 import secrets
@@ -12,10 +12,18 @@ from service import BUILD
 folder = tempfile.TemporaryDirectory(prefix="inline-nodes-")
 tokens = os.path.join(folder.name, "tokens")
 key_file = os.path.join(folder.name, "key")
+table = os.path.join(folder.name, "table")
 with open(key_file, "w") as file:
     file.write(secrets.token_hex(32) + "\n")
 os.chmod(folder.name, 0o755)
 os.chmod(key_file, 0o644)
+
+
+def put_table(text):
+    """Write the table of nodes, whole or not at all."""
+    with open(table + ".new", "w") as new:
+        new.write(text)
+    os.replace(table + ".new", table)
 
 
 def add(name):

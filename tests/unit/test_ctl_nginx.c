@@ -7,6 +7,7 @@
 #include "sandbox/base/buf.h"
 #include "sandbox/base/config.h"
 #include "sandbox/base/err.h"
+#include "sandbox/base/file.h"
 #include "tap.h"
 
 static char state[] = "/var/lib/in line";
@@ -14,9 +15,7 @@ static char lib[] = "/usr/lib/in line";
 static char no_gateway[] = "";
 static char gateway[] = "172.17.0.1";
 static char no_nodes[] = "";
-static char nodes[] = "a=10.0.0.1:81,b=10.0.0.2,c=[fd00::3]:83";
 static char node[] = "a";
-static char key_file[] = "/dev/null";
 static struct config conf = { .state_dir = state,
 	.lib_dir = lib,
 	.nodes = no_nodes,
@@ -72,6 +71,21 @@ test_gateway(void)
 	conf.http_gateway = no_gateway;
 }
 
+static char *
+write_file(const char *name, const char *text)
+{
+	static const char *folder;
+	struct err err;
+	char *path;
+
+	if (folder == NULL)
+		folder = tap_folder();
+	path = xprintf("%s/%s", folder, name);
+	if (file_write(path, text, strlen(text), false, &err) != 0)
+		printf("Bail out! %s\n", err.text);
+	return path;
+}
+
 /* One host has none of it; several need a key to know each other by. */
 static void
 test_nodes(void)
@@ -81,13 +95,57 @@ test_nodes(void)
 
 	is_int(fill(&out, "x @NODES@ y", &err), 0, "one host");
 	is_str(buf_str(&out), "x  y", "has nothing of it");
-	conf.nodes = nodes;
+	conf.nodes = write_file("table",
+	    "node a 10.0.0.1:81\nnode b b.example.org\n");
 	is_int(fill(&out, "@NODES@", &err), -1, "without a key");
 	is_int(err.code, ERR_CONFIG, "they are not told apart from others");
-	conf.nodes_key_file = key_file;
+	conf.nodes_key_file = write_file("key", "");
 	is_int(fill(&out, "@NODES@", &err), -1, "nor with an empty one");
+	free(conf.nodes_key_file);
+	conf.nodes_key_file = write_file("key",
+	    "00112233445566778899aabbccddeeff"
+	    "00112233445566778899aabbccddeeff\n");
+	buf_reset(&out);
+	is_int(fill(&out, "@NODES@", &err), 0, "with one");
+	ok(strstr(buf_str(&out), "listen *:81;") != NULL,
+	    "they come to all addresses, at our port");
+	ok(strstr(buf_str(&out), "resolver ") != NULL,
+	    "and are found by their names");
+	ok(strstr(buf_str(&out), "10.0.0.1") == NULL &&
+		strstr(buf_str(&out), "example") == NULL &&
+		strstr(buf_str(&out), "0011223344") == NULL,
+	    "neither these nor the key itself is in there");
+	free(conf.nodes);
+	free(conf.nodes_key_file);
 	conf.nodes = no_nodes;
 	conf.nodes_key_file = no_nodes;
+}
+
+static void
+resolver(const char *resolv_conf, const char *want)
+{
+	auto_buf struct buf out = BUF_INIT(4096);
+	char line[256];
+
+	nodes_conf_add_resolver(&out, resolv_conf);
+	(void)snprintf(line, sizeof(line), "resolver %s valid=2s;\n%s", want,
+	    "resolver_timeout 1s;\n");
+	is_str(buf_str(&out), line, want);
+}
+
+static void
+test_resolver(void)
+{
+	resolver("nameserver 10.96.0.10\nsearch a.svc b\noptions ndots:5\n",
+	    "10.96.0.10");
+	resolver(" nameserver\t10.0.0.1\r\nnameserver fd00::2 # two\n"
+		 "nameserver 10.0.0.3;",
+	    "10.0.0.1 [fd00::2] 10.0.0.3");
+	resolver("", "127.0.0.1");
+	resolver("#nameserver 10.0.0.1\nnameservers 10.0.0.1\n"
+		 "nameserver\nnameserver ns.example.org\n"
+		 "nameserver fe80::1%eth0\nnameserver 1.2.3.4}\n",
+	    "127.0.0.1");
 }
 
 static void
@@ -188,6 +246,7 @@ main(void)
 	test_names();
 	test_gateway();
 	test_nodes();
+	test_resolver();
 	test_standin();
 	test_room();
 	test_ours();
