@@ -13,7 +13,7 @@ from session import ENV, Session, figure, note, run, test  # noqa: E402
 from steps import items, section, spans  # noqa: E402
 
 DATABASE = "/var/lib/inline/inline.db"
-BACKUP = "/root/backup"
+BACKUP = "/var/lib/inline-backup"
 MONITORING = "systemd/monitoring/README.md", "## Prometheus, in three steps"
 BUSY = ("x = bytearray(40 << 20)\nprint('begun', flush=True)\n"
         "while True: pass")
@@ -95,12 +95,16 @@ def what_the_service_says_is_below_all_answers():
 
 @test
 def a_backup_is_made_while_code_runs():
+    """As the timer makes it."""
     host.say("py", code="open('f', 'w').write('as it was')")
     sent = begin("bob", "print('begun', flush=True)\nimport time\n"
                         "time.sleep(10); open('f', 'w').write('whole')")
-    text = ilctl("backup", BACKUP)
+    host.sh("systemctl enable --now il-backup.timer")
+    assert "il-backup.service" in host.sh("systemctl list-timers --no-pager")
+    host.sh("systemctl start il-backup")
+    text = host.sh("journalctl -u il-backup -o cat | grep written")
     figure("backup: " + text.strip().split("\n")[-1])
-    assert "in use" not in text, text
+    assert "in use" not in host.sh("journalctl -u il-backup -o cat")
     sent.wait_final(timeout=120)
     assert "all is whole" in ilctl("restore", "-n", BACKUP)
     assert host.sh(f"stat -c '%U %a' {BACKUP}") == "root 700"

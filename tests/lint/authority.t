@@ -17,6 +17,7 @@ GROUPS = {
     "il-api.service": {"il-api", "inline-broker-api"},
     "il-worker@.service": {"inline-db", "inline-broker-worker"},
     "il-expire.service": {"inline-db", "inline-broker-ctl"},
+    "il-backup.service": {"inline-db", "inline-broker-ctl"},
     "il-sandboxd.service": {"il-sandboxd", "docker", "disk"},
     "il-apparmor.service": set(),
     "il-volumes.service": set(),
@@ -82,7 +83,8 @@ def broker_sockets():
     if set(folders) != sockets:
         yield f"systemd/inline.tmpfiles: {set(folders)}, not {sockets}"
     for name, group in folders.items():
-        owners = [unit for unit, groups in GROUPS.items() if group in groups]
+        owners = {values(unit, "ExecStart")[0]
+                  for unit, groups in GROUPS.items() if group in groups}
         if group != f"inline-broker-{name}" or len(owners) != 1:
             yield f"systemd/inline.tmpfiles: {name} is for {group}: {owners}"
 

@@ -156,7 +156,7 @@ systemd_units() {
 		grep -v -e 'docker.service' -e 'modprobe@' | { ! grep .; } ||
 		return 1
 	for unit in il-fcgi:5 il-api:5 il-expire:5 \
-		il-worker@:15 il-sandboxd:15 \
+		il-worker@:15 il-sandboxd:15 il-backup:15 \
 		il-apparmor:15 il-volumes:15; do
 		systemd-analyze security --offline=yes --threshold="${unit#*:}" \
 			"$out/units/${unit%:*}.service" >"$out/exposure" 2>&1 || {

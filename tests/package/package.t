@@ -137,7 +137,8 @@ def programs_units_and_documentation_know_their_places():
     units = glob.glob(top + "/lib/systemd/system/*") + \
         glob.glob(top + "/usr/lib/systemd/system/*")
     assert len(units) == len(glob.glob(ROOT + "/systemd/*.service")) + \
-        len(glob.glob(ROOT + "/systemd/*.socket")) + 2, units
+        len(glob.glob(ROOT + "/systemd/*.socket")) + \
+        len(glob.glob(ROOT + "/systemd/*.timer")) + 1, units
     for path in units:
         with open(path, encoding="utf-8") as file:
             text = file.read()
@@ -297,7 +298,8 @@ def removing_stops_the_target_and_leaves_the_data():
                  "include /usr/lib/inline/nginx/http.conf;\n")
     text = root().dpkg("--remove", "inline")
     told = root().told()
-    assert told[0] == "stop inline.target il-expire.service", told
+    assert told[0] == "stop inline.target il-expire.service " \
+        "il-backup.timer il-backup.service", told
     assert "Its data stay" in text and "purge" in text, text
     assert "will not start again before this is removed: " \
         "/etc/nginx/conf.d/inline.conf" in text, text
@@ -348,7 +350,8 @@ def purging_says_what_goes_and_takes_it():
                   "/etc/inline", "containers, volumes"):
         assert words in text, (words, text)
     assert not left, left
-    assert not glob.glob(root().at("/var/lib/inline*"))
+    assert glob.glob(root().at("/var/lib/inline*")) == [
+        root().at("/var/lib/inline-backup")]
     for path in ("/etc/inline", "/run/inline", ENABLED,
                  "/etc/apparmor.d/inline-api",
                  "/etc/apparmor.d/inline-api.dpkg-old"):
