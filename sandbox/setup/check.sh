@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check.sh check|fast|container|nodes|host|bench|coverage BUILD: run the tests, with everything
-# installed and built.  They find the build as $BUILD and the image as $SANDBOX_IMAGE; nothing
-# of the caller's configuration reaches them.  Those that say what a cell is are
+# check.sh check|fast|container|nodes|kubernetes|host|bench|coverage BUILD: run
+# the tests, with everything installed and built.  They find the build as $BUILD
+# and the image as $SANDBOX_IMAGE (kubernetes has neither); nothing of the
+# caller's configuration reaches them.  Those that say what a cell is are
 # run a second time, on SANDBOX_IMAGE_MUSL, where there is such an image.  What a
 # red file printed stands at the end, whole.  With TEST_AGAIN=1 red files are run
 # once more, one at a time, and those that are red again fail.
@@ -110,13 +111,16 @@ for key in $(env | sed -n 's/^\(IL_[A-Z_]*\|DISCORD_[A-Z_]*\)=.*/\1/p'); do
 	unset "$key"
 done
 IL_ENV_FILE=/dev/null
-if [ "$mode" != fast ] && [ "$mode" != coverage ]; then
+case $mode in
+fast | coverage | kubernetes) ;;
+*)
 	sandbox/setup/engine.sh
 	[ "$mode" != check ] || find_musl
 	SANDBOX_IMAGE=$(sandbox/setup/image.sh | tail -n 1)
 	[ -n "$SANDBOX_IMAGE" ] || die "no image"
 	export SANDBOX_IMAGE
-fi
+	;;
+esac
 unset SANDBOX_PULL_ON_STARTUP SANDBOX_IMAGE_MUSL IL_ENV_FILE
 
 said=$BUILD/said
@@ -132,7 +136,7 @@ fast)
 check)
 	prove_round all $(tests_of "$(find tests -mindepth 1 -maxdepth 1 \
 		-type d ! -name bench ! -name container ! -name nodes \
-		! -name host -printf '%f\n')")
+		! -name kubernetes ! -name host -printf '%f\n')")
 	if [ -n "$musl" ]; then
 		say "once more on musl ($musl): cells"
 		SANDBOX_IMAGE=$musl
@@ -147,6 +151,11 @@ container)
 	finish
 	;;
 nodes) exec tests/nodes/check.py ;;
+kubernetes) # each installs a release of its own
+	TEST_JOBS=1
+	prove_round kubernetes $(tests_of kubernetes)
+	finish
+	;;
 bench) exec tests/bench/bench.py ;;
 coverage)
 	sandbox/setup/check.sh fast "$2" || :
@@ -154,5 +163,5 @@ coverage)
 		--exclude 'build/.*' --sort-percentage --print-summary
 	;;
 host) exec tests/host/check.py ;;
-*) die "usage: check.sh check|fast|container|nodes|host|bench|coverage BUILD" ;;
+*) die "usage: check.sh check|fast|container|nodes|kubernetes|host|bench|coverage BUILD" ;;
 esac

@@ -35,10 +35,12 @@ ELSEWHERE = {
     "systemd/container/README.md": ("container/dood.t", "container/dind.t",
                                     "container/compose.t"),
     "systemd/debian/README.md": ("package/package.t", "host/package.t"),
-    "systemd/kubernetes/README.md": ("chart/rendered.t",),
+    "systemd/kubernetes/README.md": ("chart/rendered.t",
+                                     "kubernetes/chat.t"),
     "tests/README.md": ("lint/docs.t",),
     "tests/bench/README.md": ("ctl/bench.t",),
     "tests/host/README.md": ("host/check.py",),
+    "tests/kubernetes/README.md": ("kubernetes/chat.t",),
     "tests/nodes/README.md": ("nodes/check.py",),
 }
 # Documents whose blocks are run here.

@@ -8,11 +8,13 @@ import ipaddress
 import json
 import os
 import re
+import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from chart import ROOT, VARIANTS, Chart, selects, yaml  # noqa: E402
+from chart import BUILD, ROOT, VARIANTS, Chart, selects, yaml  # noqa: E402
 from tap import run, test  # noqa: E402
 
 ALL = dict(VARIANTS["the sidecar"], backup__enabled=True,
@@ -200,6 +202,31 @@ def the_table_is_the_file_that_is_named():
               if each["name"] == "nodes"]
     assert chart.env["IL_NODES"] == mount["mountPath"] + "/table"
     assert "subPath" not in mount
+
+
+@test
+def inline_takes_the_table():
+    """The program that is started first reads it, as each node."""
+    with tempfile.TemporaryDirectory(prefix="inline-chart-") as folder:
+        for name, values in (("inline", VARIANTS["a node that joins"]),
+                             ("r" * 53, {"replicaCount": 1000})):
+            chart = Chart(name=name, **values)
+            said = chart.one("ConfigMap")["data"]
+            with open(folder + "/table", "w") as file:
+                file.write(said["table"])
+            with open(folder + "/key", "wb") as file:
+                file.write(base64.b64decode(
+                    chart.one("Secret")["data"]["key"]))
+            os.chmod(folder + "/key", 0o600)
+            last = chart.one("StatefulSet")
+            node = f"{last['metadata']['name']}-{last['spec']['replicas'] - 1}"
+            done = subprocess.run(
+                [os.path.join(BUILD, "bin", "ilctl"), "nginx"],
+                env={"IL_NODE": node, "IL_NODES": folder + "/table",
+                     "IL_NODES_KEY_FILE": folder + "/key",
+                     "IL_STATE_DIR": folder, "IL_BASE_DIR": folder},
+                capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
 
 
 # ---- who reaches whom ----
