@@ -1,49 +1,43 @@
 -- SPDX-License-Identifier: MIT
--- SQLite's own but for one: run once on each connection (connection.c), before the others
--- are prepared.  PostgreSQL has postgres/connection.sql.
+-- Run once on each connection (sandbox/store/connection.c), before the others are
+-- prepared.
 
--- name: connect_all sqlite
+-- name: connect_all
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
 PRAGMA secure_delete = FAST;
 PRAGMA journal_size_limit = 16777216;
 
 -- The front never writes the WAL back: it has three seconds to answer.
--- name: connect_front sqlite
+-- name: connect_front
 PRAGMA wal_autocheckpoint = 0;
 
--- name: connect_reader sqlite
+-- name: connect_reader
 PRAGMA wal_autocheckpoint = 0;
 PRAGMA query_only = 1;
 
 -- Workers do it when they are idle; this is for the day when they never are.
--- name: connect_worker sqlite
+-- name: connect_worker
 PRAGMA wal_autocheckpoint = 8000;
 
--- name: connect_admin sqlite
+-- name: connect_admin
 PRAGMA wal_autocheckpoint = 8000;
-
--- How large it is.  NULL: who knows its file sees that.
--- name: database_bytes
-SELECT NULL -- sqlite
--- postgres: SELECT pg_database_size(current_database())
-;
 
 -- For changes that may be made again after a power cut (db_run_quick).
--- name: connect_quick sqlite
+-- name: connect_quick
 PRAGMA synchronous = NORMAL;
 
--- name: connect_lasting sqlite
+-- name: connect_lasting
 PRAGMA synchronous = FULL;
 
--- name: schema_version sqlite
+-- name: schema_version
 PRAGMA user_version;
 
--- name: begin_immediate sqlite
+-- name: begin_immediate
 BEGIN IMMEDIATE;
 
--- name: commit sqlite
+-- name: commit
 COMMIT;
 
--- name: rollback sqlite
+-- name: rollback
 ROLLBACK;

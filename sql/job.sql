@@ -1,129 +1,80 @@
 -- SPDX-License-Identifier: MIT
 -- Jobs (sandbox/store/job.c).  Every change of a state names the state that it
 -- expects.  The columns of job_claim and job_next_untold are read by position.
--- In PostgreSQL `open` and `busy` stand for the partial indexes' conditions.
 
 -- One row that says what may be wrong with a new job: known interaction, the kind
--- of another job of this user, commands in the last minute.  In PostgreSQL, where
--- its home is: its user's sandbox's, otherwise that of the front, or, should that
--- have no worker, one by the user's id.
+-- of another job of this user, commands in the last minute.
 -- name: job_check
 SELECT
 	EXISTS (SELECT 1 FROM jobs WHERE interaction_id = :interaction_id),
 	(SELECT kind FROM jobs WHERE user_id = :user_id
 		AND state IN ('queued', 'claimed', 'started')
-		-- postgres: AND busy
 		AND alone = 1),
 	(SELECT count(*) FROM (SELECT 1 FROM jobs WHERE user_id = :user_id
-		AND received_ms > :since_ms LIMIT :rate)
-		-- postgres: AS recent
-	)
-	-- postgres: , coalesce((SELECT home FROM sandboxes
-	-- postgres: WHERE user_id = :user_id AND state = 'active'),
-	-- postgres: (SELECT number FROM nodes
-	-- postgres: WHERE left_ms = 0 AND lost_ms = 0
-	-- postgres: ORDER BY number = :home DESC,
-	-- postgres: md5(concat(:user_id, ' ', number)) LIMIT 1), :home)
-	;
+		AND received_ms > :since_ms LIMIT :rate));
 
 -- What this user has beside that.
 -- name: job_beside
 SELECT count(*) FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 	AND state IN ('queued', 'claimed', 'started')
-	-- postgres: AND open
 	AND user_id = :user_id AND alone = 0;
 
 -- Commands of a server, or of everybody, in the last minute.
 -- name: job_guild_rate
 SELECT count(*) FROM (SELECT 1 FROM jobs WHERE guild_id = :guild_id
-	AND guild_id > 0 AND received_ms > :since_ms LIMIT :most)
-	-- postgres: AS recent
-	;
+	AND guild_id > 0 AND received_ms > :since_ms LIMIT :most);
 
 -- name: job_service_rate
 SELECT count(*) FROM (SELECT 1 FROM jobs WHERE received_ms > :since_ms
-	LIMIT :most)
-	-- postgres: AS recent
-	;
+	LIMIT :most);
 
 -- What a server has that is not over.
 -- name: job_guild_open
 SELECT count(*) FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 	AND state IN ('queued', 'claimed', 'started')
-	-- postgres: AND open
 	AND guild_id = :guild_id;
 
 -- name: job_unfinished
 SELECT count(*) FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 	AND state IN ('queued', 'claimed', 'started');
-	-- postgres: AND open
 
--- Whoever inserted the same a moment before makes it nothing.
 -- name: job_insert
 INSERT INTO jobs (interaction_id, application_id, user_id, kind, alone, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
 	attachment_name, attachment_size, view_id, held_by, version, timeit,
-	keep, guild_id
-	-- postgres: , home
-	)
+	keep, guild_id)
 VALUES (:interaction_id, :application_id, :user_id, :kind, :alone, :answer,
 	:token, :locale, :received_ms, :attachment_limit, :may_attach, :path,
 	:text, :input, :page, :share, :recursive, :has_text, :attachment_url,
 	:attachment_name, :attachment_size, :view_id, :held_by, :version,
-	:timeit, :keep, :guild_id
-	-- postgres: , :home
-	);
--- postgres: ON CONFLICT DO NOTHING RETURNING id
+	:timeit, :keep, :guild_id);
 
 -- A job that is not over: whose it is, and the one that keeps a user waiting.
 -- name: job_owner
-SELECT user_id, home FROM jobs
+SELECT user_id FROM jobs
 WHERE id = :id AND state IN ('queued', 'claimed', 'started');
 
 -- name: job_alone
-SELECT id, home, received_ms FROM jobs WHERE user_id = :user_id
+SELECT id, received_ms FROM jobs WHERE user_id = :user_id
 	AND state IN ('queued', 'claimed', 'started') AND alone = 1;
-	-- postgres: AND busy
 
 -- Whether job_claim would find one: costs no write lock.
 -- name: job_peek
-SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'queued'
-	-- postgres: AND open AND home = :home
-	);
+SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'queued');
 
--- Not one whose user's sandbox has moved: pg_jobs_move sends it there.
 -- name: job_claim
 UPDATE jobs SET state = 'claimed', claimed_by = :slot, claimed_ms = :now_ms
 WHERE id = (SELECT id FROM jobs WHERE state = 'queued'
-	-- postgres: AND open AND home = :home
-	-- postgres: AND NOT EXISTS (SELECT 1 FROM sandboxes AS s
-	-- postgres: WHERE s.user_id = jobs.user_id AND s.state = 'active'
-	-- postgres: AND s.home <> :home)
-	ORDER BY id LIMIT 1
-	-- postgres: FOR UPDATE SKIP LOCKED
-	) AND state = 'queued'
+	ORDER BY id LIMIT 1) AND state = 'queued'
 RETURNING id, interaction_id, application_id, user_id, kind, state, answer,
 	token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
 	attachment_name, attachment_size, view_id, held_by, version, timeit,
 	keep, guild_id, body;
-
--- A response for the front on another host that holds the interaction.  Who knows
--- the token hears it, and what is longer than a NOTIFY may be goes in pieces: the
--- job, which piece it is, which is the last, and the text.
--- name: job_respond
-SELECT token -- sqlite
-	-- postgres: SELECT count(pg_notify(concat('il_first_', md5(token)),
-	-- postgres: concat_ws(' ', id, piece, length(CAST(:json AS TEXT)) / 1900,
-	-- postgres: substr(CAST(:json AS TEXT), piece * 1900 + 1, 1900))))
-FROM jobs
-	-- postgres: , generate_series(0, length(CAST(:json AS TEXT)) / 1900)
-	-- postgres: AS piece
-WHERE id = :id;
 
 -- name: job_start
 UPDATE jobs SET state = 'started', started_ms = :now_ms
@@ -154,13 +105,11 @@ WHERE id = :id AND state IN ('claimed', 'started', 'finished', 'lost');
 UPDATE jobs SET state = 'queued', claimed_by = NULL, claimed_ms = NULL
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
 	AND state = 'claimed' AND claimed_by = :slot;
-	-- postgres: AND open
 
 -- name: job_lose
 UPDATE jobs SET state = 'lost', outcome = 'interrupted'
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
 	AND state = 'started' AND claimed_by = :slot;
-	-- postgres: AND open
 
 -- name: job_next_untold
 SELECT id, interaction_id, application_id, user_id, kind, state, answer,
@@ -171,18 +120,11 @@ SELECT id, interaction_id, application_id, user_id, kind, state, answer,
 FROM jobs
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
 	AND state IN ('finished', 'lost') AND claimed_by = :slot AND id > :after
-	-- postgres: AND open
 ORDER BY id LIMIT 1;
 
 -- name: job_slots
--- In PostgreSQL, those whose lock nobody has: 1768713070 is its first half.
 SELECT DISTINCT claimed_by FROM jobs
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
-	-- postgres: AND open AND claimed_by NOT IN (
-	-- postgres: SELECT CAST(objid AS BIGINT) FROM pg_locks
-	-- postgres: WHERE locktype = 'advisory' AND classid = 1768713070
-	-- postgres: AND granted AND database = (SELECT oid FROM pg_database
-	-- postgres: WHERE datname = current_database()))
 ORDER BY claimed_by;
 
 -- The last one is the age of the oldest, unless the clock was set back.
@@ -190,27 +132,20 @@ ORDER BY claimed_by;
 SELECT count(*) FILTER (WHERE state = 'queued'),
 	count(*) FILTER (WHERE state IN ('claimed', 'started')),
 	count(*) FILTER (WHERE state IN ('finished', 'lost')),
-	max( -- sqlite
-	-- postgres: greatest(
-		0, :now_ms - (SELECT received_ms FROM jobs
+	max(0, :now_ms - (SELECT received_ms FROM jobs
 		WHERE state = 'queued'
-		-- postgres: AND open
 		ORDER BY id LIMIT 1))
 FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost');
-	-- postgres: AND open
 
 -- Those that are not over, in the order of their kinds.
 -- name: job_count_kinds
 SELECT kind, state, count(*) FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
-	-- postgres: AND open
 GROUP BY kind, state;
 
 -- name: job_prune
 DELETE FROM jobs WHERE id IN (SELECT id FROM jobs
 	WHERE received_ms < :before_ms
 	AND state IN ('delivered', 'undeliverable')
-	ORDER BY received_ms LIMIT :most
-	-- postgres: FOR UPDATE SKIP LOCKED
-	);
+	ORDER BY received_ms LIMIT :most);

@@ -15,7 +15,6 @@ FROM jobs ORDER BY id DESC LIMIT :most;
 SELECT id, user_id, kind, state, outcome, received_ms, -1
 FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
-	-- postgres: AND open
 ORDER BY id DESC LIMIT :most;
 
 -- Of one person, or of one server: the other is 0.
@@ -34,7 +33,6 @@ GROUP BY state ORDER BY min(id);
 SELECT id, kind FROM jobs
 WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 	AND state IN ('queued', 'claimed', 'started')
-	-- postgres: AND open
 	AND (user_id = :user_id OR :user_id = 0)
 	AND (guild_id = :guild_id OR :guild_id = 0) ORDER BY id;
 
@@ -86,8 +84,7 @@ WITH recent AS (
 	FROM recent
 )
 SELECT kind, state, outcome, jobs,
-	coalesce(CAST(sum(ran) / count(ran) AS BIGINT), -1), -- sqlite
-	-- postgres: coalesce(CAST(avg(ran) AS BIGINT), -1),
+	coalesce(CAST(sum(ran) / count(ran) AS BIGINT), -1),
 	coalesce(max(CASE WHEN place = (jobs + 1) / 2 THEN told END), -1),
 	coalesce(max(CASE WHEN place = (jobs * 95 + 99) / 100
 		THEN told END), -1),
@@ -99,38 +96,12 @@ ORDER BY told_max DESC, kind, state, outcome;
 -- What is not over, by worker; whose sandbox.
 -- name: list_top
 SELECT j.id,
-	coalesce(j.claimed_by, -1), -- sqlite
-	-- postgres: coalesce((SELECT slot FROM holders AS h
-	-- postgres: WHERE h.id = j.claimed_by), -1),
-	j.user_id, j.guild_id, j.kind, j.state,
-	max(0, :now_ms - j.received_ms), -- sqlite
-	max(0, :now_ms - coalesce(j.started_ms, :now_ms)) -- sqlite
-	-- postgres: greatest(0, :now_ms - j.received_ms),
-	-- postgres: greatest(0, :now_ms - coalesce(j.started_ms, :now_ms))
+	coalesce(j.claimed_by, -1), j.user_id, j.guild_id, j.kind, j.state,
+	max(0, :now_ms - j.received_ms),
+	max(0, :now_ms - coalesce(j.started_ms, :now_ms))
 FROM jobs AS j
 WHERE j.state IN ('queued', 'claimed', 'started', 'finished', 'lost')
-	-- postgres: AND j.open
 ORDER BY j.id LIMIT :most;
 
 -- name: list_owner
 SELECT user_id FROM sandboxes WHERE id = :id;
-
--- Hosts of one database; PostgreSQL knows whose lock is held.
--- name: list_nodes
-SELECT number, name,
-	'', -- sqlite
-	-- postgres: CASE WHEN number IN (SELECT CAST(CAST(objid AS BIGINT)
-	-- postgres: AS INTEGER) FROM pg_locks
-	-- postgres: WHERE locktype = 'advisory' AND classid = 1768713071
-	-- postgres: AND granted AND database = (SELECT oid FROM pg_database
-	-- postgres: WHERE datname = current_database())) THEN 'alive'
-	-- postgres: WHEN lost_ms <> 0 THEN 'lost' ELSE 'away' END,
-	CASE WHEN lost_ms <> 0 THEN lost_ms ELSE left_ms END,
-	(SELECT count(*) FROM sandboxes AS s WHERE s.home = n.number
-		AND s.state <> 'expired'),
-	(SELECT count(*) FROM jobs AS j WHERE j.home = n.number
-		-- postgres: AND j.open
-		AND j.state IN ('queued', 'claimed', 'started', 'finished',
-		'lost')),
-	(SELECT count(*) FROM leftovers AS l WHERE l.home = n.number)
-FROM nodes AS n ORDER BY number;

@@ -6,38 +6,16 @@
 -- being deleted is not there for its owner any more.
 -- name: sandbox_find
 SELECT id, user_id, state, cwd, created_at, used_at, expires_at, pinned,
-	used_bytes, used_files, named_files, moved_from, moved_host, files_at,
-	home
+	used_bytes, used_files, named_files
 FROM sandboxes WHERE user_id = :user_id AND state <> 'removing'
-ORDER BY state = 'active' DESC, created_at DESC,
-	rowid DESC -- sqlite
-	-- postgres: id DESC
-	LIMIT 1;
+ORDER BY state = 'active' DESC, created_at DESC, rowid DESC LIMIT 1;
 
 -- name: sandbox_forget_expired
 DELETE FROM sandboxes WHERE user_id = :user_id AND state = 'expired';
 
--- Whoever inserted one a moment before, on whichever host, makes it nothing.
 -- name: sandbox_insert
-INSERT INTO sandboxes (id, user_id, created_at, used_at, expires_at
-	-- postgres: , home
-	)
-VALUES (:id, :user_id, :now, :now, :expires_at
-	-- postgres: , :home
-	)
-	-- postgres: ON CONFLICT (user_id) WHERE state = 'active' DO NOTHING
-	;
-
--- Its files are here now, as far as there are any; not where they were brought to
--- another host.
--- name: sandbox_settled
-UPDATE sandboxes SET moved_from = '', files_at = :files_at WHERE id = :id
-	-- postgres: AND home = :home
-	;
-
--- Its owner knows that it has moved.
--- name: sandbox_told
-UPDATE sandboxes SET moved_host = '' WHERE id = :id;
+INSERT INTO sandboxes (id, user_id, created_at, used_at, expires_at)
+VALUES (:id, :user_id, :now, :now, :expires_at);
 
 -- name: sandbox_touch
 UPDATE sandboxes SET used_at = :now,
@@ -62,16 +40,13 @@ WHERE id = :id AND state = 'active';
 UPDATE sandboxes SET state = 'expiring', taken_at = :now
 WHERE id = (SELECT s.id FROM sandboxes AS s
 	WHERE s.state = 'active' AND s.pinned = 0 AND s.expires_at <= :now
-	-- postgres: AND s.home = :home
 	AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.user_id = s.user_id
 		AND j.state IN ('queued', 'claimed', 'started')
-		-- postgres: AND j.busy
 		AND j.alone = 1)
 	ORDER BY s.expires_at LIMIT 1)
 	AND state = 'active' AND pinned = 0 AND expires_at <= :now
 RETURNING id, user_id, state, cwd, created_at, used_at, expires_at, pinned,
-	used_bytes, used_files, named_files, moved_from, moved_host, files_at,
-	home;
+	used_bytes, used_files, named_files;
 
 -- A new one takes its place; not while something is done in it.
 -- name: sandbox_give_up
@@ -80,7 +55,6 @@ WHERE user_id = :user_id AND state = 'active' AND pinned = 0
 	AND expires_at <= :now
 	AND NOT EXISTS (SELECT 1 FROM jobs WHERE user_id = :user_id
 		AND state IN ('queued', 'claimed', 'started')
-		-- postgres: AND busy
 		AND state = 'started');
 
 -- Somebody set out to remove it and did not come back, or failed.
@@ -88,18 +62,14 @@ WHERE user_id = :user_id AND state = 'active' AND pinned = 0
 UPDATE sandboxes SET taken_at = :now
 WHERE id = (SELECT id FROM sandboxes WHERE state IN ('expiring', 'removing')
 	AND taken_at <= :before
-	-- postgres: AND home = :home
 	ORDER BY taken_at LIMIT 1)
 	AND state IN ('expiring', 'removing')
 RETURNING id, user_id, state, cwd, created_at, used_at, expires_at, pinned,
-	used_bytes, used_files, named_files, moved_from, moved_host, files_at,
-	home;
+	used_bytes, used_files, named_files;
 
 -- Make those that were left due at once (ilctl expire).
 -- name: sandbox_retry
-UPDATE sandboxes SET taken_at = 0 WHERE state IN ('expiring', 'removing')
-	-- postgres: AND home = :home
-	;
+UPDATE sandboxes SET taken_at = 0 WHERE state IN ('expiring', 'removing');
 
 -- Its owner needs no word of an expired one when there is a new one.
 -- name: sandbox_gone_delete
@@ -110,12 +80,11 @@ DELETE FROM sandboxes WHERE id = :id AND (state = 'removing'
 
 -- name: sandbox_gone_expire
 UPDATE sandboxes SET state = 'expired', cwd = '', used_bytes = 0,
-	used_files = 0, moved_from = '', moved_host = ''
+	used_files = 0
 WHERE id = :id AND state = 'expiring';
 
 -- name: sandbox_next_expiry
 SELECT expires_at FROM sandboxes WHERE state = 'active' AND pinned = 0
-	-- postgres: AND home = :home
 ORDER BY expires_at LIMIT 1;
 
 -- How many there are: active, of those over their time, and on their way out.

@@ -6,7 +6,6 @@ INSERT INTO views (user_id, kind, path, page, share, text, input, version,
 	timeit, keep, output, files, package, bytes, created_ms)
 VALUES (:user_id, :kind, :path, :page, :share, :text, :input, :version,
 	:timeit, :keep, :output, :files, :package, :bytes, :created_ms);
--- postgres: RETURNING id
 
 -- name: view_find
 SELECT user_id, kind, path, page, share, version, timeit, keep
@@ -38,13 +37,11 @@ WHERE id = :id;
 INSERT INTO views (user_id, kind, share, text, input, version, timeit, keep,
 	source, bytes, created_ms)
 SELECT user_id, kind, 1, text, input, version, timeit, keep, id,
-	length(CAST(text AS BLOB)) + length(CAST(input AS BLOB)), -- sqlite
-	-- postgres: octet_length(text) + octet_length(input),
+	length(CAST(text AS BLOB)) + length(CAST(input AS BLOB)),
 	CAST(:created_ms AS BIGINT)
 FROM views AS v WHERE v.id = :id AND NOT EXISTS (SELECT 1 FROM views AS shared
 	WHERE shared.user_id = v.user_id AND shared.id > v.id
 	AND shared.source = v.id AND shared.created_ms > :since_ms);
--- postgres: RETURNING id
 
 -- name: view_remove
 DELETE FROM views WHERE id = :id AND user_id = :user_id;
@@ -56,11 +53,8 @@ DELETE FROM views WHERE user_id = :user_id;
 -- name: view_count
 SELECT count(*) FROM (SELECT created_ms FROM views WHERE user_id = :user_id
 	ORDER BY id DESC LIMIT :most)
-	-- postgres: AS newest
 WHERE created_ms > :since_ms;
 
 -- name: view_prune
 DELETE FROM views WHERE id IN (SELECT id FROM views
-	WHERE created_ms < :before_ms ORDER BY created_ms LIMIT :most
-	-- postgres: FOR UPDATE SKIP LOCKED
-	);
+	WHERE created_ms < :before_ms ORDER BY created_ms LIMIT :most);

@@ -10,7 +10,6 @@
 #include "../../sandbox/base/config_images.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/cancel.h"
-#include "../../sandbox/store/node.h"
 #include "action_id.h"
 #include "help.h"
 
@@ -286,8 +285,7 @@ action_cancel(struct context *c)
 {
 	int64_t job_id = c->job.view_id;
 	int64_t owner = 0;
-	int64_t home = 0;
-	int found = job_owner(c->db, job_id, &owner, &home, &c->reply->err);
+	int found = job_owner(c->db, job_id, &owner, &c->reply->err);
 
 	if (found < 0)
 		return submit_fault(c, "database");
@@ -295,12 +293,8 @@ action_cancel(struct context *c)
 		return submit_refuse(c, TEXT_OVER, "", "over");
 	if (owner != c->in->user_id)
 		return submit_refuse(c, TEXT_NOT_YOURS, "", "not-yours");
-	if (home != node_number(c->db)) {
-		c->reply->home = home;
-		c->reply->cancel_id = job_id;
-	} else if (cancel_ask(c->config, job_id, &c->reply->err) != 0) {
+	if (cancel_ask(c->config, job_id, &c->reply->err) != 0)
 		return submit_fault(c, "cancel");
-	}
 	/* its own message tells of the end in a moment */
 	if (c->action == ACTION_CANCEL)
 		reply_set(c->reply, xstrdup(ANSWER_JSON_UPDATE), "cancel");

@@ -18,9 +18,7 @@
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/locale/locale.h"
 #include "../../sandbox/protocol/condition.h"
-#include "../../sandbox/store/holder.h"
 #include "../../sandbox/store/job.h"
-#include "../../sandbox/store/node.h"
 
 #define REPORT_MAX 4000
 #define SKEW_MOST_MS 5000
@@ -250,9 +248,7 @@ chat_health_is_fault(struct chat_health *h, const struct job *job)
 	int64_t age_ms = clock_wall_ms() - job->received_ms;
 	bool due = h->config->instant_ms > 0 && age_ms >= h->config->instant_ms;
 
-	/* a job elsewhere has workers that are not seen from here */
-	return job->home == node_number(*h->db) &&
-	    find_cause(h, due ? clock_monotonic_ms() - age_ms : NOT_DUE) ==
+	return find_cause(h, due ? clock_monotonic_ms() - age_ms : NOT_DUE) ==
 	    TEXT_DEGRADED;
 }
 
@@ -266,12 +262,10 @@ chat_health_instead(void *arg, const struct held_case *it)
 	enum text_id id;
 
 	/* an editor's button says what to do; of a press, "@original" is the
-	 * message with the buttons, which no notice may replace; a job
-	 * elsewhere has workers that are not seen from here */
+	 * message with the buttons, which no notice may replace */
 	if (it->job_id == 0 ||
 	    (!public && strcmp(it->late, ANSWER_JSON_PRIVATE) != 0) ||
-	    it->elsewhere || *h->db == NULL ||
-	    (it->due_ms == 0 && holder_is_shared(*h->db)))
+	    *h->db == NULL)
 		return NULL;
 	id = find_cause(h, it->due_ms == 0 ? NOT_DUE : it->started_us / 1000);
 	if (id == TEXT_COUNT)

@@ -10,20 +10,16 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/config.h"
-#include "../../sandbox/base/config_database.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/exposition.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/base/shared_file.h"
 #include "../../sandbox/protocol/tally.h"
 #include "../../sandbox/store/db.h"
-#include "../../sandbox/store/holder.h"
 #include "../../sandbox/store/job.h"
-#include "../../sandbox/store/node.h"
 #include "../../sandbox/store/rule.h"
 #include "../../sandbox/store/sandbox.h"
 
-#define DATABASE_BYTES "Size of the database."
 #define TYPES (INTERACTION_MODAL + 1)
 
 struct chat_metrics {
@@ -167,25 +163,6 @@ tell_rules(struct buf *out, struct db *db, struct err *err)
 	return 0;
 }
 
-/* A file is of one host. */
-static int
-tell_nodes(struct buf *out, struct db *db, struct err *err)
-{
-	static const char name[] = "inline_nodes";
-	struct node_counts counts;
-
-	if (!holder_is_shared(db))
-		return 0;
-	if (node_count(db, &counts, err) != 0)
-		return -1;
-	exposition_head(out, name, "gauge",
-	    "Hosts that have shared the database, by state.");
-	exposition_number(out, name, "state=\"living\"", counts.living);
-	exposition_number(out, name, "state=\"away\"", counts.away);
-	exposition_number(out, name, "state=\"lost\"", counts.lost);
-	return 0;
-}
-
 /* The database's file, and its log beside it; 0: it is not there. */
 static void
 tell_size(struct buf *out, const char *name, const char *help, const char *path,
@@ -199,20 +176,6 @@ tell_size(struct buf *out, const char *name, const char *help, const char *path,
 	exposition_gauge(out, name, help, st.st_size);
 }
 
-/* A server's log is its own; nothing is told where it does not say. */
-static void
-tell_server_size(struct buf *out, struct db *db)
-{
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_DATABASE_BYTES);
-	struct err err = { 0 };
-
-	if (db_step(db, s, &err) == 1)
-		exposition_gauge(out, "inline_database_bytes", DATABASE_BYTES,
-		    db_column_int(s, 0));
-	else
-		log_debug("metrics: %s", err.text);
-}
-
 static void
 tell_database(struct buf *out, const struct config *config, struct db *db)
 {
@@ -223,20 +186,14 @@ tell_database(struct buf *out, const struct config *config, struct db *db)
 	if (up &&
 	    (tell_jobs(out, db, &err) != 0 ||
 		tell_sandboxes(out, config, db, &err) != 0 ||
-		tell_rules(out, db, &err) != 0 ||
-		tell_nodes(out, db, &err) != 0)) {
+		tell_rules(out, db, &err) != 0)) {
 		log_warn("metrics: %s", err.text);
 		buf_cut(out, before);
 		up = false;
 	}
 	exposition_gauge(out, "inline_database_up",
 	    "Whether the database answers.", up);
-	if (config_database_is_server(config->database)) {
-		if (up)
-			tell_server_size(out, db);
-		return;
-	}
-	tell_size(out, "inline_database_bytes", DATABASE_BYTES,
+	tell_size(out, "inline_database_bytes", "Size of the database.",
 	    config->database, "");
 	tell_size(out, "inline_database_wal_bytes",
 	    "Size of its write-ahead log.", config->database, "-wal");

@@ -7,7 +7,6 @@
 
 #include "../server/http.h"
 #include "chat_metrics.h"
-#include "others.h"
 #include "siblings.h"
 #include "submit.h"
 
@@ -281,19 +280,8 @@ wake_for_one(struct front *front, size_t count)
 static int
 commit_all(struct front *front, size_t count, struct err *err)
 {
-	int64_t homes[SERVE_TOGETHER];
-	size_t jobs = 0;
-
 	if (db_group_commit(front->db, err) != 0)
 		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (front->cases[i].reply.job_id != 0)
-			homes[jobs++] = front->cases[i].reply.home;
-	others_notify(front->db, homes, jobs);
-	for (size_t i = 0; i < count; i++)
-		if (front->cases[i].reply.cancel_id != 0)
-			others_cancel(front->db, front->cases[i].reply.home,
-			    front->cases[i].reply.cancel_id);
 	wake_for_one(front, count);
 	return db_flush(front->db, err);
 }
@@ -305,10 +293,8 @@ decide_all(struct front *front, size_t count)
 	struct err err;
 
 	database_open(front, false);
-	if (front->db != NULL) {
-		others_check(front->db, front->config, &front->node_retry_ms);
+	if (front->db != NULL)
 		db_group_begin(front->db);
-	}
 	for (size_t i = 0; i < count; i++) {
 		struct front_case *c = &front->cases[i];
 		struct context context = context_of(front, c);
@@ -326,7 +312,7 @@ decide_all(struct front *front, size_t count)
 		struct context context = context_of(front, c);
 
 		if (c->reply.pledged)
-			(void)submit_is_there(&context, &err);
+			submit_lost(&context, &err);
 	}
 }
 
@@ -340,7 +326,6 @@ hold(struct front *front, struct front_case *c)
 		.http = c->http,
 		.job_id = c->reply.job_id,
 		.late = c->reply.body,
-		.elsewhere = c->reply.elsewhere,
 		.started_us = c->started_us,
 		.received_ms = c->received_ms,
 		.type = c->in.type,
@@ -412,7 +397,6 @@ front_after(void *arg, bool more)
 		interaction_release(&c->in);
 		reply_release(&c->reply);
 	}
-	others_hear(front->db, &front->held);
 }
 
 int
@@ -430,10 +414,7 @@ front_due_ms(const void *arg)
 void
 front_events(void *arg)
 {
-	struct front *front = arg;
-
-	held_events(&front->held);
-	others_hear(front->db, &front->held);
+	held_events(&((struct front *)arg)->held);
 }
 
 int

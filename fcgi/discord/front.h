@@ -48,8 +48,7 @@ struct front {
 	const struct config *config;
 	struct verify_key key;
 	struct db *db;		      /* NULL: it did not open; tried again */
-	int64_t db_retry_ms;	      /* monotonic: not before, */
-	int64_t node_retry_ms;	      /* nor which node we are */
+	int64_t db_retry_ms;	      /* monotonic: not before */
 	struct siblings *siblings;    /* in memory that all of them share */
 	struct chat_metrics *metrics; /* likewise */
 	size_t index;		      /* which of them we are */

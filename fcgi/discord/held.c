@@ -21,8 +21,6 @@
 /* Descriptors for all else: new requests, the database, workers. */
 #define OTHER_FDS (HELD_WORKERS + 512)
 #define EVENTS 64
-/* What an event is of: a descriptor, or held_watch()'s. */
-#define NOT_OURS UINT64_MAX
 
 /* As many as there may be descriptors for. */
 static size_t
@@ -48,26 +46,18 @@ count_most(void)
 }
 
 static int
-watch(const struct held *held, int fd, uint64_t as)
+watch(const struct held *held, int fd)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = as };
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
 
 	return epoll_ctl(held->epoll_fd, EPOLL_CTL_ADD, fd, &event);
-}
-
-void
-held_watch(const struct held *held, int fd)
-{
-	/* it may be watched already */
-	if (fd >= 0)
-		(void)watch(held, fd, NOT_OURS);
 }
 
 int
 held_open(struct held *held, const struct config *config, size_t index,
     struct err *err)
 {
-	held->count = held->workers = held->most = held->elsewhere = 0;
+	held->count = held->workers = held->most = 0;
 	held->listen_fd = -1;
 	held->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (held->epoll_fd < 0)
@@ -75,7 +65,7 @@ held_open(struct held *held, const struct config *config, size_t index,
 	held->listen_fd = first_response_listen(config, index, err);
 	if (held->listen_fd < 0)
 		return -1;
-	if (watch(held, held->listen_fd, (uint64_t)held->listen_fd) != 0)
+	if (watch(held, held->listen_fd) != 0)
 		return err_system(err, "epoll_ctl");
 	held->most = count_most();
 	held->cases = xcalloc(HELD_MOST, sizeof(*held->cases));
@@ -93,7 +83,6 @@ respond(struct held *held, size_t index, const char *json, const char *outcome,
 	bool sent = !http_client_gone(it.http);
 
 	held->cases[index] = held->cases[--held->count];
-	held->elsewhere -= it.elsewhere;
 	http_answer(it.http, 200, "application/json", NULL, json, strlen(json));
 	sent = http_flush(it.http) && sent;
 	http_finish(it.http);
@@ -141,7 +130,6 @@ void
 held_add(struct held *held, const struct held_case *it)
 {
 	held->cases[held->count++] = *it;
-	held->elsewhere += it->elsewhere;
 }
 
 int64_t
@@ -165,19 +153,19 @@ accept_workers(struct held *held)
 
 	while ((fd = accept4(held->listen_fd, NULL, NULL,
 		    SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		if (held->workers == HELD_WORKERS ||
-		    watch(held, fd, (uint64_t)fd) != 0)
+		if (held->workers == HELD_WORKERS || watch(held, fd) != 0)
 			(void)close(fd);
 		else
 			held->workers++;
 	}
 }
 
-/* What became of a job's response, with the one that a worker has brought.  One
- * that is not held any more has had its late one, unless it was made before the
- * first job of this process: by one that was killed, perhaps. */
-enum first_response
-held_respond(struct held *held, int64_t job_id, const char *json)
+/* What became of a job's response, with the one that a worker has brought, or,
+ * where that is "", with what is due.  One that is not held any more has had
+ * its late one, unless it was made before the first job of this process: by one
+ * that was killed, perhaps. */
+static enum first_response
+respond_to(struct held *held, int64_t job_id, const char *json)
 {
 	for (size_t i = 0; i < held->count; i++)
 		if (held->cases[i].job_id == job_id)
@@ -197,7 +185,7 @@ hear_worker(struct held *held, int fd)
 	const char *json = first_response_receive(fd, held->packet, &job_id);
 
 	if (json != NULL)
-		first_response_reply(fd, held_respond(held, job_id, json));
+		first_response_reply(fd, respond_to(held, job_id, json));
 	(void)close(fd);
 	held->workers--;
 }
@@ -210,10 +198,10 @@ held_events(struct held *held)
 	int64_t now_ms = clock_monotonic_ms();
 
 	for (int i = 0; i < n; i++)
-		if (events[i].data.u64 == (uint64_t)held->listen_fd)
+		if (events[i].data.fd == held->listen_fd)
 			accept_workers(held);
-		else if (events[i].data.u64 != NOT_OURS)
-			hear_worker(held, (int)events[i].data.u64);
+		else
+			hear_worker(held, events[i].data.fd);
 	for (size_t i = held->count; i-- > 0;)
 		if (held->cases[i].due_ms <= now_ms)
 			(void)respond_late(held, i, false);

@@ -30,7 +30,6 @@ struct held_case {
 	int64_t job_id;
 	int64_t due_ms;	     /* monotonic */
 	char *late;	     /* JSON of the response at that time; owned */
-	bool elsewhere;	     /* a worker of another host has the job */
 	int64_t started_us;  /* monotonic */
 	int64_t received_ms; /* wall clock */
 	enum interaction_type type;
@@ -47,7 +46,6 @@ struct held {
 	struct held_case *cases;
 	size_t count;
 	size_t most;
-	size_t elsewhere; /* so many of them */
 	int listen_fd;
 	int epoll_fd;	   /* the listener and the workers that are connected */
 	size_t workers;	   /* these */
@@ -71,12 +69,5 @@ void held_add(struct held *held, const struct held_case *it);
 int64_t held_due_ms(const struct held *held);
 /* Give the responses that workers have brought, and those that are due. */
 void held_events(struct held *held);
-
-/* Respond to one that is held, with JSON or, where that is "", with what is
- * due.  FIRST_RESPONSE_NOBODY: nothing is known of it. */
-enum first_response held_respond(struct held *held, int64_t job_id,
-    const char *json);
-/* Let what fd has to say be an event; held_events() does nothing for it. */
-void held_watch(const struct held *held, int fd);
 
 #endif

@@ -122,32 +122,13 @@ submit_fault(struct context *c, const char *outcome)
 	return false;
 }
 
-/* As far as it is known in the time that there is. */
-bool
-submit_is_there(struct context *c, const struct err *err)
+void
+submit_lost(struct context *c, const struct err *err)
 {
-	struct reply *reply = c->reply;
-	bool known = err->code != ERR_UNKNOWN || reply->job_id == 0;
-	int64_t left_ms = c->received_ms + SUBMIT_WITHIN_MS - clock_wall_ms();
-	struct err ignored;
-	int there = 1;
-
-	if (left_ms > SUBMIT_WITHIN_MS) /* the clock was set back */
-		left_ms = SUBMIT_WITHIN_MS;
-	if (!known)
-		there = left_ms > 0 ?
-		    job_is_inserted(c->db, c->in->id, left_ms, &ignored) :
-		    -1;
-	if (there == 0)
-		return true;
-	reply->err = *err;
-	reply->job_id = 0;
-	reply->hold_ms = 0;
-	if (there == 1 || !reply->edits)
-		return submit_fault(c, "database");
-	(void)refuse_with_number(c, TEXT_MAY_BE_DONE, c->in->id, "unknown");
-	reply->said = CHAT_FAULT;
-	return false;
+	c->reply->err = *err;
+	c->reply->job_id = 0;
+	c->reply->hold_ms = 0;
+	(void)submit_fault(c, "database");
 }
 
 bool
@@ -242,7 +223,6 @@ reply_first(struct context *c, const char *outcome)
 		break;
 	}
 	reply_set(c->reply, json, outcome);
-	c->reply->edits = c->job.answer != ANSWER_EDITOR;
 	c->reply->said = CHAT_DEFERRED;
 	c->reply->pledged = true;
 }
@@ -286,8 +266,6 @@ submit_job(struct context *c)
 	case JOB_INSERTED:
 		reply_first(c, "queued");
 		c->reply->job_id = job->id;
-		c->reply->home = job->home;
-		c->reply->elsewhere = job->held_by == JOB_HELD_ELSEWHERE;
 		if (job->held_by != JOB_HELD_NOWHERE)
 			c->reply->hold_ms = hold_ms;
 		break;
@@ -303,9 +281,6 @@ submit_job(struct context *c)
 	case JOB_GUILD_TOO_MANY:
 		(void)submit_refuse(c, TEXT_GUILD_TOO_MANY, "",
 		    "guild-too-many");
-		break;
-	case JOB_HOME_AWAY:
-		(void)submit_refuse(c, TEXT_HOME_AWAY, "", "home-away");
 		break;
 	case JOB_QUEUE_FULL:
 		(void)submit_refuse(c, TEXT_QUEUE_FULL, "", "queue-full");

@@ -32,15 +32,11 @@ struct reply {
 	char *body;		/* JSON, heap; NULL: an empty body */
 	const char *outcome;	/* a word for the log, static */
 	enum chat_outcome said; /* of status 200, for who counts */
-	int64_t job_id;	   /* the workers are to be woken; 0: there is none */
-	int64_t home;	   /* those of this node (node.h) */
-	bool elsewhere;	   /* which is another one, and we wait for it */
-	int64_t cancel_id; /* a job there that is to be cancelled; 0: none */
-	bool edits;	   /* its answer edits what this says */
-	int64_t hold_ms;   /* so long after the receipt a worker may give
+	int64_t job_id;	 /* the workers are to be woken; 0: there is none */
+	int64_t hold_ms; /* so long after the receipt a worker may give
 			      * another body; 0: it may not */
-	bool pledged;	   /* true only once the group is committed */
-	struct err err;	   /* our own fault, for the log; ERR_NONE: none */
+	bool pledged;	 /* true only once the group is committed */
+	struct err err;	 /* our own fault, for the log; ERR_NONE: none */
 };
 
 /* An interaction on its way to its reply. */
@@ -85,9 +81,8 @@ bool submit_refuse_with(struct context *c, enum text_id text,
 char *submit_clickable(struct context *c, const struct buf *text);
 /* reply->err is filled: tell the person that it is our fault.  Always false. */
 bool submit_fault(struct context *c, const char *outcome);
-/* After a commit that failed with err: is its job there all the same?  False:
- * the person is told that it is our fault, or that nobody knows yet. */
-bool submit_is_there(struct context *c, const struct err *err);
+/* The commit failed with err: tell the person that it is our fault. */
+void submit_lost(struct context *c, const struct err *err);
 
 /* Does the operator let this person in, here and now?  c->rules is filled.
  * False: the reply says why not. */

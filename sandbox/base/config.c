@@ -15,7 +15,6 @@
 #include "buf.h"
 #include "ca_bundle.h"
 #include "cleanup.h"
-#include "config_database.h"
 #include "config_images.h"
 #include "envfile.h"
 #include "err.h"
@@ -49,14 +48,13 @@ enum config_type {
 	CONFIG_HEX_KEY, /* 64 hex digits */
 	CONFIG_URL,	/* http:// or https://, no blanks, '/' at the end cut */
 	CONFIG_PATH,	/* made absolute, '/' at the end cut */
-	CONFIG_DATABASE,  /* a path, or a server's address */
-	CONFIG_PROGRAM,	  /* a name to look up in PATH, or a path */
-	CONFIG_NAME,	  /* [A-Za-z0-9._-] */
-	CONFIG_NETWORK,	  /* the same, and not the host's own */
-	CONFIG_ADDRESS,	  /* 172.17.0.1, or empty */
-	CONFIG_IMAGE,	  /* [A-Za-z0-9._/:@-] */
-	CONFIG_IMAGES,	  /* NAME=IMAGE,…: config_images.h */
-	CONFIG_NODE,	  /* [a-z0-9.-] */
+	CONFIG_PROGRAM, /* a name to look up in PATH, or a path */
+	CONFIG_NAME,	/* [A-Za-z0-9._-] */
+	CONFIG_NETWORK, /* the same, and not the host's own */
+	CONFIG_ADDRESS, /* 172.17.0.1, or empty */
+	CONFIG_IMAGE,	/* [A-Za-z0-9._/:@-] */
+	CONFIG_IMAGES,	/* NAME=IMAGE,…: config_images.h */
+	CONFIG_NODE,	/* [a-z0-9.-] */
 	CONFIG_ISOLATION, /* auto, run or cell */
 	CONFIG_CONTRACTS, /* all, or names of some: A_CONTRACT,… */
 	CONFIG_MODULES,	  /* of Python, MODULE,PACKAGE.MODULE,… */
@@ -181,8 +179,6 @@ config_check_text(enum config_type type, const char *text)
 		return "is too long";
 	if (type == CONFIG_IMAGES)
 		return images_check(text);
-	if (type == CONFIG_DATABASE)
-		return config_database_check(text);
 	if ((PATHS & BIT(type)) != 0 && !utf8_valid(text, strlen(text)))
 		return bad_path;
 	for (size_t i = 0; i < sizeof(config_rules) / sizeof(*config_rules);
@@ -208,16 +204,13 @@ static int
 config_store_text(const struct config_key *key, const char *value, char **text,
     struct err *err)
 {
-	enum config_type type = key->type == CONFIG_DATABASE &&
-		!config_database_is_server(value) ?
-	    CONFIG_PATH :
-	    key->type;
-	bool is_path = type == CONFIG_PATH ||
-	    (type == CONFIG_PROGRAM && strchr(value, '/') != NULL);
+	bool is_path = key->type == CONFIG_PATH ||
+	    (key->type == CONFIG_PROGRAM && strchr(value, '/') != NULL);
 	char *stored = *value != '\0' && is_path ? config_absolute(value) :
 						   xstrdup(value);
-	const char *why = *stored != '\0' ? config_check_text(type, stored) :
-					    NULL;
+	const char *why = *stored != '\0' ?
+	    config_check_text(key->type, stored) :
+	    NULL;
 	size_t len = strlen(stored);
 
 	while (key->type == CONFIG_URL && len > 0 && stored[len - 1] == '/')
@@ -253,6 +246,12 @@ config_store_value(const struct config_key *key, const char *value, void *field,
 }
 
 /* ---- where values come from ---- */
+
+/* Said to users of IL_DATABASE_FILE, which is gone, or of IL_DATABASE with the
+ * address of a server. */
+static const char no_server[] =
+    "the database is a file of this host and no server's any more: the "
+    "changelog says what to do";
 
 /* What was said for each key, before anything is checked; NULL: nothing. */
 struct config_values {
@@ -295,6 +294,17 @@ config_is_said(const struct config_values *values, const char *name)
 	    values->from_file[key] != NULL;
 }
 
+/* Of a key that there is no more, or never was. */
+static int
+config_unknown(const char *key, size_t len, struct err *err)
+{
+	bool server = len == 16 && strncmp(key, "IL_DATABASE_FILE", len) == 0;
+
+	return err_set(err, ERR_CONFIG, "%.*s: %s",
+	    (int)(len < 100 ? len : 100), key,
+	    server ? no_server : "unknown key");
+}
+
 /* A line of the env file. */
 static int
 config_from_file(void *arg, const char *key, const char *value, struct err *err)
@@ -303,7 +313,7 @@ config_from_file(void *arg, const char *key, const char *value, struct err *err)
 	size_t i = config_find(key, strlen(key));
 
 	if (i == KEYS)
-		return err_set(err, ERR_CONFIG, "%s: unknown key", key);
+		return config_unknown(key, strlen(key), err);
 	if (strcmp(key, "IL_ENV_FILE") == 0)
 		return err_set(err, ERR_CONFIG,
 		    "%s: only the environment may set it", key);
@@ -329,8 +339,7 @@ config_read_environment(struct config_values *values, struct err *err)
 		else if (i < KEYS && (*at)[len] == '=')
 			values->from_environment[i] = *at + len + 1;
 		else if (i == KEYS && config_is_ours(*at))
-			return err_set(err, ERR_CONFIG, "%.*s: unknown key",
-			    (int)(len < 100 ? len : 100), *at);
+			return config_unknown(*at, len, err);
 	}
 	if (*link != '\0')
 		log_info("%.*s: a link to a service, passed over",
@@ -375,32 +384,16 @@ config_default(char **text, char *found)
 	free(unused);
 }
 
-/* Who may not read the address opens no database: db_open() refuses "". */
-static int
-config_read_database(struct config *config, struct err *err)
-{
-	if (*config->database_file != '\0' && *config->database == '\0' &&
-	    access(config->database_file, R_OK) != 0 && errno == EACCES)
-		return 0;
-	if (config_read_secret("IL_DATABASE", config->database_file,
-		&config->database, err) != 0)
-		return -1;
-	if (*config->database_file != '\0' &&
-	    !config_database_is_server(config->database))
-		return err_set(err, ERR_CONFIG,
-		    "IL_DATABASE_FILE: must hold postgresql://…");
-	config_default(&config->database,
-	    config_state_path(config, "inline.db"));
-	return 0;
-}
-
 /* Check and store every value, then the defaults that depend on others. */
 static int
 config_store(struct config *config, const struct config_values *values,
     struct err *err)
 {
 	char name[CONFIG_NODE_SIZE];
+	size_t database = config_find("IL_DATABASE", 11);
 
+	if (strstr(config_said(values, database), "://") != NULL)
+		return err_set(err, ERR_CONFIG, "IL_DATABASE: %s", no_server);
 	for (size_t i = 0; i < KEYS; i++) {
 		const struct config_key *key = &config_keys[i];
 		const char *text = config_said(values, i);
@@ -411,8 +404,8 @@ config_store(struct config *config, const struct config_values *values,
 			err) != 0)
 			return -1;
 	}
-	if (config_read_database(config, err) != 0)
-		return -1;
+	config_default(&config->database,
+	    config_state_path(config, "inline.db"));
 	config_default(&config->api_files, config_state_path(config, "files"));
 	if (*config->node == '\0' &&
 	    config_store_value(&config_keys[config_find("IL_NODE", 7)],

@@ -68,10 +68,5 @@ bool config_is_ours(const char *pair);
  * --link` put such into each environment: SANDBOX_SERVICE_HOST=10.0.0.1, say,
  * and IL_HTTP_PORT=tcp://10.0.0.1:80. */
 bool config_is_link(const char *pair);
-/* The id of this host's sandboxes, as il-sandboxd has written it to
- * IL_STATE_DIR/node.  -1: it has not yet. */
-#define CONFIG_INSTANCE_LEN 32
-int config_node_instance(const struct config *config,
-    char id[CONFIG_INSTANCE_LEN + 1], struct err *err);
 
 #endif

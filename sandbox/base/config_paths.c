@@ -106,20 +106,3 @@ config_lease_wait_ms(const struct config *config)
 {
 	return (int)(config->stop_ms + 2 * config->start_ms + 5000);
 }
-
-int
-config_node_instance(const struct config *config,
-    char id[CONFIG_INSTANCE_LEN + 1], struct err *err)
-{
-	auto_free char *path = config_state_path(config, "node");
-	auto_buf struct buf text = BUF_INIT(CONFIG_INSTANCE_LEN + 1);
-
-	if (file_read(path, &text, err) != 0) {
-		err->code = ERR_UNAVAILABLE; /* il-sandboxd may be on its way */
-		return err_wrap(err, "which host this is");
-	}
-	(void)snprintf(id, CONFIG_INSTANCE_LEN + 1, "%s", buf_str(&text));
-	return strspn(id, "0123456789abcdef") == CONFIG_INSTANCE_LEN ?
-	    0 :
-	    err_set(err, ERR_UNAVAILABLE, "%s: is no id", path);
-}

@@ -34,7 +34,6 @@
 #include "folder.h"
 #include "images.h"
 #include "ledger.h"
-#include "node_id.h"
 #include "pool.h"
 #include "workspace.h"
 
@@ -129,9 +128,6 @@ broker_open(struct broker *b, struct err *err)
 	if (host->base < 0 || uids_open(&b->uids, host->base, err) != 0 ||
 	    folder_sweep(host->cells_dir, host->config->lib_dir, err) != 0)
 		return -1;
-	/* where one host is all there is nobody asks */
-	if (node_id_publish(host->base, host->config, err) != 0)
-		log_warn("%s", err->text);
 	b->signals = fd_signals(0, err);
 	if (b->signals < 0)
 		return -1;

@@ -25,7 +25,6 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/clock.h"
-#include "../base/config_database.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/text.h"
@@ -413,8 +412,6 @@ open_folder(struct backup *b, struct err *err)
 static int
 make_backup(struct backup *b, struct err *err)
 {
-	if (config_database_is_server(b->config->database))
-		return err_set(err, ERR_CONFIG, CTL_SERVER_SAVES);
 	b->next.time = clock_wall_ms() / 1000;
 	if (open_folder(b, err) != 0 || save_all(b, err) != 0)
 		return -1;

@@ -113,7 +113,7 @@ drop_identity(const struct run *run, enum account account, bool low_ports)
 	    setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0 ||
 	    (low_ports && keep_low_ports() != 0))
 		return -1;
-	/* as a unit's: libpq would look for a certificate in root's */
+	/* as a unit's: nothing of root's is read */
 	(void)setenv("HOME", "/nonexistent", 1);
 	return chdir("/");
 }
@@ -206,11 +206,9 @@ become(const struct child *child, pid_t parent)
 		log_err("%s: to give up rights: %m", child->name);
 		_exit(CHILD_NOT_STARTED);
 	}
-	/* DISCORD_TOKEN is a password, and IL_DATABASE may hold one. */
+	/* it is a password */
 	if (child->account != ACCOUNT_WORKER)
 		(void)unsetenv("DISCORD_TOKEN");
-	if (child->account != ACCOUNT_FCGI && child->account != ACCOUNT_WORKER)
-		(void)unsetenv("IL_DATABASE");
 	/* A change of the user takes the signal away: it comes last. */
 	if (prctl(PR_SET_PDEATHSIG, death) != 0 || getppid() != parent ||
 	    null < 0)

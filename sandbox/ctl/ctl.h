@@ -37,9 +37,6 @@ int ctl_backup(struct ctl *ctl);
 int ctl_commands(struct ctl *ctl);
 int ctl_doctor(struct ctl *ctl);
 int ctl_expire(struct ctl *ctl);
-int ctl_nodes(struct ctl *ctl);
-/* Which node this host is, where several share the database. */
-int ctl_find_node(const struct config *config, struct db *db, struct err *err);
 int ctl_guild(struct ctl *ctl);
 int ctl_jobs(struct ctl *ctl);
 int ctl_mcp(struct ctl *ctl);
@@ -57,10 +54,6 @@ int ctl_token(struct ctl *ctl);
 int ctl_top(struct ctl *ctl);
 int ctl_usage(struct ctl *ctl);
 int ctl_user(struct ctl *ctl);
-
-/* Of backup and restore, which copy a file. */
-#define CTL_SERVER_SAVES \
-	"IL_DATABASE is a server's: pg_dump saves it; this is for SQLite alone"
 
 /* "ilctl <command>: <err>" to standard error; returns the exit code that says
  * what kind of failure it is. */

@@ -12,7 +12,6 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/clock.h"
-#include "../base/config_database.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/text.h"
@@ -35,8 +34,7 @@ ctl_migrate_database(const struct config *config, struct err *err)
 	auto_db struct db *db = NULL;
 
 	/* On a fresh machine its folder may be missing, too. */
-	if (!config_database_is_server(config->database) &&
-	    fd_make_dirs(dirname(copy), 0770, err) != 0)
+	if (fd_make_dirs(dirname(copy), 0770, err) != 0)
 		return -1;
 	db = db_open(config->database, DB_ADMIN, err);
 	return db != NULL ? db_migrate(db, err) : -1;
@@ -45,13 +43,12 @@ ctl_migrate_database(const struct config *config, struct err *err)
 int
 ctl_migrate(struct ctl *ctl)
 {
-	auto_free char *shown = config_database_shown(ctl->config.database);
 	struct err err = { 0 };
 	int applied = ctl_migrate_database(&ctl->config, &err);
 
 	if (applied < 0)
 		return ctl_fail(ctl->argv[0], &err);
-	printf("%s: version %d, %d migration%s applied\n", shown,
+	printf("%s: version %d, %d migration%s applied\n", ctl->config.database,
 	    migration_count, applied, applied == 1 ? "" : "s");
 	return CTL_OK;
 }
@@ -297,10 +294,7 @@ ctl_expire(struct ctl *ctl)
 	struct err err = { 0 };
 	auto_db struct db *db = db_open(ctl->config.database, DB_WORKER, &err);
 	int failed = 0;
-	/* those of this host: others have their folders */
-	int removed = db != NULL && ctl_find_node(&ctl->config, db, &err) == 0 ?
-	    expire(db, path, &failed, &err) :
-	    -1;
+	int removed = db != NULL ? expire(db, path, &failed, &err) : -1;
 
 	if (removed < 0)
 		return ctl_fail(ctl->argv[0], &err);

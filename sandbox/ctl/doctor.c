@@ -16,7 +16,6 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
-#include "../base/config_database.h"
 #include "../base/text.h"
 #include "../protocol/condition.h"
 #include "../protocol/lease.h"
@@ -161,7 +160,6 @@ check_database(struct doctor *d)
 {
 	struct err err = { 0 };
 	struct job_counts counts = { 0 };
-	auto_free char *shown = config_database_shown(d->config->database);
 	auto_db struct db *db = db_open(d->config->database, DB_WORKER, &err);
 
 	if (db == NULL || db_begin(db, &err) != 0) {
@@ -174,9 +172,9 @@ check_database(struct doctor *d)
 	else
 		doctor_good("database: %s, %" PRId64 " queued, %" PRId64
 			    " running, %" PRId64 " not delivered",
-		    shown, counts.queued, counts.running, counts.untold);
+		    d->config->database, counts.queued, counts.running,
+		    counts.untold);
 	check_rules(db);
-	doctor_nodes(d, db);
 }
 
 static void

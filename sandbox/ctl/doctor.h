@@ -31,9 +31,6 @@ void doctor_say(struct doctor *d, const char *mark, const char *mend,
 #define doctor_note(...) doctor_say(NULL, "note", NULL, __VA_ARGS__)
 #define doctor_bad(d, mend, ...) doctor_say(d, "FAIL", mend, __VA_ARGS__)
 
-/* nodes.c: the hosts that share the database; nothing where it is a file. */
-void doctor_nodes(struct doctor *d, struct db *db);
-
 /* doctor_host.c: the machine. */
 void doctor_engine(struct doctor *d);
 void doctor_images(struct doctor *d);

@@ -20,7 +20,6 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config.h"
-#include "../base/config_database.h"
 #include "../base/config_images.h"
 #include "../base/docker_cli.h"
 #include "../base/process.h"
@@ -330,8 +329,7 @@ doctor_disk(struct doctor *d)
 	const struct config *config = d->config;
 	auto_free char *database = xstrdup(config->database);
 
-	if (!config_database_is_server(config->database))
-		check_space(d, "the database", dirname(database), DATABASE_LOW);
+	check_space(d, "the database", dirname(database), DATABASE_LOW);
 	check_space(d, "the sandboxes", config->base_dir, SANDBOXES_LOW);
 	check_space(d, "the files of the HTTP APIs", config->api_files,
 	    FILES_LOW);

@@ -15,7 +15,6 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config.h"
-#include "../base/config_database.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "prepare.h"
@@ -222,18 +221,15 @@ estate_share(const struct run *run, struct err *err)
 		{ key, run->uids[ACCOUNT_STANDIN], run->gids[ACCOUNT_STANDIN],
 		    0600 },
 		{ config->api_tokens_file, 0, run->gids[ACCOUNT_API], 0640 },
-		{ config->database_file, 0, db, 0640 },
-		/* of SQLite; not of a server */
 		{ config->database, 0, db, 0660 },
 		{ wal, 0, db, 0660 },
 		{ shm, 0, db, 0660 },
 		{ turn, 0, db, 0660 },
 	};
-	const size_t own = config_database_is_server(config->database) ? 4 : 0;
 
 	if (mkfifo(wake, 0660) != 0)
 		return err_system(err, "make %s", wake);
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) - own; i++)
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		if (*files[i].path != '\0' &&
 		    give_file(files[i].path, files[i].uid, files[i].gid,
 			files[i].mode, err) != 0)

@@ -115,8 +115,6 @@ static const struct command {
 	    "database and sandboxes, while all runs" },
 	{ "restore", ctl_restore, true, false, "restore [-f | -n] folder",
 	    "bring a backup back, or check it (-n)" },
-	{ "nodes", ctl_nodes, true, true, "nodes [lost name]",
-	    "hosts that share the database" },
 	{ "expire", ctl_expire, true, false, NULL,
 	    "remove what has expired, now" },
 	{ "user", ctl_user, true, true,

@@ -20,7 +20,6 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
-#include "../base/config_database.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/text.h"
@@ -295,8 +294,6 @@ restore(struct restore *r, const char *path, bool force, bool check,
 {
 	if (check)
 		return open_backup(r, path, err);
-	if (config_database_is_server(r->config->database))
-		return err_set(err, ERR_CONFIG, CTL_SERVER_SAVES);
 	if (take_place(r, force, err) != 0 || open_backup(r, path, err) != 0 ||
 	    make_place(r, err) != 0)
 		return -1;

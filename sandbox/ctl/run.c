@@ -16,7 +16,6 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
-#include "../base/config_database.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/log.h"
@@ -59,9 +58,7 @@ static int
 open_view(struct run *run, struct err *err)
 {
 	const struct config *config = run->config;
-	bool server = config_database_is_server(config->database);
-	auto_free char *database = xstrdup(server ? config->database_file :
-						    config->database);
+	auto_free char *database = xstrdup(config->database);
 	auto_free char *tokens = xstrdup(config->api_tokens_file);
 	auto_free char *script = run->standin.script != NULL ?
 	    realpath(run->standin.script, NULL) :

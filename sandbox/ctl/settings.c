@@ -13,7 +13,6 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config.h"
-#include "../base/config_database.h"
 #include "../base/envfile.h"
 #include "../base/err.h"
 #include "../base/file.h"
@@ -30,7 +29,6 @@ static const struct {
 	{ "IL_BASE_DIR", offsetof(struct config, base_dir), false },
 	{ "IL_LIB_DIR", offsetof(struct config, lib_dir), false },
 	{ "IL_DATABASE", offsetof(struct config, database), true },
-	{ "IL_DATABASE_FILE", offsetof(struct config, database_file), true },
 	{ "IL_NODES", offsetof(struct config, nodes), true },
 	{ "IL_NODES_KEY_FILE", offsetof(struct config, nodes_key_file), true },
 	{ "IL_API_FILES", offsetof(struct config, api_files), false },
@@ -59,7 +57,7 @@ settings_resolve(struct config *config, struct err *err)
 		char real[PATH_MAX];
 		char *resolved;
 
-		if (**path == '\0' || config_database_is_server(*path))
+		if (**path == '\0')
 			continue;
 		if (paths[i].is_file) {
 			folder = dirname(copy);
@@ -95,9 +93,6 @@ settings_export(struct config *config, const char *env_file, struct err *err)
 		{ "IL_ENV_FILE", "" },
 		{ "DISCORD_TOKEN", "" },
 		{ "DISCORD_TOKEN_FILE", "" },
-		/* it may hold a password */
-		{ "IL_DATABASE",
-		    *config->database_file != '\0' ? "" : config->database },
 	};
 	auto_buf struct buf text = BUF_INIT(FILE_MAX);
 

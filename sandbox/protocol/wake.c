@@ -114,18 +114,10 @@ wake_wait_open(int fd, int stop_fd, struct err *err)
 }
 
 void
-wake_wait_for(int wait_fd, int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
-
-	(void)epoll_ctl(wait_fd, EPOLL_CTL_ADD, fd, &event);
-}
-
-void
 wake_wait(int wait_fd, int fd, int timeout_ms)
 {
-	struct epoll_event events[3];
-	int count = epoll_wait(wait_fd, events, 3, timeout_ms);
+	struct epoll_event events[2];
+	int count = epoll_wait(wait_fd, events, 2, timeout_ms);
 	char bytes[BYTES_MAX];
 	ssize_t n;
 

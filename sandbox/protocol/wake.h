@@ -41,9 +41,6 @@ void wake_workers(struct wake *wake, size_t count);
 int wake_fifo_open(const char *path, struct err *err);
 /* A descriptor to wait on for the FIFO and for stop_fd. */
 int wake_wait_open(int fd, int stop_fd, struct err *err);
-/* Another descriptor that ends a wait while it is readable; the same one may be
- * given again.  Until it is closed. */
-void wake_wait_for(int wait_fd, int fd);
 /* Wait for a byte of the FIFO, and take it, so that another worker wakes for
  * the rest; for stop_fd; for timeout_ms. */
 void wake_wait(int wait_fd, int fd, int timeout_ms);

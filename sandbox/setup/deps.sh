@@ -52,13 +52,10 @@ table() {
 	test   cmd:curl             curl                   curl              curl
 	test   cmd:openssl          openssl                openssl           openssl
 	test   cmd:git              git                    git               git
-	test   pc:libpq             libpq-dev              libpq-devel       postgresql-libs
-	test   file:initdb          postgresql             postgresql-server postgresql
 	test   file:faketime        libfaketime            libfaketime       libfaketime
 	test   cmd:promtool         prometheus             golang-github-prometheus prometheus
 	package cmd:dh              debhelper              debhelper         -
 	package cmd:lintian         lintian                -                 -
-	package pc:libpq            libpq-dev              -                 -
 	package cmd:dpkg-buildpackage dpkg-dev             dpkg-dev          dpkg
 	package cmd:apt-ftparchive  apt-utils              -                 -
 	package cmd:gpg             gnupg                  gnupg2            gnupg
@@ -116,7 +113,6 @@ present() {
 	file:stdio.h) [ -e /usr/include/stdio.h ] ;;
 	file:ca) any /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/cert.pem \
 		/etc/ssl/cert.pem ;;
-	file:initdb) any /usr/lib/postgresql/*/bin/initdb /usr/bin/initdb ;;
 	file:faketime) any /usr/lib/*/faketime/libfaketime.so.1 \
 		/usr/lib*/faketime/libfaketime.so.1 ;;
 	file:zoneinfo) [ -e /usr/share/zoneinfo/UTC ] ;;
@@ -188,16 +184,9 @@ as_root() {
 
 # No package starts a service while we install, by Debian's own policy file:
 # nginx would open port 80, which nobody asked for, and whether the engine can be
-# started is not for dpkg to fail on; engine.sh does that.  Nor does postgresql
-# make a database cluster for one: tests have their own.
+# started is not for dpkg to fail on; engine.sh does that.
 hold_services() {
 	policy=/usr/sbin/policy-rc.d
-	cluster=/etc/postgresql-common/createcluster.d
-	if missing_has postgresql && [ ! -e $cluster ]; then
-		as_root install -d -m 755 $cluster
-		echo 'create_main_cluster = false' |
-			as_root tee $cluster/inline.conf >/dev/null
-	fi
 	if [ "$(id -u)" = 0 ] && [ ! -e $policy ]; then
 		trap 'rm -f $policy' EXIT
 		trap 'exit 130' INT

@@ -13,11 +13,10 @@ library() {
 	build=$1
 	shift
 	install -d -m 755 "$1" "$1/cell" "$1/sql" "$1/sql/migrations" \
-		"$1/sql/admin" "$1/sql/postgres/admin" "$1/nginx"
+		"$1/sql/admin" "$1/nginx"
 	copy 644 "$1/cell" sandbox/cell/python/*.py "$build"/gen/cell/*.py \
 		"$build/libsupervisor.so"
-	copy 644 "$1" sandbox/*/*.json sandbox/cell/python/*.json nginx/nginx.conf.in \
-		"$build/libinline-store-pg.so"
+	copy 644 "$1" sandbox/*/*.json sandbox/cell/python/*.json nginx/nginx.conf.in
 	# All that is there goes into each cell: nothing of an older version.
 	for old in "$1"/cell/*; do
 		name=${old##*/}
@@ -33,8 +32,6 @@ library() {
 	copy 644 "$1/sql" sql/*.sql
 	copy 644 "$1/sql/migrations" sql/migrations/*.sql
 	copy 644 "$1/sql/admin" sql/admin/*.sql
-	copy 644 "$1/sql/postgres" sql/postgres/*.sql
-	copy 644 "$1/sql/postgres/admin" sql/postgres/admin/*.sql
 }
 
 # copy MODE FOLDER FILE...: those of the files that exist.

@@ -64,8 +64,7 @@ authorize(void *db, int action, const char *a, const char *b,
     const char *database, const char *trigger)
 {
 	(void)database;
-	return may(((const struct connection *)db)->db.role, action, a, b,
-		   trigger) ?
+	return may(((const struct db *)db)->role, action, a, b, trigger) ?
 	    SQLITE_OK :
 	    SQLITE_DENY;
 }

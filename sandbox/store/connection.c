@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* A connection from its opening to its end, the schema, and a copy of all. */
 #include "connection.h"
 
 #include <errno.h>
@@ -60,51 +61,59 @@ error_code(int extended)
 }
 
 int
-connection_error(struct connection *c, struct err *err)
+connection_error(struct db *db, struct err *err)
 {
-	int extended = sqlite3_extended_errcode(c->handle);
+	int extended = sqlite3_extended_errcode(db->handle);
 
 	if ((extended & 0xff) == SQLITE_NOMEM)
 		log_fatal(1, "out of memory in the database");
 	/* A full disk also comes as a failed write. */
 	if ((extended & 0xff) == SQLITE_IOERR &&
-	    sqlite3_system_errno(c->handle) == ENOSPC)
+	    sqlite3_system_errno(db->handle) == ENOSPC)
 		(void)err_set(err, ERR_LIMIT, "database: no space left");
 	else
 		(void)err_set(err, error_code(extended), "database: %s",
-		    sqlite3_errmsg(c->handle));
-	driver_group_error(&c->db, err);
+		    sqlite3_errmsg(db->handle));
+	connection_lose_group(db, err);
 	return -1;
+}
+
+void
+connection_lose_group(struct db *db, const struct err *err)
+{
+	if (db->grouped && db->group_err.code == ERR_NONE &&
+	    sqlite3_get_autocommit(db->handle) != 0)
+		db->group_err = *err;
 }
 
 /* Run a text of several statements that give no rows. */
 static int
-script(struct connection *c, const char *sql, struct err *err)
+script(struct db *db, const char *sql, struct err *err)
 {
-	if (sqlite3_exec(c->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
-		return connection_error(c, err);
+	if (sqlite3_exec(db->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
+		return connection_error(db, err);
 	return 0;
 }
 
 void
-connection_try(struct connection *c, enum statement which)
+connection_try(struct db *db, enum statement which)
 {
-	(void)sqlite3_exec(c->handle, statement_texts[which].sql, NULL, NULL,
+	(void)sqlite3_exec(db->handle, statement_texts[which].sql, NULL, NULL,
 	    NULL);
 }
 
 static int
-read_version(struct connection *c, int *version, struct err *err)
+read_version(struct db *db, int *version, struct err *err)
 {
 	const char *sql = statement_texts[STATEMENT_SCHEMA_VERSION].sql;
 	sqlite3_stmt *s = NULL;
 	int result = 0;
 
-	if (sqlite3_prepare_v2(c->handle, sql, -1, &s, NULL) == SQLITE_OK &&
+	if (sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL) == SQLITE_OK &&
 	    sqlite3_step(s) == SQLITE_ROW)
 		*version = sqlite3_column_int(s, 0);
 	else
-		result = connection_error(c, err);
+		result = connection_error(db, err);
 	(void)sqlite3_finalize(s);
 	return result;
 }
@@ -120,23 +129,23 @@ is_for(enum db_role role, const char *name)
 }
 
 static int
-prepare(struct connection *c, struct err *err)
+prepare(struct db *db, struct err *err)
 {
 	for (int i = 0; i < STATEMENT_COUNT; i++) {
-		struct stmt *s = &c->db.statements[i];
+		struct stmt *s = &db->statements[i];
 		sqlite3_stmt *h = NULL;
 		int result;
 
 		if (s->handle != NULL ||
-		    !is_for(c->db.role, statement_texts[i].name))
+		    !is_for(db->role, statement_texts[i].name))
 			continue;
-		result = sqlite3_prepare_v3(c->handle, statement_texts[i].sql,
+		result = sqlite3_prepare_v3(db->handle, statement_texts[i].sql,
 		    -1, SQLITE_PREPARE_PERSISTENT, &h, NULL);
-		*s = (struct stmt){ &c->db, h };
+		*s = (struct stmt){ db, h };
 		/* Not for this role: db_statement() will not give it out. */
 		if (result == SQLITE_OK || result == SQLITE_AUTH)
 			continue;
-		(void)connection_error(c, err);
+		(void)connection_error(db, err);
 		return err_wrap(err, "statement %s", statement_texts[i].name);
 	}
 	return 0;
@@ -158,18 +167,18 @@ make_file(const char *path, struct err *err)
 }
 
 static int
-connect_file(struct connection *c, const char *path, struct err *err)
+connect_file(struct db *db, const char *path, struct err *err)
 {
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
 	    SQLITE_OPEN_EXRESCODE;
 
-	if (c->db.role == DB_ADMIN && make_file(path, err) != 0)
+	if (db->role == DB_ADMIN && make_file(path, err) != 0)
 		return -1;
-	if (c->db.role != DB_ADMIN && access(path, F_OK) != 0)
+	if (db->role != DB_ADMIN && access(path, F_OK) != 0)
 		return err_set(err, ERR_CONFIG,
 		    "there is no database yet: run ilctl migrate");
-	if (sqlite3_open_v2(path, &c->handle, flags, NULL) != SQLITE_OK) {
-		(void)connection_error(c, err);
+	if (sqlite3_open_v2(path, &db->handle, flags, NULL) != SQLITE_OK) {
+		(void)connection_error(db, err);
 		err->code = ERR_CONFIG;
 		return -1;
 	}
@@ -177,11 +186,11 @@ connect_file(struct connection *c, const char *path, struct err *err)
 }
 
 static int
-configure(struct connection *c, struct err *err)
+configure(struct db *db, struct err *err)
 {
-	sqlite3 *h = c->handle;
+	sqlite3 *h = db->handle;
 
-	(void)sqlite3_busy_timeout(h, roles[c->db.role].busy_ms);
+	(void)sqlite3_busy_timeout(h, roles[db->role].busy_ms);
 	(void)sqlite3_limit(h, SQLITE_LIMIT_LENGTH, VALUE_MAX);
 	(void)sqlite3_limit(h, SQLITE_LIMIT_ATTACHED, 0);
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -191,48 +200,48 @@ configure(struct connection *c, struct err *err)
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_ENABLE_TRIGGER, 1, NULL);
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
-	if (script(c, statement_texts[STATEMENT_CONNECT_ALL].sql, err) != 0)
+	if (script(db, statement_texts[STATEMENT_CONNECT_ALL].sql, err) != 0)
 		return -1;
-	return script(c, statement_texts[roles[c->db.role].recipe].sql, err);
+	return script(db, statement_texts[roles[db->role].recipe].sql, err);
 }
 
 /* A program works with exactly the version that it was made for. */
 static int
-check_version(struct connection *c, struct err *err)
+check_version(struct db *db, struct err *err)
 {
 	int version = 0;
 
-	if (read_version(c, &version, err) != 0)
+	if (read_version(db, &version, err) != 0)
 		return -1;
-	if (c->db.role != DB_ADMIN && version != migration_count)
+	if (db->role != DB_ADMIN && version != migration_count)
 		return err_set(err, ERR_CONFIG,
 		    "the database has version %d, this program needs %d: %s",
 		    version, migration_count,
 		    version < migration_count ? "run ilctl migrate" :
 						"install the newer programs");
-	if (sqlite3_set_authorizer(c->handle, authorize, c) != SQLITE_OK)
-		return connection_error(c, err);
+	if (sqlite3_set_authorizer(db->handle, authorize, db) != SQLITE_OK)
+		return connection_error(db, err);
 	if (version != migration_count)
 		return 0;
-	return prepare(c, err);
+	return prepare(db, err);
 }
 
-static void
-close_connection(struct db *db)
+void
+db_close(struct db *db)
 {
-	struct connection *c = connection_of(db);
-
+	if (db == NULL)
+		return;
 	for (int i = 0; i < STATEMENT_COUNT; i++)
 		(void)sqlite3_finalize(db->statements[i].handle);
-	(void)sqlite3_close(c->handle);
-	write_lock_close(&c->lock);
-	free(c);
+	(void)sqlite3_close(db->handle);
+	write_lock_close(&db->lock);
+	free(db);
 }
 
-static struct db *
-open_connection(const char *path, enum db_role role, struct err *err)
+struct db *
+db_open(const char *path, enum db_role role, struct err *err)
 {
-	struct connection *c = xcalloc(1, sizeof(*c));
+	struct db *db = xcalloc(1, sizeof(*db));
 	bool opened;
 
 	/* SQLite's count of its memory, which nobody asks for, is a tenth of
@@ -242,33 +251,56 @@ open_connection(const char *path, enum db_role role, struct err *err)
 	 * them again.  Given back to the kernel each time, they are a fifth of
 	 * a worker's time. */
 	(void)mallopt(M_TRIM_THRESHOLD, KEEP_BYTES);
-	c->db.driver = &sqlite_driver;
-	c->db.role = role;
-	c->lock.fd = -1;
+	db->role = role;
+	db->lock.fd = -1;
 	/* A new file becomes one with a WAL here, for which SQLite needs it for
 	 * itself and does not wait: one after another. */
 	if (role == DB_ADMIN) {
-		write_lock_open(&c->lock, path);
-		(void)write_lock_take(&c->lock, ADMIN_BUSY_MS);
+		write_lock_open(&db->lock, path);
+		(void)write_lock_take(&db->lock, ADMIN_BUSY_MS);
 	}
-	opened = connect_file(c, path, err) == 0 && configure(c, err) == 0 &&
-	    check_version(c, err) == 0;
-	write_lock_give(&c->lock);
+	opened = connect_file(db, path, err) == 0 && configure(db, err) == 0 &&
+	    check_version(db, err) == 0;
+	write_lock_give(&db->lock);
 	if (opened && (role == DB_FRONT || role == DB_WORKER))
-		write_lock_open(&c->lock, path);
+		write_lock_open(&db->lock, path);
 	if (opened)
-		return &c->db;
-	close_connection(&c->db);
+		return db;
+	db_close(db);
 	(void)err_wrap(err, "%s", path);
 	return NULL;
 }
 
+/* ERR_CONFIG has other causes than the version: then it does not open as
+ * DB_ADMIN either, or there is nothing to migrate, and err says why. */
+struct db *
+db_start(const char *path, enum db_role role, struct err *err)
+{
+	auto_db struct db *admin = NULL;
+	struct db *db = db_open(path, role, err);
+	struct err why;
+	int applied;
+
+	if (db != NULL || err->code != ERR_CONFIG)
+		return db;
+	admin = db_open(path, DB_ADMIN, &why);
+	if (admin == NULL)
+		return NULL;
+	applied = db_migrate(admin, &why);
+	if (applied < 0) {
+		log_err("database: it cannot be migrated: %s", why.text);
+		return NULL;
+	}
+	log_info("database: %d migrations applied", applied);
+	return db_open(path, role, err);
+}
+
 /* PASSIVE waits for nobody and holds nobody up; when all was written back, the
  * next writer starts the WAL again from its beginning. */
-static void
-checkpoint(struct db *db)
+void
+db_checkpoint(struct db *db)
 {
-	(void)sqlite3_wal_checkpoint_v2(connection_of(db)->handle, NULL,
+	(void)sqlite3_wal_checkpoint_v2(db->handle, NULL,
 	    SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 }
 
@@ -278,31 +310,31 @@ checkpoint(struct db *db)
  * The version is read again inside it: another process may have been faster.
  * Returns how many were applied, 1 or 0. */
 static int
-migrate_one(struct connection *c, const struct migration *m, struct err *err)
+migrate_one(struct db *db, const struct migration *m, struct err *err)
 {
 	int version = 0;
 
-	if (script(c, "BEGIN IMMEDIATE", err) != 0 ||
-	    read_version(c, &version, err) != 0)
+	if (script(db, "BEGIN IMMEDIATE", err) != 0 ||
+	    read_version(db, &version, err) != 0)
 		return -1;
 	if (version >= m->version)
 		return 0;
-	if (script(c, m->sql, err) != 0 || read_version(c, &version, err) != 0)
+	if (script(db, m->sql, err) != 0 ||
+	    read_version(db, &version, err) != 0)
 		return -1;
 	if (version != m->version)
 		return err_set(err, ERR_CONFIG, "it leaves user_version at %d",
 		    version);
-	return script(c, "COMMIT", err) == 0 ? 1 : -1;
+	return script(db, "COMMIT", err) == 0 ? 1 : -1;
 }
 
-static int
-migrate(struct db *db, struct err *err)
+int
+db_migrate(struct db *db, struct err *err)
 {
-	struct connection *c = connection_of(db);
 	int applied = 0;
 	int version = 0;
 
-	if (read_version(c, &version, err) != 0)
+	if (read_version(db, &version, err) != 0)
 		return -1;
 	if (version > migration_count)
 		return err_set(err, ERR_CONFIG,
@@ -310,38 +342,57 @@ migrate(struct db *db, struct err *err)
 		    version, migration_count);
 	for (; version < migration_count; version++) {
 		const struct migration *m = &migrations[version];
-		int result = migrate_one(c, m, err);
+		int result = migrate_one(db, m, err);
 
-		transaction_rollback(db);
+		db_rollback(db);
 		if (result < 0)
 			return err_wrap(err, "migration %d (%s)", m->version,
 			    m->name);
 		applied += result;
 	}
-	return prepare(c, err) == 0 ? applied : -1;
+	return prepare(db, err) == 0 ? applied : -1;
 }
 
-const struct db_driver sqlite_driver = {
-	.version = INLINE_VERSION,
-	.statement_count = STATEMENT_COUNT,
-	.open = open_connection,
-	.close = close_connection,
-	.migrate = migrate,
-	.begin = transaction_begin,
-	.commit = transaction_commit,
-	.rollback = transaction_rollback,
-	.is_begun = transaction_is_begun,
-	.lasting = transaction_lasting,
-	.flush = transaction_flush,
-	.checkpoint = checkpoint,
-	.copy = copy_database,
-	.reset = statement_reset,
-	.bind_int = statement_bind_int,
-	.bind_text = statement_bind_text,
-	.step = statement_step,
-	.changes = statement_changes,
-	.last_id = statement_last_id,
-	.column_int = statement_column_int,
-	.column_text = statement_column_text,
-	.column_is_null = statement_column_is_null,
-};
+/* ---- a copy ---- */
+
+/* SQLite would make it, and what it writes beside it, readable for all.  Closed
+ * before SQLite opens it, or SQLite's locks would go with it. */
+static int
+make_empty(const char *path, struct err *err)
+{
+	int fd = open(path,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 || close(fd) != 0 ? err_system(err, "%s", path) : 0;
+}
+
+/* All pages in one step: readers hold up no writer. */
+int
+db_copy(struct db *db, const char *path, struct err *err)
+{
+	sqlite3 *copy = NULL;
+	sqlite3_backup *backup = NULL;
+	int result;
+
+	if (make_empty(path, err) != 0)
+		return -1;
+	result = sqlite3_open_v2(path, &copy,
+	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX |
+		SQLITE_OPEN_EXRESCODE,
+	    NULL);
+	if (result == SQLITE_OK)
+		backup = sqlite3_backup_init(copy, "main", db->handle, "main");
+	if (backup != NULL) {
+		(void)sqlite3_backup_step(backup, -1);
+		result = sqlite3_backup_finish(backup);
+	}
+	if (backup == NULL || result != SQLITE_OK) {
+		(void)err_set(err, ERR_SYSTEM, "copy the database: %s",
+		    sqlite3_errmsg(copy));
+		(void)sqlite3_close(copy);
+		return -1;
+	}
+	return sqlite3_close(copy) == SQLITE_OK ?
+	    0 :
+	    err_set(err, ERR_SYSTEM, "close %s", path);
+}

@@ -3,51 +3,43 @@
 #define CONNECTION_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "driver.h"
+#include "db.h"
 #include "write_lock.h"
 
-/* What the files of SQLite share; nobody else includes it. */
-struct connection {
-	struct db db; /* first: see connection_of() */
-	sqlite3 *handle;
-	struct write_lock lock; /* held from before a change to its end */
+#include "../base/err.h"
+
+/* What the files that call SQLite share; nobody else includes it. */
+
+/* A statement of sql/ on one connection. */
+struct stmt {
+	struct db *db;
+	sqlite3_stmt *handle; /* NULL: not for this role, or not prepared yet
+			       * (DB_ADMIN before db_migrate) */
 };
 
-static inline struct connection *
-connection_of(const struct db *db)
-{
-	return (struct connection *)(uintptr_t)db;
-}
+struct db {
+	sqlite3 *handle;
+	enum db_role role;
+	struct write_lock lock; /* held from before a change to its end */
+	struct stmt statements[STATEMENT_COUNT];
+	bool grouped;
+	bool unflushed;	      /* what db_flush() is for */
+	int64_t note;	      /* db_note() */
+	struct err group_err; /* why the group is lost; ERR_NONE: it is not */
+};
 
-static inline sqlite3_stmt *
-connection_stmt(const struct stmt *s)
-{
-	return s->handle;
-}
+/* Every error of SQLite's comes by here.  Fill err from what it says about the
+ * connection.  Always -1. */
+int connection_error(struct db *db, struct err *err);
+/* A group whose transaction did not begin, or that SQLite has rolled back, is
+ * lost because of err. */
+void connection_lose_group(struct db *db, const struct err *err);
 
-/* Fill err from what SQLite says about the connection.  Always -1. */
-int connection_error(struct connection *c, struct err *err);
-/* Run one of sql/ that is not prepared; whether it works or not. */
-void connection_try(struct connection *c, enum statement which);
-
-/* struct db_driver's, in statement.c, transaction.c and copy.c. */
-void statement_reset(struct stmt *s);
-void statement_bind_int(struct stmt *s, const char *name, int64_t value);
-void statement_bind_text(struct stmt *s, const char *name, const char *text);
-int statement_step(struct stmt *s, struct err *err);
-int statement_changes(const struct stmt *s);
-int64_t statement_last_id(const struct db *db);
-int64_t statement_column_int(const struct stmt *s, int column);
-const char *statement_column_text(const struct stmt *s, int column);
-bool statement_column_is_null(const struct stmt *s, int column);
-int transaction_begin(struct db *db, struct err *err);
-int transaction_commit(struct db *db, struct err *err);
-void transaction_rollback(struct db *db);
-bool transaction_is_begun(const struct db *db);
-void transaction_lasting(struct db *db, bool lasting);
-int transaction_flush(struct db *db, struct err *err);
-int copy_database(struct db *db, const char *path, struct err *err);
+/* Run one of sql/ that is not kept prepared, whether it works or not. */
+void connection_try(struct db *db, enum statement which);
 
 /* An sqlite3_set_authorizer() callback: holds the role's rights. */
 int authorize(void *db, int action, const char *a, const char *b,

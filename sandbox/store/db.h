@@ -10,10 +10,9 @@
 struct err;
 
 /*
- * The database: SQLite, in a file, or PostgreSQL, on a server.  Nobody who
- * includes this knows which; driver.h is the seam.  All SQL text comes from
- * sql/; every statement that a program may use is prepared when it opens the
- * database, so that a typo stops it at start.
+ * The database: SQLite, in a file.  All SQL text comes from sql/; every
+ * statement that a program may use is prepared when it opens the database, so
+ * that a typo stops it at start.
  *
  * Who may do what is held by the database itself: DB_FRONT (il-fcgi) inserts
  * jobs and views and reads; DB_READER (counting, and an operator's lists)
@@ -24,13 +23,12 @@ enum db_role { DB_FRONT, DB_READER, DB_WORKER, DB_ADMIN };
 struct db;
 struct stmt; /* a prepared statement */
 
-/* Open an existing, migrated database: a file, or postgresql://… (DB_ADMIN:
- * makes the file if missing, any version).  Wrong version is ERR_CONFIG "run
- * ilctl migrate". */
-struct db *db_open(const char *address, enum db_role role, struct err *err);
+/* Open an existing, migrated database (DB_ADMIN: makes the file if missing, any
+ * version).  Wrong version is ERR_CONFIG "run ilctl migrate". */
+struct db *db_open(const char *path, enum db_role role, struct err *err);
 /* The same for a service that starts: a database that is missing or older than
  * the program is migrated first, by one of those that start together. */
-struct db *db_start(const char *address, enum db_role role, struct err *err);
+struct db *db_start(const char *path, enum db_role role, struct err *err);
 void db_close(struct db *db);
 
 static inline void
@@ -108,11 +106,10 @@ bool db_column_is_null(const struct stmt *s, int column);
  * allows: anything else means that the two differ, and aborts. */
 int db_column_word(const struct stmt *s, int column, const char *const *words);
 
-/* Write a copy of it, as it is now, into a new file, while others write.
- * PostgreSQL: ERR_CONFIG, its pg_dump does that. */
+/* Write a copy of it, as it is now, into a new file, while others write. */
 int db_copy(struct db *db, const char *path, struct err *err);
 
-/* Write SQLite's WAL back into the file; when idle, and in il-worker only. */
+/* Write the WAL back into the file; when idle, and in il-worker only. */
 void db_checkpoint(struct db *db);
 
 #endif

@@ -9,13 +9,10 @@
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "db.h"
-#include "holder.h"
-#include "node.h"
 
 #define RATE_WINDOW_MS 60000
 /* Each of them takes a worker, for LIMIT_LOOK_MS at most. */
 #define BESIDE_MAX 2
-#define CLAIM_TRIES 20
 
 static const char *const answer_names[] = {
 	[ANSWER_DEFERRED] = "deferred",
@@ -45,14 +42,6 @@ job_release(struct job *job)
 	free(job->version);
 	free(job->body);
 	job_init(job);
-}
-
-/* Nothing of SQLite's has homes. */
-static void
-bind_home(struct db *db, struct stmt *s, int64_t home)
-{
-	if (holder_is_shared(db))
-		db_bind_int(s, ":home", home);
 }
 
 static void
@@ -227,37 +216,6 @@ check_rules(struct db *db, const struct job *job,
 	return JOB_INSERTED;
 }
 
-/* Where it will be done. */
-static void
-read_home(struct db *db, struct stmt *s, struct job *job)
-{
-	if (holder_is_shared(db))
-		job->home = db_column_int(s, 3);
-}
-
-/* An answer from another host finds no process of ours that waits: it is edited
- * in.  But an editor can be nothing but the first response: so we listen, from
- * the commit on.  Where nobody is at home that is told at once. */
-static enum job_insert_result
-wait_elsewhere(struct db *db, struct job *job, struct err *err)
-{
-	bool waits = job->held_by != JOB_HELD_NOWHERE &&
-	    job->answer == ANSWER_EDITOR;
-	int result = 0;
-
-	if (job->home == node_number(db))
-		return JOB_INSERTED;
-	if (job->answer == ANSWER_EDITOR)
-		result = node_lives(db, job->home, err);
-	if (result == 1)
-		return JOB_HOME_AWAY;
-	if (result == 0 && waits)
-		result = holder_await(db, job->token, err);
-	job->held_by = result == 0 && waits ? JOB_HELD_ELSEWHERE :
-					      JOB_HELD_NOWHERE;
-	return result < 0 ? JOB_INSERT_FAILED : JOB_INSERTED;
-}
-
 /* What may be wrong with a new job, in the order in which it is told. */
 static enum job_insert_result
 insert_check(struct db *db, struct job *job, const struct job_limits *limits,
@@ -277,10 +235,8 @@ insert_check(struct db *db, struct job *job, const struct job_limits *limits,
 	db_bind_int(s, ":user_id", job->user_id);
 	db_bind_int(s, ":since_ms", job->received_ms - RATE_WINDOW_MS);
 	db_bind_int(s, ":rate", limits->user_rate);
-	bind_home(db, s, node_number(db));
 	if (db_step(db, s, err) < 0)
 		return JOB_INSERT_FAILED;
-	read_home(db, s, job);
 	if (db_column_int(s, 0) != 0)
 		return JOB_REPEATED;
 	runs = !db_column_is_null(s, 1);
@@ -296,18 +252,14 @@ insert_check(struct db *db, struct job *job, const struct job_limits *limits,
 	return check_rules(db, job, limits, runs, err);
 }
 
-/* 1: somebody on another host was first, and it is nothing. */
 static int
 insert_row(struct db *db, struct job *job, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_INSERT);
-	int changes;
 
 	bind_row(s, job);
-	bind_home(db, s, job->home);
-	changes = db_run(db, s, err);
-	if (changes <= 0)
-		return changes < 0 ? -1 : 1;
+	if (db_run(db, s, err) < 0)
+		return -1;
 	job->id = db_last_id(db);
 	++*db_note(db);
 	return 0;
@@ -318,22 +270,11 @@ static enum job_insert_result
 insert(struct db *db, struct job *job, const struct job_limits *limits,
     struct err *err)
 {
-	enum job_insert_result result = JOB_INSERTED;
-	int64_t held_by = job->held_by;
-	int inserted = 1;
+	enum job_insert_result result = insert_check(db, job, limits, err);
 
-	for (int tries = 0; inserted == 1 && tries < 2; tries++) {
-		job->held_by = held_by;
-		result = insert_check(db, job, limits, err);
-		if (result == JOB_INSERTED)
-			result = wait_elsewhere(db, job, err);
-		if (result != JOB_INSERTED)
-			return result;
-		inserted = insert_row(db, job, err);
-	}
-	if (inserted == 1)
-		(void)err_set(err, ERR_CONFLICT, "insert a job");
-	return inserted == 0 ? JOB_INSERTED : JOB_INSERT_FAILED;
+	if (result != JOB_INSERTED)
+		return result;
+	return insert_row(db, job, err) == 0 ? JOB_INSERTED : JOB_INSERT_FAILED;
 }
 
 enum job_insert_result
@@ -353,11 +294,38 @@ job_insert(struct db *db, struct job *job, const struct job_limits *limits,
 }
 
 int
+job_owner(struct db *db, int64_t id, int64_t *user_id, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_OWNER);
+	int row;
+
+	db_bind_int(s, ":id", id);
+	row = db_step(db, s, err);
+	if (row == 1)
+		*user_id = db_column_int(s, 0);
+	return row < 0 ? -1 : row == 0;
+}
+
+int
+job_alone(struct db *db, int64_t user_id, struct job *job, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_ALONE);
+	int row;
+
+	db_bind_int(s, ":user_id", user_id);
+	row = db_step(db, s, err);
+	if (row == 1) {
+		job->id = db_column_int(s, 0);
+		job->received_ms = db_column_int(s, 1);
+	}
+	return row < 0 ? -1 : row == 0;
+}
+
+int
 job_peek(struct db *db, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_PEEK);
 
-	bind_home(db, s, node_number(db));
 	if (db_step(db, s, err) < 0)
 		return -1;
 	return db_column_int(s, 0) != 0 ? 0 : 1;
@@ -379,42 +347,24 @@ take_row(struct db *db, struct stmt *s, struct job *job, struct err *err)
 	return -1;
 }
 
-/* One try.  1: none is left of those that it saw. */
-static int
-claim_one(struct db *db, int64_t slot, struct job *job, struct err *err)
+/* An empty queue is found without the lock that fronts wait for. */
+int
+job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_CLAIM);
-	int result;
+	int result = job_peek(db, err);
 
+	job_init(job);
+	if (result != 0)
+		return result;
 	db_bind_int(s, ":slot", slot);
 	db_bind_int(s, ":now_ms", clock_wall_ms());
-	bind_home(db, s, node_number(db));
 	db_lasting(db, false); /* queued again after a power cut: as well */
 	result = take_row(db, s, job, err);
 	db_lasting(db, true);
 	if (result < 0)
 		(void)err_wrap(err, "claim a job");
 	return result;
-}
-
-/* An empty queue is found without the lock that fronts wait for.  Where nobody
- * holds such a lock others may take all that one try sees, and leave what has
- * come since: who woke for that is here, so it is looked for again. */
-int
-job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
-{
-	job_init(job);
-	for (int tries = 0; tries < CLAIM_TRIES; tries++) {
-		bool look = tries > 0 || !holder_is_shared(db);
-		int result = look ? job_peek(db, err) : 0;
-
-		if (result != 0)
-			return result;
-		result = claim_one(db, slot, job, err);
-		if (result != 1)
-			return result;
-	}
-	return 1;
 }
 
 /* Run a change of one row's state.  1: it was not in that state. */
@@ -494,4 +444,39 @@ job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
 	db_bind_int(s, ":slot", slot);
 	db_bind_int(s, ":after", after);
 	return take_row(db, s, job, err);
+}
+
+/* ---- what the dead left ---- */
+
+int
+job_recover(struct db *db, int64_t slot, struct err *err)
+{
+	static const enum statement halves[] = { STATEMENT_JOB_REQUEUE,
+		STATEMENT_JOB_LOSE };
+	int changes = db_begin(db, err);
+	int count = 0;
+
+	for (int i = 0; i < 2 && changes >= 0; i++) {
+		auto_stmt struct stmt *s = db_statement(db, halves[i]);
+
+		db_bind_int(s, ":slot", slot);
+		changes = db_run(db, s, err);
+		count += changes;
+	}
+	if (changes >= 0 && db_commit(db, err) == 0)
+		return count;
+	db_rollback(db);
+	return err_wrap(err, "recover slot %" PRId64, slot);
+}
+
+int
+job_slots(struct db *db, int64_t *slots, int cap, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_SLOTS);
+	int count = 0;
+	int result = 1;
+
+	while (count < cap && (result = db_step(db, s, err)) == 1)
+		slots[count++] = db_column_int(s, 0);
+	return result < 0 ? -1 : count;
 }

@@ -45,7 +45,6 @@ struct job {
 	enum job_answer answer;
 	int64_t held_by; /* the process of il-fcgi that waits for the answer */
 #define JOB_HELD_NOWHERE (-1)
-#define JOB_HELD_ELSEWHERE (-2)	  /* one of another host does */
 	char *token, *locale;	  /* the first is "" once delivered */
 	int64_t received_ms;	  /* wall clock, when it was verified */
 	int64_t attachment_limit; /* bytes per file, from the interaction */
@@ -66,7 +65,6 @@ struct job {
 	char *version;	 /* of Python; "": the usual one */
 	bool timeit, keep; /* the latter: what the run leaves in memory */
 	int64_t guild_id;  /* the server that it came from; 0: none */
-	int64_t home;	   /* job_insert(): the node that does it (node.h) */
 	char *body;	   /* finished: the message, JSON; NULL before */
 };
 
@@ -83,7 +81,6 @@ enum job_insert_result {
 	JOB_GUILD_TOO_MANY, /* the same of its server, or too many at once */
 	JOB_QUEUE_FULL,	    /* or more than service_rate of all in 60 s */
 	JOB_LATE,	   /* it is past limits.until_ms: nobody waits for it */
-	JOB_HOME_AWAY,	   /* an editor, and no worker of its home is there */
 	JOB_INSERT_FAILED, /* err says why: our fault */
 };
 
@@ -95,18 +92,12 @@ struct job_limits {
 };
 
 /* il-fcgi: commit a job as queued (durable when it returns).  One transaction;
- * id and home are set.  Where that is another node held_by becomes one of those
- * above, JOB_HELD_ELSEWHERE for an editor (holder_response()). */
+ * id is set. */
 enum job_insert_result job_insert(struct db *db, struct job *job,
     const struct job_limits *limits, struct err *err);
-/* il-fcgi, after ERR_UNKNOWN: is an interaction's job there?  1: it is not, and
- * will not be; -1: nobody knows yet, after wait_ms, or can be asked. */
-int job_is_inserted(struct db *db, int64_t interaction_id, int64_t wait_ms,
-    struct err *err);
-/* il-fcgi: whose is this job, and where is it?  1: nobody's, or it is over. */
-int job_owner(struct db *db, int64_t id, int64_t *user_id, int64_t *home,
-    struct err *err);
-/* il-fcgi: what keeps this user waiting: id, home, received_ms.  1: none. */
+/* il-fcgi: whose is this job?  1: nobody's, or it is over. */
+int job_owner(struct db *db, int64_t id, int64_t *user_id, struct err *err);
+/* il-fcgi: what keeps this user waiting: id, received_ms.  1: none. */
 int job_alone(struct db *db, int64_t user_id, struct job *job, struct err *err);
 
 /* Is a job queued?  1: none is.  Costs no lock. */
@@ -132,7 +123,7 @@ int job_recover(struct db *db, int64_t slot, struct err *err);
 /* `slot`'s oldest lost or finished job with an id over `after`.  1: none. */
 int job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
     struct err *err);
-/* Slots (or dead holders) with unfinished jobs: at most cap; how many. */
+/* Slots with unfinished jobs: at most cap; how many. */
 int job_slots(struct db *db, int64_t *slots, int cap, struct err *err);
 
 struct job_counts {

@@ -7,9 +7,7 @@
 #include "../base/err.h"
 #include "../base/text.h"
 #include "db.h"
-#include "holder.h"
 #include "names.h"
-#include "node.h"
 
 /* A sweeper that has not reported back after this long is taken for dead. */
 #define SWEEP_RETRY_SECONDS 60
@@ -21,14 +19,6 @@ const char *const sandbox_states[] = {
 	[SANDBOX_REMOVING] = "removing",
 	NULL,
 };
-
-/* Ours alone, where there are several nodes. */
-static void
-bind_home(struct db *db, struct stmt *s)
-{
-	if (holder_is_shared(db))
-		db_bind_int(s, ":home", node_number(db));
-}
 
 static void
 row_read(struct stmt *s, struct sandbox *sandbox)
@@ -44,17 +34,11 @@ row_read(struct stmt *s, struct sandbox *sandbox)
 		.used_bytes = db_column_int(s, 8),
 		.used_files = db_column_int(s, 9),
 		.named_files = db_column_int(s, 10),
-		.files_at = db_column_int(s, 13),
-		.home = db_column_int(s, 14),
 	};
 	(void)snprintf(sandbox->id, sizeof(sandbox->id), "%s",
 	    db_column_text(s, 0));
 	(void)snprintf(sandbox->cwd, sizeof(sandbox->cwd), "%s",
 	    db_column_text(s, 3));
-	(void)snprintf(sandbox->moved_from, sizeof(sandbox->moved_from), "%s",
-	    db_column_text(s, 11));
-	(void)snprintf(sandbox->moved_host, sizeof(sandbox->moved_host), "%s",
-	    db_column_text(s, 12));
 }
 
 /* The one row of a statement, which is then stepped to its end.  1: none. */
@@ -80,15 +64,13 @@ sandbox_find(struct db *db, int64_t user_id, struct sandbox *sandbox,
 	return take_row(db, s, sandbox, err);
 }
 
-/* The user's expired rows give way to the new one.  1: somebody on another
- * host, or beside us, was first. */
+/* The user's expired rows give way to the new one. */
 static int
 insert(struct db *db, int64_t user_id, int64_t retention_seconds,
     struct err *err)
 {
 	char id[SANDBOX_ID_LEN + 1];
 	int64_t now = clock_wall_ms() / 1000;
-	int result;
 	auto_stmt struct stmt *forget = db_statement(db,
 	    STATEMENT_SANDBOX_FORGET_EXPIRED);
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_INSERT);
@@ -101,9 +83,7 @@ insert(struct db *db, int64_t user_id, int64_t retention_seconds,
 	db_bind_int(s, ":user_id", user_id);
 	db_bind_int(s, ":now", now);
 	db_bind_int(s, ":expires_at", now + retention_seconds);
-	bind_home(db, s);
-	result = db_run(db, s, err);
-	return result < 0 ? -1 : result == 0;
+	return db_run(db, s, err) < 0 ? -1 : 0;
 }
 
 int
@@ -119,8 +99,7 @@ sandbox_create(struct db *db, int64_t user_id, int64_t retention_seconds,
 	    (result == 0 && sandbox->state != SANDBOX_ACTIVE);
 	if (*created) {
 		result = insert(db, user_id, retention_seconds, err);
-		*created = result == 0;
-		if (result >= 0)
+		if (result == 0)
 			result = sandbox_find(db, user_id, sandbox, err);
 		if (result == 1)
 			result = err_set(err, ERR_SYSTEM,
@@ -203,25 +182,6 @@ sandbox_set_usage(struct db *db, const char *id, int64_t bytes, int64_t files,
 }
 
 int
-sandbox_settled(struct db *db, const char *id, int64_t files_at,
-    struct err *err)
-{
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_SETTLED);
-
-	db_bind_int(s, ":files_at", files_at);
-	bind_home(db, s);
-	return change(db, s, false, id, err);
-}
-
-int
-sandbox_told(struct db *db, const char *id, struct err *err)
-{
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_TOLD);
-
-	return change(db, s, true, id, err);
-}
-
-int
 sandbox_take_expired(struct db *db, struct sandbox *sandbox, struct err *err)
 {
 	auto_stmt struct stmt *active = db_statement(db,
@@ -232,11 +192,9 @@ sandbox_take_expired(struct db *db, struct sandbox *sandbox, struct err *err)
 	int result;
 
 	db_bind_int(active, ":now", now);
-	bind_home(db, active);
 	result = take_row(db, active, sandbox, err);
 	if (result == 1) {
 		db_bind_int(left, ":now", now);
-		bind_home(db, left);
 		db_bind_int(left, ":before", now - SWEEP_RETRY_SECONDS);
 		result = take_row(db, left, sandbox, err);
 	}
@@ -248,7 +206,6 @@ sandbox_retry(struct db *db, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_RETRY);
 
-	bind_home(db, s);
 	return db_run(db, s, err);
 }
 
@@ -284,7 +241,6 @@ sandbox_next_expiry(struct db *db, struct err *err)
 	    STATEMENT_SANDBOX_NEXT_EXPIRY);
 	int64_t left;
 
-	bind_home(db, s);
 	if (db_step(db, s, err) != 1)
 		return -1;
 	left = db_column_int(s, 0) - clock_wall_ms() / 1000;

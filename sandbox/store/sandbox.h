@@ -19,7 +19,6 @@ struct err;
  * new one (new id).  Times are Unix seconds.
  */
 #define SANDBOX_ID_LEN 32
-#define SANDBOX_HOST_MAX 32
 
 enum sandbox_state {
 	SANDBOX_ACTIVE,
@@ -41,18 +40,7 @@ struct sandbox {
 	int64_t used_files;
 	int64_t named_files; /* when its names were kept; -1: they are not those
 			      * of now (names.h) */
-
-	int64_t home; /* the node that has its files (node.h) */
-
-	/* since its home was lost */
-	char moved_from[SANDBOX_ID_LEN + 1];   /* its id before, until its files
-					      * are here: sandbox_settled() */
-	char moved_host[SANDBOX_HOST_MAX + 1]; /* what was lost, until its owner
-						* knows: sandbox_told() */
-	int64_t files_at; /* as of when its files are; 0: there was no copy, and
-			   * it began empty; FILES_UNREAD */
 };
-#define FILES_UNREAD (-1) /* so it did, as the copy could not be read */
 
 /* Their names, in the database and for people. */
 extern const char *const sandbox_states[];
@@ -81,13 +69,6 @@ int sandbox_set_cwd(struct db *db, const char *id, const char *cwd,
 /* renamed: the names in it are not those that are kept. */
 int sandbox_set_usage(struct db *db, const char *id, int64_t bytes,
     int64_t files, bool renamed, struct err *err);
-
-/* One that has moved: what there was of its files is here, as of then, as in
- * files_at.  Nothing is done in it before.  1: it is not at home here. */
-int sandbox_settled(struct db *db, const char *id, int64_t files_at,
-    struct err *err);
-/* Its owner was told. */
-int sandbox_told(struct db *db, const char *id, struct err *err);
 
 /* Take one that has expired (active, not pinned, expires_at <= now, no
  * unfinished job of its user) or that was left expiring or removing: marks an

@@ -129,7 +129,7 @@ deliver_note(struct worker *worker)
 	int result = 0; /* 1: it is somebody else's job now */
 
 	if (owed->body != NULL) {
-		result = job_finish(worker->db, owed->job_id, worker->holder,
+		result = job_finish(worker->db, owed->job_id, worker->slot,
 		    owed->body, owed->outcome, owed->cpu_ms, &err);
 		if (!respond_flush(worker, owed->job_id))
 			return false;
@@ -384,8 +384,8 @@ deliver_task(struct task *task)
 	enum rest_outcome outcome;
 	bool settled;
 	int64_t cpu_ms = cpu_of(task);
-	int finished = job_finish(worker->db, task->job->id, worker->holder,
-	    body, task->outcome, cpu_ms, &err);
+	int finished = job_finish(worker->db, task->job->id, worker->slot, body,
+	    task->outcome, cpu_ms, &err);
 
 	if (finished == 1) {
 		log_err("the job was taken away job=%" PRId64, task->job->id);
@@ -481,7 +481,7 @@ deliver_untold(struct worker *worker, int64_t slot)
 {
 	struct err err = { 0 };
 	struct job job;
-	int64_t after = slot == worker->holder ? worker->untold_after : 0;
+	int64_t after = slot == worker->slot ? worker->untold_after : 0;
 	int failures = 0;
 	int result = 1;
 
@@ -495,6 +495,6 @@ deliver_untold(struct worker *worker, int64_t slot)
 	}
 	if (failures < FAILURES_MOST && result < 0)
 		log_err("%s", err.text);
-	if (slot == worker->holder)
+	if (slot == worker->slot)
 		worker->untold_after = failures < FAILURES_MOST ? 0 : after;
 }

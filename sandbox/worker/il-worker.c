@@ -18,7 +18,7 @@
  * Discord has taken it.  So a worker can be killed at any moment: whoever gets
  * its slot's lock (worker/<slot>.lock) queues again what it had only claimed,
  * tells "interrupted" for what it had started, and sends what it had finished.
- * Nothing runs twice.  With PostgreSQL the lock is the database's (holder.h).
+ * Nothing runs twice.
  *
  * Between jobs it waits on the FIFO "wake", on signals and for the next round
  * of sweeping (sweep.c).  On SIGTERM it ends after the job that it has, which
@@ -44,9 +44,7 @@
 #include "../protocol/wake.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
-#include "../store/holder.h"
 #include "../store/job.h"
-#include "../store/node.h"
 #include "commands/command.h"
 #include "count.h"
 #include "deliver.h"
@@ -59,9 +57,6 @@
 /* A worker that sweeps may hold our lock for a moment. */
 #define LOCK_WAIT_MS 20000
 #define LOCK_PAUSE_MS 50
-/* A database that is away is asked again so soon: what other hosts say
- * meanwhile is not heard. */
-#define AWAY_MS 2000
 
 static void
 usage(void)
@@ -98,48 +93,6 @@ lock_own_slot(struct worker *worker)
 	}
 }
 
-/* Which host it belongs to, where there may be several: il-sandboxd may not
- * have said so yet. */
-static int
-join_node(struct worker *worker, struct err *err)
-{
-	char instance[CONFIG_INSTANCE_LEN + 1] = "";
-	int64_t until_ms = clock_monotonic_ms() + LOCK_WAIT_MS;
-
-	if (!holder_is_shared(worker->db))
-		return 0;
-	while (config_node_instance(worker->config, instance, err) != 0) {
-		if (clock_monotonic_ms() > until_ms)
-			return -1;
-		if (is_stopping(worker, LOCK_PAUSE_MS))
-			exit(0);
-	}
-	return node_join(worker->db, worker->config->node, instance, err);
-}
-
-/* Its number to the database, which may be another one after a connection
- * that was away for long. */
-static int
-take_holder(struct worker *worker, struct err *err)
-{
-	return holder_take(worker->db, worker->config->node, worker->slot,
-	    &worker->holder, err);
-}
-
-/* What asks for a run to be cancelled: a file, or another host's word. */
-static int
-open_hear(struct worker *worker, struct err *err)
-{
-	worker->hear_fd = worker->cancel_fd;
-	if (!holder_is_shared(worker->db) || worker->cancel_fd < 0)
-		return 0;
-	worker->hear_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (worker->hear_fd < 0)
-		return err_system(err, "epoll_create1");
-	wake_wait_for(worker->hear_fd, worker->cancel_fd);
-	return 0;
-}
-
 /* All that it needs, or a word on what is missing: the descriptor of the
  * signals is first, as each wait heeds it. */
 static void
@@ -168,10 +121,7 @@ open_all(struct worker *worker)
 	if (worker->cancel_fd < 0)
 		log_err("what runs here cannot be cancelled: %s", err.text);
 	worker->db = db_start(config->database, DB_WORKER, &err);
-	if (worker->db == NULL || open_hear(worker, &err) != 0 ||
-	    join_node(worker, &err) != 0 ||
-	    holder_listen(worker->db, &err) != 0 ||
-	    take_holder(worker, &err) != 0)
+	if (worker->db == NULL)
 		log_fatal(err.code == ERR_CONFIG ? EXIT_CONFIG : 1, "%s",
 		    err.text);
 	worker->rest = rest_new(config->discord_api_base, config->discord_token,
@@ -191,8 +141,6 @@ close_all(struct worker *worker)
 	count_close(worker);
 	db_close(worker->db);
 	free(worker->lease_socket);
-	if (worker->hear_fd >= 0 && worker->hear_fd != worker->cancel_fd)
-		(void)close(worker->hear_fd);
 	if (worker->cancel_fd >= 0)
 		(void)close(worker->cancel_fd);
 	(void)close(worker->wait_fd);
@@ -309,9 +257,7 @@ do_next(struct worker *worker)
 
 	if (!deliver_note(worker))
 		return false;
-	result = take_holder(worker, &err);
-	if (result == 0)
-		result = job_claim(worker->db, worker->holder, &job, &err);
+	result = job_claim(worker->db, worker->slot, &job, &err);
 	if (result < 0)
 		log_err("%s", err.text);
 	if (result != 0)
@@ -321,19 +267,10 @@ do_next(struct worker *worker)
 	return true;
 }
 
-/* For a byte, for word from another host, or for the next round of sweeping. */
+/* For a byte, or for the next round of sweeping. */
 static void
 wait(struct worker *worker, int64_t until_ms)
 {
-	int fd = -1;
-
-	if (run_hear(worker, &fd))
-		return;
-	if (fd >= 0)
-		wake_wait_for(worker->wait_fd, fd);
-	else if (holder_is_shared(worker->db) &&
-	    until_ms > clock_monotonic_ms() + AWAY_MS)
-		until_ms = clock_monotonic_ms() + AWAY_MS;
 	count_rest(worker, until_ms - clock_monotonic_ms());
 	wake_wait(worker->wait_fd, worker->wake_fd,
 	    clock_poll_timeout(until_ms));
@@ -345,7 +282,7 @@ run(struct worker *worker)
 {
 	int64_t sweep_at_ms = 0;
 
-	sweep_slot(worker, worker->holder);
+	sweep_slot(worker, worker->slot);
 	while (!is_stopping(worker, 0)) {
 		count_beat(worker);
 		if (do_next(worker)) {

@@ -11,7 +11,6 @@
 #include "../base/log.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
-#include "../store/holder.h"
 #include "../store/job.h"
 #include "render/render.h"
 #include "task.h"
@@ -54,8 +53,8 @@ is_edit(const struct task *task)
 
 /* The answer as the first response, should the front still wait for it, or a
  * deferral before its edit. */
-static enum first_response
-respond_here(struct task *task, bool *lasts, struct err *err)
+enum first_response
+respond_first(struct task *task, bool *lasts, struct err *err)
 {
 	const struct job *job = task->job;
 	auto_free char *path = first_response_path(task->worker->config,
@@ -79,40 +78,18 @@ respond_here(struct task *task, bool *lasts, struct err *err)
 						       first;
 }
 
-/* The same by the database, where a front of another host waits.  That does not
- * say whether it was in time: so it is an editor, for which there is a button
- * then, or a deferral, as an edit changes either. */
-static enum first_response
-respond_elsewhere(struct task *task, bool *lasts, struct err *err)
-{
-	const char *json = task->editor != NULL ? task->editor : DEFERRAL;
-	int result = holder_respond(task->worker->db, task->job->id, json, err);
-
-	*lasts = respond_flush(task->worker, task->job->id);
-	return result == 0 ? FIRST_RESPONSE_LATE : FIRST_RESPONSE_NOBODY;
-}
-
-enum first_response
-respond_first(struct task *task, bool *lasts, struct err *err)
-{
-	return task->job->held_by == JOB_HELD_ELSEWHERE ?
-	    respond_elsewhere(task, lasts, err) :
-	    respond_here(task, lasts, err);
-}
-
 /* The first response leaves now at the latest where we have just asked for it,
  * otherwise when its time is over.  The clock may have been set back. */
 void
 respond_wait_to_edit(const struct task *task)
 {
 	const struct worker *worker = task->worker;
-	bool elsewhere = task->job->held_by == JOB_HELD_ELSEWHERE;
 	bool held = task->job->held_by >= 0;
 	int64_t most_ms = EDIT_AFTER_MS +
 	    (held ? worker->config->instant_ms : 0);
 	int64_t wait_ms = task->job->received_ms + most_ms - clock_wall_ms();
 
-	if (elsewhere || (held && is_edit(task)))
+	if (held && is_edit(task))
 		wait_ms = EDIT_AFTER_MS;
 	rest_pause(worker->rest, wait_ms < most_ms ? wait_ms : most_ms);
 }

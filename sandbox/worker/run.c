@@ -11,7 +11,6 @@
 #include "../base/log.h"
 #include "../protocol/cancel.h"
 #include "../protocol/wake.h"
-#include "../store/holder.h"
 #include "count.h"
 #include "naming.h"
 #include "task.h"
@@ -23,32 +22,12 @@
 #define TICK_MS 3000
 /* Nor is there anything to edit before the first response has left. */
 #define TICK_AFTER_MS 500
-/* While a cell is waited for, so often. */
-#define HEAR_MS 500
 
-bool
-run_hear(struct worker *worker, int *fd)
-{
-	bool heard = holder_heard(worker->db, fd);
-	struct err err = { 0 };
-	int64_t job_id;
-
-	if (*fd >= 0)
-		wake_wait_for(worker->hear_fd, *fd);
-	while ((job_id = holder_heard_cancel(worker->db)) != 0)
-		if (cancel_ask(worker->config, job_id, &err) != 0)
-			log_err("%s job=%" PRId64, err.text, job_id);
-	return heard;
-}
-
-/* New jobs that are heard of are looked for after this one. */
+/* While a cell is waited for. */
 static void
-hear_tick(void *worker)
+wait_tick(void *worker)
 {
-	int fd;
-
 	count_beat(worker);
-	(void)run_hear(worker, &fd);
 	count_wait(worker, TICK_MS);
 }
 
@@ -72,7 +51,7 @@ is_cancelled(void *arg)
 	struct task *task = arg;
 
 	cancel_heard(task->worker->cancel_fd);
-	hear_tick(task->worker);
+	wait_tick(task->worker);
 	task->run.cancelled = cancel_is_asked(task->worker->config,
 	    task->job->id);
 	return task->run.cancelled;
@@ -95,10 +74,9 @@ wait_for_cell(struct task *task, struct lease_request request, int wait_ms,
 	}
 	request.unless = &cancel;
 	/* not by the connection: each new job would cost us our place */
-	request.tick = hear_tick;
+	request.tick = wait_tick;
 	request.tick_arg = task->worker;
-	request.tick_ms = holder_is_shared(task->worker->db) ? HEAR_MS :
-							       TICK_MS;
+	request.tick_ms = TICK_MS;
 	do
 		refusal = lease_open_again(&task->lease,
 		    task->worker->lease_socket, &request,
@@ -151,8 +129,8 @@ run_start(struct task *task)
 
 	if (task->started)
 		return true;
-	result = job_start(task->worker->db, task->job->id,
-	    task->worker->holder, &err);
+	result = job_start(task->worker->db, task->job->id, task->worker->slot,
+	    &err);
 	task->started = result == 0;
 	task->taken = result != 0;
 	if (task->taken)
@@ -194,7 +172,7 @@ hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 {
 	const struct worker *worker = task->worker;
 	struct pollfd stop = { .fd = worker->signal_fd, .events = POLLIN };
-	struct pollfd cancel = { .fd = worker->hear_fd, .events = POLLIN };
+	struct pollfd cancel = { .fd = worker->cancel_fd, .events = POLLIN };
 	struct conversation c = {
 		.cell_fd = task->lease.cell_fd,
 		.broker_fd = task->lease.broker_fd,

@@ -9,16 +9,12 @@
 #include "../protocol/frame.h"
 
 struct task;
-struct worker;
 
 /*
  * Drive a leased cell through a job's requests.  What the cell sends goes to
  * task->collect, what comes of it to task->run.
  */
 
-/* holder_heard(); and what other hosts want cancelled here is as if our own
- * front had asked. */
-bool run_hear(struct worker *worker, int *fd);
 /* Lease a cell of the class, to do what access says, for requests of wall_ms in
  * all, waiting at most wait_ms.  False: task->run says why not, and the log.
  * Call naming_close() in any case. */

@@ -16,9 +16,7 @@
 #include "../protocol/wake.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
-#include "../store/holder.h"
 #include "../store/job.h"
-#include "../store/node.h"
 #include "../store/sandbox.h"
 #include "deliver.h"
 #include "worker.h"
@@ -71,56 +69,16 @@ sweep_slot(struct worker *worker, int64_t slot)
 	deliver_untold(worker, slot);
 }
 
-/* What a lost host had is moved to those that live; ours is swept below. */
-static void
-sweep_nodes(struct worker *worker)
-{
-	struct node_loss loss;
-	struct err err = { 0 };
-	int result;
-
-	while ((result = node_sweep(worker->db, &loss, &err)) == 0)
-		log_warn("host %s is lost: moved %d sandboxes, took over %d "
-			 "jobs node=%" PRId64,
-		    loss.name, loss.sandboxes, loss.jobs, loss.number);
-	if (result < 0)
-		log_err("%s", err.text);
-}
-
-/* What dead holders left becomes ours, and we sweep what is ours. */
-static void
-sweep_holders(struct worker *worker, const int64_t *holders, int count)
-{
-	for (int i = 0; i < count; i++) {
-		struct err err = { 0 };
-		int result = holder_take_over(worker->db, worker->config->node,
-		    worker->slot, holders[i], &err);
-
-		if (result < 0)
-			log_err("%s", err.text);
-		else if (result == 0)
-			log_warn("took over what holder %" PRId64 " had left",
-			    holders[i]);
-	}
-	sweep_slot(worker, worker->holder);
-}
-
 /* Every slot that has unfinished jobs and no living worker, and our own. */
 static void
 sweep_slots(struct worker *worker)
 {
 	int64_t slots[SLOTS_MAX];
 	struct err err = { 0 };
-	int count;
+	int count = job_slots(worker->db, slots, SLOTS_MAX, &err);
 
-	sweep_nodes(worker);
-	count = job_slots(worker->db, slots, SLOTS_MAX, &err);
 	if (count < 0)
 		log_err("%s", err.text);
-	if (holder_is_shared(worker->db)) {
-		sweep_holders(worker, slots, count);
-		return;
-	}
 	for (int i = 0; i < count; i++) {
 		bool own = slots[i] == worker->slot;
 		auto_close int lock = own ?
@@ -177,53 +135,15 @@ prune(struct db *db, enum statement which, int64_t days)
 	return count == PRUNE_STEP;
 }
 
-/* Folders that no row names any more, since their sandboxes were moved from
- * here: kept as long as a sandbox that nobody uses.  True: there may be more to
- * remove. */
-static bool
-remove_leftovers(struct worker *worker)
-{
-	char sandbox[LEFTOVER_SIZE];
-	struct err err = { 0 };
-	int64_t kept;
-	int result = 0;
-
-	for (int i = 0; i < EXPIRE_MOST && result == 0; i++) {
-		result = node_leftover(worker->db,
-		    worker->config->retention_seconds, sandbox, &err);
-		if (result != 0)
-			break;
-		if (lease_remove_workspace(worker->lease_socket, sandbox,
-			REMOVE_WAIT_MS, &err) != REFUSAL_NONE ||
-		    node_leftover_gone(worker->db, sandbox, &err) != 0) {
-			result = -1;
-			break;
-		}
-		log_info("removed what was left of sandbox=%s", sandbox);
-	}
-	if (result == 0)
-		return true;
-	kept = result < 0 ? -1 : node_leftovers(worker->db, &err);
-	if (kept < 0)
-		log_err("%s", err.text);
-	if (kept > 0)
-		log_warn("this host was lost for a while: %" PRId64
-			 " folders of sandboxes that are elsewhere since then "
-			 "are kept until their retention is over",
-		    kept);
-	return false;
-}
-
-/* A busy day's rows, and a lost host's folders, take several rounds. */
+/* A busy day's rows take several rounds. */
 static void
 prune_all(struct worker *worker)
 {
-	bool folders = remove_leftovers(worker);
 	bool jobs = prune(worker->db, STATEMENT_JOB_PRUNE, JOB_DAYS);
 	bool views = prune(worker->db, STATEMENT_VIEW_PRUNE,
 	    worker->config->keep_days);
 
-	if (!folders && !jobs && !views)
+	if (!jobs && !views)
 		worker->prune_at_ms = clock_monotonic_ms() + PRUNE_EVERY_MS;
 }
 

@@ -43,20 +43,17 @@ struct worker {
 	struct pulse *pulse;	/* pulse.h; NULL: nothing is noted */
 	struct command_ids ids; /* for the texts; read for each job, */
 	struct rules rules;	/* as what the operator has said */
-	int64_t slot;
-	int64_t holder;	      /* its number to the database (holder.h) */
-	int slot_lock;	      /* flock on worker/<slot>.lock */
-	int signal_fd;	      /* SIGTERM, SIGINT; never read */
-	int wake_fd;	      /* the FIFO (wake.h) */
-	int wait_fd;	      /* for the FIFO and for signal_fd */
-	int hear_fd;	      /* for cancel_fd, and for other hosts that ask
-			       * the same by the database */
-	int cancel_fd;	      /* jobs are to be cancelled (cancel.h); -1:
+	int64_t slot;		/* its number to the database */
+	int slot_lock;		/* flock on worker/<slot>.lock */
+	int signal_fd;		/* SIGTERM, SIGINT; never read */
+	int wake_fd;		/* the FIFO (wake.h) */
+	int wait_fd;		/* for the FIFO and for signal_fd */
+	int cancel_fd;		/* jobs are to be cancelled (cancel.h); -1:
 			       * nothing is watched */
-	char *lease_socket;   /* of the broker */
-	int64_t prune_at_ms;  /* monotonic: when old rows are deleted next */
-	bool unanswered;      /* Discord did not answer the last time */
-	int64_t untold_after; /* the job after which the next round of telling
+	char *lease_socket;	/* of the broker */
+	int64_t prune_at_ms;	/* monotonic: when old rows are deleted next */
+	bool unanswered;	/* Discord did not answer the last time */
+	int64_t untold_after;	/* the job after which the next round of telling
 				 * begins; 0: the first */
 	struct deliver_kept kept[DELIVER_KEPT];
 	struct deliver_owed owed;

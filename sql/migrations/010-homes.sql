@@ -1,32 +1,26 @@
 -- SPDX-License-Identifier: MIT
--- Hosts that share one database (sandbox/store/node.h).  A sandbox and a job
--- have a home: the number of the host that has the files.  With SQLite there is
--- one host, its number is 0, and `nodes` is empty.
+-- Hosts that share one database, until step 12.  A sandbox and a job have a
+-- home: the number of the host that has the files.  Where there is one host, its
+-- number is 0, and `nodes` is empty.
 
 CREATE TABLE nodes (
-	number INTEGER PRIMARY KEY CHECK (number > 0), -- sqlite
-	-- postgres: number INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	number INTEGER PRIMARY KEY CHECK (number > 0),
 	name TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 32),
 	-- the id that its folder of sandboxes bears
 	instance TEXT NOT NULL CHECK (length(instance) BETWEEN 1 AND 32),
 	-- by the database's clock, in milliseconds: when none of its workers
 	-- was seen first, and when its sandboxes were moved; 0: neither
-	left_ms INTEGER NOT NULL DEFAULT 0, -- sqlite
-	lost_ms INTEGER NOT NULL DEFAULT 0, -- sqlite
-	-- postgres: left_ms BIGINT NOT NULL DEFAULT 0,
-	-- postgres: lost_ms BIGINT NOT NULL DEFAULT 0,
+	left_ms INTEGER NOT NULL DEFAULT 0,
+	lost_ms INTEGER NOT NULL DEFAULT 0,
 	UNIQUE (name, instance)
-) STRICT; -- sqlite
--- postgres: );
+) STRICT;
 
 -- Folders on a host that was lost: their sandboxes are elsewhere, or gone.
 CREATE TABLE leftovers (
 	sandbox TEXT NOT NULL PRIMARY KEY CHECK (length(sandbox) = 32),
 	home INTEGER NOT NULL,
-	left_at INTEGER NOT NULL -- sqlite
-	-- postgres: left_at BIGINT NOT NULL
-) STRICT; -- sqlite
--- postgres: );
+	left_at INTEGER NOT NULL
+) STRICT;
 CREATE INDEX leftovers_home ON leftovers (home, left_at);
 
 ALTER TABLE sandboxes ADD COLUMN home INTEGER NOT NULL DEFAULT 0;
@@ -35,19 +29,8 @@ ALTER TABLE sandboxes ADD COLUMN home INTEGER NOT NULL DEFAULT 0;
 -- are, in seconds; 0: there are none; -1: their copy could not be read.
 ALTER TABLE sandboxes ADD COLUMN moved_from TEXT NOT NULL DEFAULT '';
 ALTER TABLE sandboxes ADD COLUMN moved_host TEXT NOT NULL DEFAULT '';
-ALTER TABLE sandboxes ADD COLUMN files_at INTEGER NOT NULL DEFAULT 0; -- sqlite
--- postgres: ALTER TABLE sandboxes ADD COLUMN files_at BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE sandboxes ADD COLUMN files_at INTEGER NOT NULL DEFAULT 0;
 
 ALTER TABLE jobs ADD COLUMN home INTEGER NOT NULL DEFAULT 0;
-
--- postgres: ALTER TABLE holders ADD COLUMN home INTEGER NOT NULL DEFAULT 0;
--- postgres: ALTER TABLE sessions DROP CONSTRAINT sessions_sandbox_fkey,
--- postgres: ADD CONSTRAINT sessions_sandbox_fkey FOREIGN KEY (sandbox)
--- postgres: REFERENCES sandboxes (id) ON UPDATE CASCADE ON DELETE CASCADE;
--- postgres: DROP INDEX jobs_open;
--- postgres: CREATE INDEX jobs_open ON jobs (home, id) WHERE open;
--- postgres: DROP INDEX sandboxes_expiry;
--- postgres: CREATE INDEX sandboxes_expiry ON sandboxes (home, expires_at)
--- postgres: WHERE state = 'active' AND pinned = 0;
 
 PRAGMA user_version = 10;

@@ -85,8 +85,7 @@ def is_parsed(block):
     """Whether it is what an administrator types or writes into a file."""
     if DRAWING.search(block) or block.startswith("--- "):
         return True
-    if SETTINGS.fullmatch(block) or block.startswith(("CREATE ROLE ",
-                                                      "postgresql://")):
+    if SETTINGS.fullmatch(block):
         return True
     # "make x    what it does" is a list
     text = re.sub(r"^((?:\w+=\S+ )*make [^\n]*?) {3,}[^\n]*$", r"\1", block,

@@ -2,22 +2,18 @@
 /*
  * How fast the store is, without a service around it:
  *
- *	bench_store ADDRESS migrate
- *	bench_store ADDRESS commands COUNT
+ *	bench_store FILE migrate
+ *	bench_store FILE commands COUNT
  *	    one after the other; ms of each step of a job's life
- *	bench_store ADDRESS fronts PROCESSES GROUP SECONDS
+ *	bench_store FILE fronts PROCESSES GROUP SECONDS
  *	    jobs that are acknowledged in a second, in groups as il-fcgi's
- *	bench_store ADDRESS claims WORKERS COUNT SLEEP_MS
+ *	bench_store FILE claims WORKERS COUNT SLEEP_MS
  *	    COUNT jobs are queued, then so many processes claim and end them;
  *	    each job sleeps so long
- *	bench_store ADDRESS listen LISTENERS COUNT
- *	    ms of a commit with its NOTIFY, and until the last one has heard
  *
- * ADDRESS is IL_DATABASE's value.  Prints a line of JSON; `listen` says "ready"
- * before, and waits for a line.
+ * FILE is the database.  Prints a line of JSON.
  */
 #include <inttypes.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,12 +28,8 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/store/db.h"
-#include "../../sandbox/store/holder.h"
 #include "../../sandbox/store/job.h"
-#include "../../sandbox/store/node.h"
 #include "samples.h"
-
-#define LISTENERS_MAX 2000
 
 static const struct job_limits no_limits = { .queue_max = INT64_MAX,
 	.user_rate = INT64_MAX };
@@ -50,14 +42,12 @@ static struct shared {
 } * shared;
 
 static struct db *
-open_store(const char *address, enum db_role role)
+open_store(const char *path, enum db_role role)
 {
 	struct err err = { 0 };
-	struct db *db = db_open(address, role, &err);
+	struct db *db = db_open(path, role, &err);
 
-	if (db == NULL ||
-	    (role == DB_WORKER && node_join(db, "bench", "bench", &err) != 0) ||
-	    (role == DB_FRONT && node_find(db, "bench", "bench", &err) < 0))
+	if (db == NULL)
 		log_fatal(1, "%s", err.text);
 	return db;
 }
@@ -96,7 +86,6 @@ insert_group(struct db *db, int64_t first, int count)
 		    "insert", &err);
 	}
 	need(db_group_commit(db, &err) == 0, "commit", &err);
-	holder_notify(db, node_number(db));
 	need(db_flush(db, &err) == 0, "flush", &err);
 }
 
@@ -122,30 +111,27 @@ static const char *const step_names[] = { "insert", "claim", "start", "finish",
 	"flush", "told" };
 
 static void
-measure_commands(const char *address, int count)
+measure_commands(const char *path, int count)
 {
-	struct db *worker = open_store(address, DB_WORKER);
-	struct db *front = open_store(address, DB_FRONT);
+	struct db *worker = open_store(path, DB_WORKER);
+	struct db *front = open_store(path, DB_FRONT);
 	struct samples samples[STEPS] = { 0 };
 	int64_t first = fresh(0);
 	struct err err = { 0 };
-	int64_t holder = 0;
 	struct job job;
 
-	need(holder_take(worker, "bench", 0, &holder, &err) == 0, "hold", &err);
 	for (int i = 0; i < count; i++) {
 		int64_t at[STEPS + 1];
 
 		at[INSERT] = clock_monotonic_us();
 		insert_group(front, first + i, 1);
 		at[CLAIM] = clock_monotonic_us();
-		need(job_claim(worker, holder, &job, &err) == 0, "claim", &err);
+		need(job_claim(worker, 0, &job, &err) == 0, "claim", &err);
 		at[START] = clock_monotonic_us();
-		need(job_start(worker, job.id, holder, &err) == 0, "start",
-		    &err);
+		need(job_start(worker, job.id, 0, &err) == 0, "start", &err);
 		at[FINISH] = clock_monotonic_us();
-		need(job_finish(worker, job.id, holder, "{}", "exit 0", 1,
-			 &err) == 0,
+		need(job_finish(worker, job.id, 0, "{}", "exit 0", 1, &err) ==
+			0,
 		    "finish", &err);
 		at[FLUSH] = clock_monotonic_us();
 		need(db_flush(worker, &err) == 0, "flush", &err);
@@ -170,8 +156,8 @@ measure_commands(const char *address, int count)
 /* Start processes that are ready, let them go at one moment, and wait for all:
  * seconds.  `work` gets the number of the process and two numbers of ours. */
 static double
-run_many(const char *address, int count, int a, int b,
-    void (*work)(const char *address, int process, int a, int b))
+run_many(const char *path, int count, int a, int b,
+    void (*work)(const char *path, int process, int a, int b))
 {
 	int64_t begun_us;
 	int status = 0;
@@ -179,7 +165,7 @@ run_many(const char *address, int count, int a, int b,
 	for (int i = 0; i < count; i++)
 		if (fork() == 0) {
 			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-			work(address, i, a, b);
+			work(path, i, a, b);
 			_exit(0);
 		}
 	while (shared->ready < count)
@@ -202,9 +188,9 @@ wait_for_go(void)
 }
 
 static void
-be_front(const char *address, int process, int group, int seconds)
+be_front(const char *path, int process, int group, int seconds)
 {
-	struct db *db = open_store(address, DB_FRONT);
+	struct db *db = open_store(path, DB_FRONT);
 	int64_t next = fresh(process);
 	int64_t until_ms;
 
@@ -218,21 +204,18 @@ be_front(const char *address, int process, int group, int seconds)
 }
 
 static void
-be_worker(const char *address, int process, int sleep_ms, int b)
+be_worker(const char *path, int process, int sleep_ms, int b)
 {
-	struct db *db = open_store(address, DB_WORKER);
+	struct db *db = open_store(path, DB_WORKER);
 	struct err err = { 0 };
-	int64_t holder = 0;
 	struct job job;
 
 	(void)b;
-	need(holder_take(db, "bench", process, &holder, &err) == 0, "hold",
-	    &err);
 	wait_for_go();
-	while (job_claim(db, holder, &job, &err) == 0) {
-		need(job_start(db, job.id, holder, &err) == 0, "start", &err);
+	while (job_claim(db, process, &job, &err) == 0) {
+		need(job_start(db, job.id, process, &err) == 0, "start", &err);
 		(void)usleep((unsigned)sleep_ms * 1000);
-		need(job_finish(db, job.id, holder, "{}", "exit 0", 1, &err) ==
+		need(job_finish(db, job.id, process, "{}", "exit 0", 1, &err) ==
 			0,
 		    "finish", &err);
 		need(db_flush(db, &err) == 0, "flush", &err);
@@ -244,78 +227,32 @@ be_worker(const char *address, int process, int sleep_ms, int b)
 }
 
 static void
-measure_many(const char *address, bool fronts, int count, int a, int b)
+measure_many(const char *path, bool fronts, int count, int a, int b)
 {
 	double seconds;
 
-	/* the host's number is there */
-	db_close(open_store(address, DB_WORKER));
 	if (!fronts) {
-		struct db *db = open_store(address, DB_FRONT);
+		struct db *db = open_store(path, DB_FRONT);
 
 		for (int i = 0; i < a; i += 100)
 			insert_group(db, fresh(0) + i,
 			    a - i < 100 ? a - i : 100);
 		db_close(db);
 	}
-	seconds = fronts ? run_many(address, count, a, b, be_front) :
-			   run_many(address, count, b, 0, be_worker);
+	seconds = fronts ? run_many(path, count, a, b, be_front) :
+			   run_many(path, count, b, 0, be_worker);
 	printf("{\"processes\": %d, \"jobs\": %" PRId64 ", \"seconds\": %.3f, "
 	       "\"per_second\": %.1f}\n",
 	    count, (int64_t)shared->done, seconds,
 	    (double)shared->done / seconds);
 }
 
-/* ---- what is heard ---- */
-
-static void
-measure_listen(const char *address, int count, int times)
-{
-	static struct db *workers[LISTENERS_MAX];
-	struct db *front = NULL;
-	struct samples commit = { 0 };
-	struct samples last = { 0 };
-	int64_t first = fresh(0);
-	struct err err = { 0 };
-
-	for (int i = 0; i < count; i++) {
-		workers[i] = open_store(address, DB_WORKER);
-		need(holder_listen(workers[i], &err) == 0, "listen", &err);
-	}
-	/* whoever measures the server's memory does it now */
-	front = open_store(address, DB_FRONT);
-	(void)puts("ready");
-	(void)fflush(stdout);
-	(void)getchar();
-	for (int i = 0; i < times; i++) {
-		int64_t begun_us = clock_monotonic_us();
-
-		insert_group(front, first + i, 1);
-		samples_add(&commit, since(begun_us));
-		for (int w = 0; w < count; w++) {
-			struct pollfd at = { .events = POLLIN };
-
-			while (!holder_heard(workers[w], &at.fd))
-				if (poll(&at, 1, 10000) != 1)
-					log_fatal(1, "not heard");
-		}
-		samples_add(&last, since(begun_us));
-	}
-	printf("{\"listeners\": %d", count);
-	say("commit", &commit);
-	say("last", &last);
-	printf("}\n");
-	for (int i = 0; i < count; i++)
-		db_close(workers[i]);
-	db_close(front);
-}
-
 static int
 usage(void)
 {
-	(void)fputs("usage: bench_store ADDRESS migrate | commands N | "
+	(void)fputs("usage: bench_store FILE migrate | commands N | "
 		    "fronts PROCESSES GROUP SECONDS | claims WORKERS N "
-		    "SLEEP_MS | listen LISTENERS N\n",
+		    "SLEEP_MS\n",
 	    stderr);
 	return 64;
 }
@@ -332,7 +269,7 @@ main(int argc, char **argv)
 		n[i] = (int)strtol(argv[i + 3], NULL, 10);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED || n[0] > LISTENERS_MAX)
+	if (shared == MAP_FAILED)
 		return usage();
 	if (strcmp(mode, "migrate") == 0 && argc == 3) {
 		struct db *db = open_store(argv[1], DB_ADMIN);
@@ -345,8 +282,6 @@ main(int argc, char **argv)
 		measure_many(argv[1], true, n[0], n[1], n[2]);
 	} else if (strcmp(mode, "claims") == 0 && argc == 6) {
 		measure_many(argv[1], false, n[0], n[1], n[2]);
-	} else if (strcmp(mode, "listen") == 0 && argc == 5) {
-		measure_listen(argv[1], n[0], n[1]);
 	} else {
 		return usage();
 	}

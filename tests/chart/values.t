@@ -97,7 +97,6 @@ OWN = {
     "IL_DATABASE": "the claim", "IL_API_FILES": "the claim",
     "IL_LIB_DIR": "the image", "DOCKER_BINARY": "the image",
     "IL_HTTP_PORT": "the pod's network", "IL_HTTP_GATEWAY": "none is trusted",
-    "IL_DATABASE_FILE": "no server",
     "IL_API_TOKENS_FILE": "api", "IL_LIBRECHAT_KEYS_FILE": "librechat",
 }
 

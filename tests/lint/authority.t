@@ -42,8 +42,6 @@ def linked():
                                 stdout=subprocess.PIPE).stdout
         if (b"libsqlite3" in needed) != (name in DATABASE):
             yield f"{path}: libsqlite3"
-        if b"libpq" in needed:
-            yield f"{path}: libpq, which is loaded where it is asked for"
 
 
 def values(unit, key):

@@ -29,7 +29,6 @@ MAY_INCLUDE = {
     "sandbox/locale": BASE,
     "sandbox/protocol": BASE,
     "sandbox/store": BASE,
-    "sandbox/store/postgres": BASE | {"sandbox/store"},
     "sandbox/rest": BASE,
     "sandbox/volume": BASE,
     "sandbox/broker": PROTOCOL | {"sandbox/volume"},
@@ -42,16 +41,13 @@ MAY_INCLUDE = {
                                         "sandbox/volume"},
 }
 GENERATED = {"statements.h": {"sandbox/store"},
-             "migrations.h": {"sandbox/store", "sandbox/ctl"},
-             "pg_statements.h": {"sandbox/store/postgres"},
-             "pg_migrations.h": {"sandbox/store/postgres"}}
+             "migrations.h": {"sandbox/store", "sandbox/ctl"}}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 # Only who wraps a library may include it.  ilctl tests endpoints by itself: it
 # must see what a stranger sees, not what the client that it tests would make of
 # it.
 LIBRARIES = {"sqlite3.h": {"sandbox/store"},
-             "libpq-fe.h": {"sandbox/store/postgres"},
              "curl/curl.h": {"sandbox/rest", "sandbox/ctl"},
              "fcgiapp.h": {"fcgi/server"}, "fastcgi.h": {"fcgi/server"},
              "sodium.h": {"fcgi/discord", "fcgi/api",

@@ -19,7 +19,7 @@ def schema():
 
 def statements(path):
     """(name, text) of a file with `-- name:` lines."""
-    parts = re.split(r"^-- name: *(\S+)(?: sqlite)? *$", read(path),
+    parts = re.split(r"^-- name: *(\S+) *$", read(path),
                      flags=re.MULTILINE)
     return zip(parts[1::2], parts[2::2])
 

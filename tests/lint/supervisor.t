@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """libsupervisor.so calls nothing that not every C library has: it is loaded in any
-image.  libinline-store-pg.so is as hardened as the programs that load it."""
+image."""
 
 import os
 import re
@@ -45,13 +45,5 @@ def calls_that_not_all_have():
             yield name + ": is it in musl?"
 
 
-def unfortified():
-    """The other shared object reads a server's bytes: as the programs do."""
-    path = os.path.join(os.environ["BUILD"], "libinline-store-pg.so")
-    if os.path.exists(path) and "_chk@" not in symbols(path):
-        yield path
-
-
 check("libsupervisor.so calls what each C library has", calls_that_not_all_have())
-check("libinline-store-pg.so is fortified", unfortified())
 finish()

@@ -289,16 +289,12 @@ check("who uses the database migrates it, beside the others", not_migrated())
 check("what runs at a stop has its time", stop_times())
 check("what keeps Docker from starting is mended before", volumes_not_mended())
 def told_of_passwords():
-    """The database's address may hold one, and the bot's token is one."""
+    """The bot's token is one."""
     for name, unit in UNITS.items():
         if "EnvironmentFile" not in unit:
             continue
-        groups = [unit.get("Group"), *unit.get("SupplementaryGroups", [])]
-        kept = {"IL_DATABASE", "DISCORD_TOKEN"}.difference(
-            unit.get("UnsetEnvironment", "").split())
-        if ("inline-db" in groups) != ("IL_DATABASE" in kept):
-            yield f"{name}: IL_DATABASE is for the group inline-db"
-        if (unit.get("User") == "il-worker") != ("DISCORD_TOKEN" in kept):
+        kept = "DISCORD_TOKEN" not in unit.get("UnsetEnvironment", "").split()
+        if (unit.get("User") == "il-worker") != kept:
             yield f"{name}: DISCORD_TOKEN is for il-worker"
 
 

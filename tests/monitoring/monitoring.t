@@ -41,8 +41,6 @@ FAMILIES = """
     inline_api_stored_files inline_api_stored_bytes
     inline_api_stored_bytes_max inline_paused
 """.split()
-# Of hosts that share a PostgreSQL.
-SHARED = {"inline_nodes": "gauge"}
 # Takes so long that its answer is an edit.
 SLOW = "import time\ntime.sleep(2)\nprint('slow')"
 
@@ -73,7 +71,7 @@ def reaches(expr, least=1):
 
 def unknown(expr):
     """The families of an expression that there are not."""
-    there = {**kinds(), **SHARED}
+    there = kinds()
     for name in re.findall(r"\binline_\w+", expr):
         base = re.sub("_(bucket|sum|count)$", "", name)
         histogram = there.get(base) == "histogram" and base != name
@@ -244,7 +242,7 @@ def the_dashboard_asks_for_what_there_is():
             used |= set(re.findall(r"\binline_\w+", expr))
             asked += 1
     assert asked > 50, asked
-    missing = {family for family in [*FAMILIES, *SHARED]
+    missing = {family for family in FAMILIES
                if not any(re.fullmatch(family + "(_bucket)?", name)
                           for name in used)}
     assert not missing, missing

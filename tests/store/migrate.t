@@ -40,6 +40,14 @@ def version():
         db.close()
 
 
+def steps(last):
+    """Those up to this one, as the version then made its database."""
+    for name in sorted(os.listdir(MIGRATIONS)):
+        if int(name[:3]) <= last:
+            with open(os.path.join(MIGRATIONS, name)) as file:
+                yield "BEGIN;" + file.read() + "COMMIT;"
+
+
 def report(number, good, name, why):
     print("%sok %d - %s" % ("" if good else "not ", number, name))
     if not good:
@@ -95,8 +103,8 @@ try:
     for name in os.listdir(folder):
         os.unlink(os.path.join(folder, name))
     db = database()
-    with open(os.path.join(MIGRATIONS, "001-first.sql")) as first:
-        db.executescript("BEGIN;" + first.read() + "COMMIT;")
+    for step in steps(1):
+        db.executescript(step)
     for number, (state, kind) in enumerate((
             ("queued", "py"), ("queued", "health"), ("claimed", "write-edit"),
             ("started", "pip"), ("finished", "look"), ("lost", "delete"),
@@ -163,11 +171,72 @@ try:
     good &= report(9, left == 0, "what people said is not left in free pages",
                    [left])
 
+    # A database that several hosts had: rows of each table that goes or loses
+    # a column, with what hangs on them.
+    for name in os.listdir(folder):
+        os.unlink(os.path.join(folder, name))
+    db = database()
+    for step in steps(11):
+        db.executescript(step)
+    db.execute("INSERT INTO nodes (name, instance, lost_ms)"
+               " VALUES ('a', ?, 5)", ("0" * 32,))
+    db.execute("INSERT INTO leftovers VALUES (?, 1, 2, 3)", ("9" * 32,))
+    for number, state in enumerate(("active", "expiring", "expired")):
+        db.execute(
+            "INSERT INTO sandboxes (id, user_id, state, cwd, created_at,"
+            " used_at, expires_at, pinned, used_bytes, home, moved_from,"
+            " moved_host, files_at) VALUES (?, ?, ?, 'a', 1, 2, 3, ?, 7, 1,"
+            " ?, 'b', 6)", ("%032d" % number, number + 1, state,
+                            state == "active", "9" * 32))
+    db.execute("INSERT INTO sessions (sandbox, started_at, kept_at)"
+               " VALUES (?, 5, 6)", ("%032d" % 0,))
+    db.execute("INSERT INTO names (sandbox_id, kind, python, name)"
+               " VALUES (?, 'file', '', 'a.py')", ("%032d" % 0,))
+    for number, state in enumerate(("queued", "started", "delivered")):
+        db.execute(
+            "INSERT INTO jobs (interaction_id, application_id, user_id, kind,"
+            " state, answer, token, received_ms, attachment_limit, may_attach,"
+            " text, claimed_by, home) VALUES (?, 5, ?, 'py', ?, 'deferred', ?,"
+            " 7, 8, 1, ?, ?, 1)", (number + 1, number + 1, state, *(
+                ("", "") if state == "delivered" else ("t", "x")),
+                                   number or None))
+    gone = {"home", "moved_from", "moved_host", "files_at"}
+
+    def kept(db):
+        return {table: db.execute("SELECT %s FROM %s ORDER BY 1" % (", ".join(
+            row[1] for row in db.execute("PRAGMA table_info(%s)" % table)
+            if row[1] not in gone), table)).fetchall()
+            for table in ("jobs", "sandboxes", "sessions", "names")}
+
+    before = kept(db)
+    schema = db.execute("SELECT name FROM sqlite_schema ORDER BY 1").fetchall()
+    db.close()
+    process = start()
+    text = process.communicate(timeout=60)[0].strip()
+    db = database()
+    left = {name for name, in schema} - {name for name, in db.execute(
+        "SELECT name FROM sqlite_schema")}
+    good &= report(10, process.returncode == 0 and kept(db) == before and
+                   [len(before[table]) for table in before] == [3, 3, 1, 1],
+                   "from version 11: every row is kept", [text, before,
+                                                          kept(db)])
+    good &= report(11, {name for name in left if "autoindex" not in name} ==
+                   {"nodes", "leftovers", "leftovers_home", "leftovers_user"},
+                   "what hosts of one database had is gone, and nothing else",
+                   [left])
+    good &= report(12, not gone & {row[1] for table in before for row in
+                                   db.execute("PRAGMA table_info(%s)" % table)}
+                   and db.execute("PRAGMA integrity_check").fetchone()[0] ==
+                   "ok" and not db.execute(
+                       "PRAGMA foreign_key_check").fetchall(),
+                   "its columns, too, and the file is sound", [])
+    db.close()
+
     # A service that starts: il-fcgi's children, both at one time, and a worker.
     env.update(DISCORD_PUBLIC_KEY="11" * 32, DISCORD_APPLICATION_ID="5",
                DISCORD_TOKEN="token")
-    for number, program, *argv in ((10, "il-fcgi"),
-                                  (11, "il-worker", "-s", "1")):
+    for number, program, *argv in ((13, "il-fcgi"),
+                                  (14, "il-worker", "-s", "1")):
         state = os.path.join(folder, program)
         os.mkdir(state)
         path = os.path.join(state, "inline.db")
@@ -190,5 +259,5 @@ try:
                        program + " brings it to its version", [total, *said])
 finally:
     shutil.rmtree(folder)
-print("1..11")
+print("1..14")
 sys.exit(not good)

@@ -3,7 +3,6 @@
 #define TEST_STORE_H
 
 /* What the store's unit tests share: a fresh database, and rows to put in. */
-#include <dlfcn.h>
 #include <sqlite3.h>
 
 #include "sandbox/base/buf.h"
@@ -19,27 +18,14 @@
 static char store_path[256];
 static int64_t store_interaction = 1000;
 
-/* On PostgreSQL?  TEST_STORE is the address of an empty database there. */
-static inline bool
-store_is_postgres(void)
-{
-	return getenv("TEST_STORE") != NULL;
-}
-
-/* A migrated database, on SQLite in a folder of its own; its address is
- * store_path. */
+/* A migrated database in a folder of its own; its path is store_path. */
 static inline const char *
 store_make(void)
 {
 	struct err err = { 0 };
 	struct db *db;
 
-	if (store_is_postgres())
-		(void)snprintf(store_path, sizeof(store_path), "%s",
-		    getenv("TEST_STORE"));
-	else
-		(void)snprintf(store_path, sizeof(store_path), "%s/t.db",
-		    tap_folder());
+	(void)snprintf(store_path, sizeof(store_path), "%s/t.db", tap_folder());
 	db = db_open(store_path, DB_ADMIN, &err);
 	if (db == NULL || db_migrate(db, &err) < 0) {
 		printf("Bail out! %s\n", err.text);
@@ -62,57 +48,6 @@ store_open(enum db_role role)
 	return db;
 }
 
-/* libpq, which no program is linked with. */
-static inline void *
-store_libpq(const char *name)
-{
-	static void *library;
-
-	if (library == NULL)
-		library = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL);
-	if (library == NULL) {
-		printf("Bail out! no libpq.so.5\n");
-		exit(1);
-	}
-	return dlsym(library, name);
-}
-
-static inline int64_t
-store_sql_postgres(const char *sql)
-{
-	void *(*connect)(const char *) = (void *(*)(const char *))(uintptr_t)
-	    store_libpq("PQconnectdb");
-	void *(*execute)(void *, const char *) = (void *(*)(void *,
-	    const char *))(uintptr_t)store_libpq("PQexec");
-	char *(*value)(void *, int, int) = (char *(*)(void *, int,
-	    int))(uintptr_t)store_libpq("PQgetvalue");
-	int (*tuples)(void *) = (int (*)(void *))(uintptr_t)
-	    store_libpq("PQntuples");
-	char *(*message)(void *) = (char *(*)(void *))(uintptr_t)
-	    store_libpq("PQerrorMessage");
-	void (*clear)(void *) = (void (*)(void *))(uintptr_t)
-	    store_libpq("PQclear");
-	static void *conn;
-	static pid_t owner;
-	void *result;
-	int64_t number = -1;
-	const char *text;
-
-	/* a child has one of its own */
-	if (conn == NULL || owner != getpid())
-		conn = connect(store_path);
-	owner = getpid();
-	result = execute(conn, sql);
-	if (*message(conn) != '\0')
-		note("%s: %s", sql, message(conn));
-	if (tuples(result) > 0) {
-		text = value(result, 0, 0);
-		number = *text == 't' ? 1 : *text == 'f' ? 0 : atoll(text);
-	}
-	clear(result);
-	return number;
-}
-
 /* Run SQL past the store, as an operator at a shell would; a number of the
  * first row, or -1. */
 static inline int64_t
@@ -122,8 +57,6 @@ store_sql(const char *sql)
 	sqlite3_stmt *s = NULL;
 	int64_t value = -1;
 
-	if (store_is_postgres())
-		return store_sql_postgres(sql);
 	if (sqlite3_open(store_path, &h) == SQLITE_OK) {
 		(void)sqlite3_busy_timeout(h, 10000);
 		if (sqlite3_prepare_v2(h, sql, -1, &s, NULL) != SQLITE_OK)
@@ -134,21 +67,6 @@ store_sql(const char *sql)
 	(void)sqlite3_finalize(s);
 	(void)sqlite3_close(h);
 	return value;
-}
-
-/* PostgreSQL: end the sessions of a program, as a server that goes would; how
- * many there were. */
-static inline int64_t
-store_cut(const char *program)
-{
-	char sql[256];
-
-	(void)snprintf(sql, sizeof(sql),
-	    "SELECT count(pg_terminate_backend(pid, 5000)) FROM "
-	    "pg_stat_activity WHERE application_name = '%s' AND datname = "
-	    "current_database()",
-	    program);
-	return store_sql(sql);
 }
 
 /* A job that is ready to be inserted, with an interaction of its own. */

@@ -208,6 +208,9 @@ test_texts(void)
 	check_value("IL_STATE_DIR", "/a\nb", "control");
 	check_value("IL_STATE_DIR", "/a,ro", "none of");
 	check_value("IL_STATE_DIR", "/a\xff", "UTF-8");
+	check_value("IL_DATABASE", "/a/inline.db", NULL);
+	check_value("IL_DATABASE", "server://u@a,b/x", "changelog says");
+	check_value("IL_DATABASE_FILE", "/a", "changelog says");
 	check_value("DOCKER_BINARY", "/usr/bin/podman", NULL);
 	check_value("DOCKER_BINARY", "-H", "start with '-'");
 	check_value("DISCORD_TOKEN", "a\r\nX: y", "blanks");
@@ -314,8 +317,6 @@ test_node(void)
 		"a/b", NAME_63 "0", "h\xc3\xb6st" };
 	struct err err = { 0 };
 	struct config c;
-	char id[CONFIG_INSTANCE_LEN + 1];
-	auto_free char *path = NULL;
 
 	is_int(config_load(&c, NULL, &err), 0, "without IL_NODE");
 	ok(*c.node != '\0' && strlen(c.node) <= 63 &&
@@ -339,22 +340,6 @@ test_node(void)
 	check_host_name("Host_1.example.org", "host-1");
 	check_host_name(NAME_63, NAME_63);
 	check_host_name(NAME_63 "f", NULL);
-
-	/* what il-sandboxd says of its sandboxes */
-	path = write_file("node", "0123456789abcdef0123456789abcdef", 32);
-	(void)setenv("IL_STATE_DIR", folder, 1);
-	is_int(config_load(&c, NULL, &err), 0, "load");
-	is_int(config_node_instance(&c, id, &err), 0, "its id");
-	is_str(id, "0123456789abcdef0123456789abcdef", "is read");
-	(void)unlink(path);
-	is_int(config_node_instance(&c, id, &err), -1, "not there yet");
-	is_int(err.code, ERR_UNAVAILABLE, "may come");
-	free(write_file("node", "0123456789ABCDEF", 16));
-	is_int(config_node_instance(&c, id, &err), -1, "another text");
-	free(write_file("node", "0123456789abcdef0123456789abcdef00", 34));
-	is_int(config_node_instance(&c, id, &err), -1, "too long a one");
-	(void)unsetenv("IL_STATE_DIR");
-	config_release(&c);
 }
 
 /* Not set and set to nothing are two things there. */
@@ -436,6 +421,7 @@ test_bad_files(void)
 	check_file("IL_PIDS\n", 8, "line 1: no '='");
 	check_file("\nIL_PIDS=100\nIL_PIDS=101\n", 25, "line 3: IL_PIDS: set");
 	check_file("PATH=/bin\n", 10, "PATH: unknown key");
+	check_file("IL_DATABASE_FILE=/a\n", 20, "changelog says");
 	check_file("IL_PIDS='100\n", 13, "unbalanced quotes");
 	check_file("IL_PIDS='1'00\n", 14, "unbalanced quotes");
 	check_file("export IL_PIDS=1\n", 17, "not a key");

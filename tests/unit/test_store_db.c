@@ -106,8 +106,7 @@ static int
 verdict(struct db *db, const char *sql)
 {
 	sqlite3_stmt *s = NULL;
-	int result = sqlite3_prepare_v2(connection_of(db)->handle, sql, -1, &s,
-	    NULL);
+	int result = sqlite3_prepare_v2(db->handle, sql, -1, &s, NULL);
 
 	(void)sqlite3_finalize(s);
 	return result;
@@ -227,7 +226,7 @@ test_transaction(void)
 	struct db *b = store_open(DB_WORKER);
 	struct view view = { .user_id = 1, .kind = JOB_PY, .page = 1 };
 
-	(void)sqlite3_busy_timeout(connection_of(b)->handle, 10);
+	(void)sqlite3_busy_timeout(b->handle, 10);
 	is_int(db_begin(a, &err), 0, "begin");
 	is_int(view_insert(a, &view, &err), 0, "insert");
 	is_int(db_begin(b, &err), -1, "another cannot begin");

@@ -95,21 +95,21 @@ test_store(void)
 
 	is_int(store_insert(one, 1, JOB_PY), 1, "a commit");
 	is_int(db_begin(two, &err), 0, "begin");
-	ok(connection_of(two)->lock.held, "takes the turn");
+	ok(two->lock.held, "takes the turn");
 	db_rollback(two);
-	ok(!connection_of(two)->lock.held, "a rollback gives it");
+	ok(!two->lock.held, "a rollback gives it");
 	is_int(store_insert(one, 1, JOB_PY), 0, "a refusal");
-	ok(!connection_of(one)->lock.held, "gives it");
+	ok(!one->lock.held, "gives it");
 	is_int(job_claim(two, 0, &job, &err), 0, "a change that gives a row");
-	ok(!connection_of(two)->lock.held, "gives it");
+	ok(!two->lock.held, "gives it");
 	job_release(&job);
 	(void)store_sql("DROP TABLE jobs");
 	is_int(store_insert(one, 2, JOB_PY), 0, "a failure");
-	ok(!connection_of(one)->lock.held, "gives it");
+	ok(!one->lock.held, "gives it");
 	db_group_begin(one);
 	(void)db_begin(one, &err);
 	(void)db_group_commit(one, &err);
-	ok(!connection_of(one)->lock.held, "a group gives it");
+	ok(!one->lock.held, "a group gives it");
 	db_close(one);
 	db_close(two);
 }

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "../../store/db.h"
-#include "../../store/node.h"
 #include "../../store/view.h"
 #include "../render/render_view.h"
 
@@ -17,9 +16,7 @@ forget(struct task *task, struct err *err)
 {
 	if (!run_start(task))
 		return 0;
-	if (view_forget(task->worker->db, task->job->user_id, err) < 0 ||
-	    node_leftovers_unwanted(task->worker->db, task->job->user_id,
-		err) != 0)
+	if (view_forget(task->worker->db, task->job->user_id, err) < 0)
 		return -1;
 	buf_adds(&task->message.lead, _(TEXT_FORGOTTEN));
 	task->outcome = "forgotten";
@@ -27,7 +24,7 @@ forget(struct task *task, struct err *err)
 }
 
 /* From the row's change on the sandbox is gone for its owner, and with it all
- * that is kept for buttons, and what a lost host may still have. */
+ * that is kept for buttons. */
 static int
 remove_rows(struct task *task, struct err *err)
 {
@@ -37,7 +34,6 @@ remove_rows(struct task *task, struct err *err)
 		return -1;
 	if (sandbox_remove(db, task->sandbox.id, err) >= 0 &&
 	    view_forget(db, task->job->user_id, err) >= 0 &&
-	    node_leftovers_unwanted(db, task->job->user_id, err) == 0 &&
 	    db_commit(db, err) == 0)
 		return 0;
 	db_rollback(db);
