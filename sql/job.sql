@@ -42,13 +42,13 @@ WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 	AND state IN ('queued', 'claimed', 'started');
 
 -- name: job_insert
-INSERT INTO jobs (interaction_id, application_id, user_id, kind, alone, answer,
-	token, locale, received_ms, attachment_limit, may_attach, path, text,
+INSERT INTO jobs (id, interaction_id, application_id, user_id, kind, alone,
+	answer, token, locale, received_ms, attachment_limit, may_attach, path, text,
 	input, page, share, recursive, has_text, attachment_url,
 	attachment_name, attachment_size, view_id, held_by, version, timeit,
 	keep, guild_id)
-VALUES (:interaction_id, :application_id, :user_id, :kind, :alone, :answer,
-	:token, :locale, :received_ms, :attachment_limit, :may_attach, :path,
+VALUES (:id, :interaction_id, :application_id, :user_id, :kind, :alone,
+	:answer, :token, :locale, :received_ms, :attachment_limit, :may_attach, :path,
 	:text, :input, :page, :share, :recursive, :has_text, :attachment_url,
 	:attachment_name, :attachment_size, :view_id, :held_by, :version,
 	:timeit, :keep, :guild_id);

@@ -2,9 +2,9 @@
 -- What buttons and modals refer to (sandbox/store/view.c).
 
 -- name: view_insert
-INSERT INTO views (user_id, kind, path, page, share, text, input, version,
+INSERT INTO views (id, user_id, kind, path, page, share, text, input, version,
 	timeit, keep, output, files, package, bytes, created_ms)
-VALUES (:user_id, :kind, :path, :page, :share, :text, :input, :version,
+VALUES (:id, :user_id, :kind, :path, :page, :share, :text, :input, :version,
 	:timeit, :keep, :output, :files, :package, :bytes, :created_ms);
 
 -- name: view_find
@@ -34,12 +34,12 @@ WHERE id = :id;
 -- A copy that everybody may see: nothing, should the row be gone by now, or
 -- have been shared a moment ago.
 -- name: view_share
-INSERT INTO views (user_id, kind, share, text, input, version, timeit, keep,
+INSERT INTO views (id, user_id, kind, share, text, input, version, timeit, keep,
 	source, bytes, created_ms)
-SELECT user_id, kind, 1, text, input, version, timeit, keep, id,
+SELECT :id, user_id, kind, 1, text, input, version, timeit, keep, id,
 	length(CAST(text AS BLOB)) + length(CAST(input AS BLOB)),
 	CAST(:created_ms AS BIGINT)
-FROM views AS v WHERE v.id = :id AND NOT EXISTS (SELECT 1 FROM views AS shared
+FROM views AS v WHERE v.id = :of AND NOT EXISTS (SELECT 1 FROM views AS shared
 	WHERE shared.user_id = v.user_id AND shared.id > v.id
 	AND shared.source = v.id AND shared.created_ms > :since_ms);
 

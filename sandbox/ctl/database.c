@@ -67,7 +67,7 @@ static const struct table_column sandboxes[] = {
 };
 
 static const struct table_column jobs[] = {
-	{ "JOB", "id", TABLE_NUMBER, 10, 0 },
+	{ "JOB", "id", TABLE_ID, 20, 0 },
 	{ "RECEIVED (UTC)", "received_ms", TABLE_TIME_MS, 16, 5 },
 	{ "USER", "user", TABLE_ID, 20, 1 },
 	{ "KIND", "kind", TABLE_TEXT, 12, 2 },
@@ -78,7 +78,7 @@ static const struct table_column jobs[] = {
 };
 
 static const struct table_column abuse[] = {
-	{ "JOB", "id", TABLE_NUMBER, 10, 0 },
+	{ "JOB", "id", TABLE_ID, 20, 0 },
 	{ "RECEIVED (UTC)", "received_ms", TABLE_TIME_MS, 16, 1 },
 	{ "USER", "user", TABLE_ID, 20, 2 },
 	{ "GUILD", "guild", TABLE_ID, 20, 3 },

@@ -13,7 +13,8 @@ struct stmt;
 /*
  * Rows of a statement, for people as columns and for programs as JSON objects.
  * JSON has the numbers of the database: bytes, milliseconds, Unix seconds.
- * Ids of Discord are strings there, as they may be too large for a double.
+ * Ids of Discord and of jobs are strings there, as they are too large for a
+ * double.
  */
 enum table_form {
 	TABLE_TEXT, /* made safe to show */

@@ -54,7 +54,7 @@ show_job(const struct top_job *job)
 	auto_free char *worker = job->slot < 0 ? xstrdup("-") :
 						 xprintf("%" PRId64, job->slot);
 
-	printf("%-10" PRId64 " %6s  %-20" PRId64 " %-20" PRId64
+	printf("%-20" PRId64 " %6s  %-20" PRId64 " %-20" PRId64
 	       " %-12s %-9s %8s %8s\n",
 	    job->id, worker, job->user_id, job->guild_id, job->kind, job->state,
 	    seconds(job->age_ms).text, seconds(job->run_ms).text);
@@ -80,7 +80,7 @@ show(const struct top *top)
 	    "STATE", "FOR s", "CPU s", "MEMORY", "RUNS", "SANDBOX");
 	for (size_t i = 0; i < top->cells; i++)
 		show_cell(&top->cell[i]);
-	printf("\n%-10s %6s  %-20s %-20s %-12s %-9s %8s %8s\n", "JOB", "WORKER",
+	printf("\n%-20s %6s  %-20s %-20s %-12s %-9s %8s %8s\n", "JOB", "WORKER",
 	    "USER", "GUILD", "KIND", "STATE", "AGE s", "RUNS s");
 	for (size_t i = 0; i < top->jobs; i++)
 		show_job(&top->job[i]);
@@ -106,12 +106,13 @@ json_of_cell(const struct top_cell *cell)
 static json_t *
 json_of_job(const struct top_job *job)
 {
+	auto_free char *id = xprintf("%" PRId64, job->id);
 	auto_free char *user = xprintf("%" PRId64, job->user_id);
 	auto_free char *guild = xprintf("%" PRId64, job->guild_id);
 
-	return json_pack("{s:I, s:I, s:s, s:s, s:s, s:s, s:I, s:I}", "id",
-	    (json_int_t)job->id, "worker", (json_int_t)job->slot, "user", user,
-	    "guild", guild, "kind", job->kind, "state", job->state, "age_ms",
+	return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:I, s:I}", "id", id,
+	    "worker", (json_int_t)job->slot, "user", user, "guild", guild,
+	    "kind", job->kind, "state", job->state, "age_ms",
 	    (json_int_t)job->age_ms, "run_ms", (json_int_t)job->run_ms);
 }
 

@@ -95,7 +95,6 @@ int db_run_quick(struct db *db, struct stmt *s, struct err *err);
  * age, or view_prune; returns how many (at most `most`). */
 int db_prune(struct db *db, enum statement which, int64_t older_than_ms,
     int most, struct err *err);
-int64_t db_last_id(struct db *db);
 
 /* A column of the row by position, as in the statement; 0 and "" for NULL.
  * A text is valid until the next step. */

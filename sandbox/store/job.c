@@ -9,6 +9,7 @@
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "db.h"
+#include "row_id.h"
 
 #define RATE_WINDOW_MS 60000
 /* Each of them takes a worker, for LIMIT_LOOK_MS at most. */
@@ -258,9 +259,11 @@ insert_row(struct db *db, struct job *job, struct err *err)
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_INSERT);
 
 	bind_row(s, job);
+	if (row_id_make(db, "jobs", job->user_id, &job->id, err) != 0)
+		return -1;
+	db_bind_int(s, ":id", job->id);
 	if (db_run(db, s, err) < 0)
 		return -1;
-	job->id = db_last_id(db);
 	++*db_note(db);
 	return 0;
 }

@@ -279,12 +279,6 @@ db_prune(struct db *db, enum statement which, int64_t older_than_ms, int most,
 }
 
 int64_t
-db_last_id(struct db *db)
-{
-	return sqlite3_last_insert_rowid(db->handle);
-}
-
-int64_t
 db_column_int(const struct stmt *s, int column)
 {
 	return sqlite3_column_int64(s->handle, column);

@@ -10,6 +10,7 @@
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "db.h"
+#include "row_id.h"
 
 /* Who presses twice means once. */
 #define SHARE_AGAIN_MS 10000
@@ -49,6 +50,29 @@ bind_run(struct stmt *s, const struct view *view)
 		length(texts->files));
 }
 
+/* Run the insertion of a row of this user: how many there are, or -1.  Lost in
+ * a power cut: a button that does nothing at worst. */
+static int
+insert(struct db *db, struct stmt *s, int64_t user_id, int64_t *id,
+    struct err *err)
+{
+	int changes = -1;
+
+	db_lasting(db, false);
+	if (db_begin(db, err) == 0) {
+		if (row_id_make(db, "views", user_id, id, err) == 0) {
+			db_bind_int(s, ":id", *id);
+			changes = db_run(db, s, err);
+		}
+		if (changes < 0 || db_commit(db, err) != 0) {
+			changes = -1;
+			db_rollback(db);
+		}
+	}
+	db_lasting(db, true);
+	return changes;
+}
+
 int
 view_insert(struct db *db, struct view *view, struct err *err)
 {
@@ -65,10 +89,8 @@ view_insert(struct db *db, struct view *view, struct err *err)
 	    view->texts != NULL ? view->texts->text : NULL);
 	bind_run(s, view);
 	db_bind_int(s, ":created_ms", clock_wall_ms());
-	/* Lost in a power cut: a button that does nothing at worst. */
-	if (db_run_quick(db, s, err) < 0)
+	if (insert(db, s, view->user_id, &view->id, err) < 0)
 		return err_wrap(err, "insert a view");
-	view->id = db_last_id(db);
 	return 0;
 }
 
@@ -173,18 +195,20 @@ view_set_run(struct db *db, const struct view *view, struct err *err)
 }
 
 int
-view_share(struct db *db, int64_t id, int64_t *copy, struct err *err)
+view_share(struct db *db, const struct view *view, int64_t *copy,
+    struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SHARE);
 	int64_t now_ms = clock_wall_ms();
-	int result;
+	int changes;
 
+	db_bind_int(s, ":of", view->id);
 	db_bind_int(s, ":created_ms", now_ms);
 	db_bind_int(s, ":since_ms", now_ms - SHARE_AGAIN_MS);
-	result = change(db, s, id, err);
-	if (result == 0)
-		*copy = db_last_id(db);
-	return result;
+	changes = insert(db, s, view->user_id, copy, err);
+	if (changes < 0)
+		return err_wrap(err, "share view %" PRId64, view->id);
+	return changes == 1 ? 0 : 1;
 }
 
 int

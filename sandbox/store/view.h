@@ -78,7 +78,8 @@ int view_set_program(struct db *db, const struct view *view, struct err *err);
 int view_set_run(struct db *db, const struct view *view, struct err *err);
 /* Make a copy that everybody may see, without output.  1: there is no such
  * view, or it was shared less than ten seconds ago. */
-int view_share(struct db *db, int64_t id, int64_t *copy, struct err *err);
+int view_share(struct db *db, const struct view *view, int64_t *copy,
+    struct err *err);
 /* 1: this user has no such view. */
 int view_remove(struct db *db, int64_t id, int64_t user_id, struct err *err);
 /* All of a user's: how many they were, or -1. */

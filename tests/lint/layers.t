@@ -28,7 +28,7 @@ MAY_INCLUDE = {
     "sandbox/base": set(),
     "sandbox/locale": BASE,
     "sandbox/protocol": BASE,
-    "sandbox/store": BASE,
+    "sandbox/store": PROTOCOL,
     "sandbox/rest": BASE,
     "sandbox/volume": BASE,
     "sandbox/broker": PROTOCOL | {"sandbox/volume"},

@@ -64,19 +64,19 @@ test_share(struct db *db)
 	int64_t copy = 0;
 
 	(void)view_insert(db, &view, &err);
-	is_int(view_share(db, view.id, &copy, &err), 0, "it is shared");
+	is_int(view_share(db, &view, &copy, &err), 0, "it is shared");
 	(void)view_load(db, copy, &found, &texts, &err);
 	ok(found.user_id == 9 && found.share == 1, "by its owner");
 	is_str(texts.text, code, "its code");
 	is_str(texts.input, given.input, "and its input");
 	ok(texts.output[0] == '\0', "and nothing else");
 	view_texts_release(&texts);
-	is_int(view_share(db, view.id, &copy, &err), 1, "once");
+	is_int(view_share(db, &view, &copy, &err), 1, "once");
 	(void)store_sql("UPDATE views SET created_ms = created_ms - 11000 "
 			"WHERE source <> 0");
-	is_int(view_share(db, view.id, &copy, &err), 0, "and later again");
+	is_int(view_share(db, &view, &copy, &err), 0, "and later again");
 	is_int(view_forget(db, 9, &err), 3, "all of it is forgotten");
-	is_int(view_share(db, view.id, &copy, &err), 1,
+	is_int(view_share(db, &view, &copy, &err), 1,
 	    "what is forgotten meanwhile leaves no copy");
 	is_int(store_sql("SELECT count(*) FROM views WHERE user_id = 9"), 0,
 	    "none at all");

@@ -21,7 +21,7 @@ cmd_py_share(struct task *task, struct err *err)
 	 * takes this job over must not say that it has been */
 	if (!run_start(task))
 		return 0;
-	result = view_share(task->worker->db, view.id, &copy, err);
+	result = view_share(task->worker->db, &view, &copy, err);
 	if (result < 0)
 		return -1;
 	if (result == 1) {
