@@ -23,6 +23,7 @@
 #include "../../sandbox/protocol/lease.h"
 
 #define METRICS_MAX (1 << 20)
+#define METRICS_TOKEN "prometheus" /* the one that others need for them */
 #define NO_STORE "Cache-Control: no-store\r\n"
 
 /* Always 200: what is wrong stands in the body. */
@@ -75,6 +76,13 @@ api_metrics(struct api_app *app, struct http_request *req)
 	int64_t files;
 	struct err err;
 
+	if (gate_is_foreign(req) &&
+	    strcmp(app->token.name, METRICS_TOKEN) != 0) {
+		reply_error(req, 403, NULL,
+		    "For this machine, or with the token " METRICS_TOKEN
+		    "; /docs says more");
+		return;
+	}
 	if (lease_metrics(app->lease_socket, &broker, HEALTH_WAIT_MS, &err) !=
 	    REFUSAL_NONE) {
 		log_warn("metrics: %s", err.text);

@@ -52,6 +52,7 @@ enum config_type {
 	CONFIG_NAME,	/* [A-Za-z0-9._-] */
 	CONFIG_NETWORK, /* the same, and not the host's own */
 	CONFIG_ADDRESS, /* 172.17.0.1, or empty */
+	CONFIG_TRUST,	/* 10.0.0.0/8,172.17.0.1,… or none */
 	CONFIG_IMAGE,	/* [A-Za-z0-9._/:@-] */
 	CONFIG_IMAGES,	/* NAME=IMAGE,…: config_images.h */
 	CONFIG_NODE,	/* [a-z0-9.-] */
@@ -61,6 +62,8 @@ enum config_type {
 };
 
 #define A_BYTE "(25[0-5]|(2[0-4]|1[0-9]|[1-9])?[0-9])"
+#define AN_ADDRESS "(" A_BYTE "\\.){3}" A_BYTE
+#define A_NETWORK AN_ADDRESS "(/(3[0-2]|[12]?[0-9]))?"
 /* Of IL_API_CONTRACTS: as fcgi/api/routes.def names them. */
 #define A_CONTRACT "(snekbox|code-interpreter|librechat|piston|mcp)"
 
@@ -158,8 +161,11 @@ static const struct {
 	{ NAMES | BIT(CONFIG_IMAGE) | BIT(CONFIG_MODULES) | BIT(CONFIG_PROGRAM),
 	    false, "^-", "must not start with '-'" },
 	{ NAMES, false, "[^A-Za-z0-9._-]", bad_character },
-	{ BIT(CONFIG_ADDRESS), true, "^(" A_BYTE "\\.){3}" A_BYTE "$",
+	{ BIT(CONFIG_ADDRESS), true, "^" AN_ADDRESS "$",
 	    "must be an address as 172.17.0.1" },
+	{ BIT(CONFIG_TRUST), true, "^(none|" A_NETWORK "(," A_NETWORK ")*)$",
+	    "must be networks as 10.1.0.0/16, with commas between them, or "
+	    "none" },
 	{ BIT(CONFIG_IMAGE), false, "[^A-Za-z0-9._/:@-]", bad_character },
 	{ BIT(CONFIG_MODULES), false, "[^A-Za-z0-9_.,]", bad_character },
 	{ BIT(CONFIG_NODE), true, "^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$",
@@ -324,26 +330,27 @@ config_from_file(void *arg, const char *key, const char *value, struct err *err)
 }
 
 /* A key that is ours by its prefix and is not known was misspelt, unless it is
- * the name of a service that runs beside us. */
+ * the name of a service that runs beside us: that is forgotten. */
 static int
 config_read_environment(struct config_values *values, struct err *err)
 {
-	const char *link = "";
-
-	for (char **at = environ; at != NULL && *at != NULL; at++) {
+	for (char **at = environ; at != NULL && *at != NULL;) {
 		size_t len = strcspn(*at, "=");
 		size_t i = config_find(*at, len);
 
-		if (config_is_link(*at))
-			link = *at;
-		else if (i < KEYS && (*at)[len] == '=')
+		if (config_is_link(*at)) {
+			auto_free char *name = xprintf("%.*s", (int)len, *at);
+
+			log_info("%s: a link to a service, passed over", name);
+			(void)unsetenv(name); /* the next one is here now */
+			continue;
+		}
+		if (i < KEYS && (*at)[len] == '=')
 			values->from_environment[i] = *at + len + 1;
 		else if (i == KEYS && config_is_ours(*at))
 			return config_unknown(*at, len, err);
+		at++;
 	}
-	if (*link != '\0')
-		log_info("%.*s: a link to a service, passed over",
-		    (int)strcspn(link, "="), link);
 	return 0;
 }
 

@@ -26,6 +26,24 @@ can_quote(const char *text, const char *never)
 	return *text == '\0';
 }
 
+/* Lines for geo: what comes from the host is asked for by this machine's names,
+ * and what comes from a trusted network by any. */
+static const char *
+near_fill(struct buf *near, const struct config *config)
+{
+	const char *network = config->http_trust;
+
+	if (*config->http_gateway != '\0')
+		buf_addf(near, "%s 1;", config->http_gateway);
+	while (*network != '\0' && strcmp(network, "none") != 0) {
+		size_t len = strcspn(network, ",");
+
+		buf_addf(near, "%.*s 2;", (int)len, network);
+		network += len + (network[len] == ',');
+	}
+	return buf_str(near);
+}
+
 /* An @ that begins no name of ours is nginx's own. */
 int
 nginx_conf_fill(struct buf *out, const char *template, size_t len,
@@ -35,9 +53,11 @@ nginx_conf_fill(struct buf *out, const char *template, size_t len,
 	const int nodes_known = nodes_conf_add(&nodes, config, err);
 	auto_free char *port = xprintf("%" PRId64, config->http_port);
 	auto_free char *standin = xprintf("%ld", standin_port);
-	const char *gateway = config->http_gateway;
-	auto_free char *near = *gateway == '\0' ? xstrdup("") :
-						  xprintf("%s 1;", gateway);
+	/* 0 would be for ever */
+	auto_free char *stop = xprintf("%" PRId64 "ms", config->stop_ms + 1);
+	auto_buf struct buf near = BUF_INIT(CONF_MAX);
+	const bool alone = *config->http_gateway == '\0' &&
+	    *config->http_trust == '\0';
 	const struct {
 		const char *name;
 		const char *value;
@@ -45,10 +65,10 @@ nginx_conf_fill(struct buf *out, const char *template, size_t len,
 		{ "@STATE_DIR@", config->state_dir },
 		{ "@LIB_DIR@", config->lib_dir },
 		{ "@HTTP_PORT@", port },
-		{ "@HTTP_ADDRESS@",
-		    *gateway == '\0' ? "127.0.0.1" : "0.0.0.0" },
-		{ "@HTTP_GATEWAY@", near },
+		{ "@HTTP_ADDRESS@", alone ? "127.0.0.1" : "0.0.0.0" },
+		{ "@HTTP_NEAR@", near_fill(&near, config) },
 		{ "@STANDIN_PORT@", standin },
+		{ "@STOP@", stop },
 		{ "@STANDIN@", standin_port != 0 ? "" : "#" },
 		{ "@NODES@", buf_str(&nodes) },
 		{ "@NO_STANDIN@", standin_port != 0 ? "#" : "" },

@@ -476,7 +476,7 @@ class Front:
                 ("STATE_DIR", self.folder),
                 ("LIB_DIR", os.path.join(BUILD, "lib")),
                 ("HTTP_ADDRESS", "127.0.0.1"), ("HTTP_PORT", str(self.port)),
-                ("HTTP_GATEWAY", ""), ("NODES", ""),
+                ("HTTP_NEAR", ""), ("STOP", "1s"), ("NODES", ""),
                 ("STANDIN_PORT", "9"), ("NO_STANDIN", ""), ("STANDIN", "#")):
             conf = conf.replace("@%s@" % name, value)
         with open(self.path("nginx.conf"), "w", encoding="utf-8") as file:

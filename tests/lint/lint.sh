@@ -106,8 +106,8 @@ nginx_configurations() {
 	sandbox/setup/install.sh --library "$out/gcc" "$dir/lib/inline"
 	sed -e "s|@STATE_DIR@|$dir|g" -e "s|@LIB_DIR@|$dir/lib/inline|g" \
 		-e 's|@HTTP_ADDRESS@|127.0.0.1|' -e 's|@HTTP_PORT@|8080|' \
-		-e 's|@HTTP_GATEWAY@||' -e 's|@NODES@||' \
-		-e 's|@STANDIN_PORT@|8081|' \
+		-e 's|@HTTP_NEAR@||' -e 's|@NODES@||' \
+		-e 's|@STANDIN_PORT@|8081|' -e 's|@STOP@|20s|' \
 		nginx/nginx.conf.in >"$dir/template"
 	sed -e 's|@STANDIN@||' -e 's|@NO_STANDIN@|#|' "$dir/template" \
 		>"$dir/with.conf"

@@ -694,8 +694,18 @@ def opened_with_tokens_it_asks_for_them():
             answer = nginx.ask("GET", "/metrics", port=443,
                                Authorization=bearer)
             assert answer.status == 403, answer
+            assert "prometheus" in answer.text, answer
+            answer = nginx.ask("GET", "/metrics", port=443)
+            assert answer.status == 401, answer
             answer = nginx.ask("GET", "/metrics", Authorization=bearer)
             assert answer.status == 200, answer
+            made = subprocess.run(
+                [os.path.join(BUILD, "bin", "ilctl"), "token", "-f", tokens,
+                 "add", "prometheus"], capture_output=True, text=True,
+                check=True)
+            answer = nginx.ask("GET", "/metrics", port=443,
+                               Authorization="Bearer " + made.stdout.strip())
+            assert "inline_broker_up 1" in answer.text, answer
             answer = nginx.ask("GET", "/health", port=443)
             assert answer.status == 200 and "inline" not in answer.json, answer
             answer = nginx.ask("GET", "/health", port=443,

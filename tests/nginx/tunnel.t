@@ -77,5 +77,28 @@ def nor_to_those_who_name_this_machine_before_the_header_does():
                     path, name, reply.status)
 
 
-with Served() as served:
+def status_from(address, method, path, **headers):
+    """The status of a request that comes from this address."""
+    link = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60,
+                                      source_address=(address, 0))
+    try:
+        link.request(method, path, b'{"input": "1"}', {
+            "Content-Type": "application/json", **headers})
+        return link.getresponse().status
+    finally:
+        link.close()
+
+
+@test
+def a_network_that_is_trusted_asks_by_any_name():
+    for address, status in ("127.0.0.7", 200), ("127.0.0.8", 403):
+        assert status_from(address, "POST", "/eval", **AWAY) == status
+        assert status_from(address, "GET", "/metrics", **AWAY) == status
+    assert status_from("127.0.0.7", "POST", "/eval", **AWAY,
+                       **{"X-Forwarded-For": "192.0.2.1"}) == 403
+    assert status_from("127.0.0.7", "POST", "/eval", **AWAY,
+                       Origin="http://evil.example") == 403
+
+
+with Served(IL_HTTP_TRUST="127.0.0.6/31") as served:
     run()

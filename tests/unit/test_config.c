@@ -195,6 +195,11 @@ test_texts(void)
 	check_value("IL_HTTP_GATEWAY", "172.17.0.256", "must be an address");
 	check_value("IL_HTTP_GATEWAY", "172.17.0.1.", "must be an address");
 	check_value("IL_HTTP_GATEWAY", "0.0.0.0/0", "must be an address");
+	check_value("IL_HTTP_TRUST", "none", NULL);
+	check_value("IL_HTTP_TRUST", "10.1.0.0/16,172.17.0.1", NULL);
+	check_value("IL_HTTP_TRUST", "10.1.0.0/33", "must be networks");
+	check_value("IL_HTTP_TRUST", "10.1.0.0/16,none", "must be networks");
+	check_value("IL_HTTP_TRUST", "10.1.0.0/16 1; x", "must be networks");
 	check_value("IL_PIP_INDEX_URL", "https://index.example.org/simple",
 	    NULL);
 	check_value("IL_PIP_INDEX_URL", "http://127.0.0.1:8/simple/", NULL);
@@ -313,8 +318,8 @@ test_node(void)
 {
 	static const char *const good[] = { "a", "host-1", "9", "a.b",
 		NAME_63 };
-	static const char *const bad[] = { "A", "-a", "a-", "a_b", "a b",
-		"a/b", NAME_63 "0", "h\xc3\xb6st" };
+	static const char *const bad[] = { "A", "-a", "a-", "a_b", "a b", "a/b",
+		NAME_63 "0", "h\xc3\xb6st" };
 	struct err err = { 0 };
 	struct config c;
 

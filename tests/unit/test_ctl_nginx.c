@@ -14,6 +14,8 @@ static char state[] = "/var/lib/in line";
 static char lib[] = "/usr/lib/in line";
 static char no_gateway[] = "";
 static char gateway[] = "172.17.0.1";
+static char networks[] = "10.1.0.0/16,10.2.0.7";
+static char none[] = "none";
 static char no_nodes[] = "";
 static char node[] = "a";
 static struct config conf = { .state_dir = state,
@@ -22,6 +24,7 @@ static struct config conf = { .state_dir = state,
 	.node = node,
 	.nodes_key_file = no_nodes,
 	.http_gateway = no_gateway,
+	.http_trust = no_gateway,
 	.http_port = 8080 };
 static long standin_port = 8081;
 
@@ -57,7 +60,7 @@ test_names(void)
 static void
 test_gateway(void)
 {
-	static const char template[] = "listen @HTTP_ADDRESS@; @HTTP_GATEWAY@";
+	static const char template[] = "listen @HTTP_ADDRESS@; @HTTP_NEAR@";
 	auto_buf struct buf out = BUF_INIT(4096);
 	struct err err = { 0 };
 
@@ -68,7 +71,18 @@ test_gateway(void)
 	(void)fill(&out, template, &err);
 	is_str(buf_str(&out), "listen 0.0.0.0; 172.17.0.1 1;",
 	    "in a container");
+	conf.http_trust = networks;
+	buf_reset(&out);
+	(void)fill(&out, template, &err);
+	is_str(buf_str(&out),
+	    "listen 0.0.0.0; 172.17.0.1 1;10.1.0.0/16 2;10.2.0.7 2;",
+	    "with networks that are trusted");
 	conf.http_gateway = no_gateway;
+	conf.http_trust = none;
+	buf_reset(&out);
+	(void)fill(&out, template, &err);
+	is_str(buf_str(&out), "listen 0.0.0.0; ", "with none");
+	conf.http_trust = no_gateway;
 }
 
 static char *
