@@ -169,6 +169,29 @@ estate_prepare(const struct run *run, struct err *err)
 	return 0;
 }
 
+/* A secret that its group, or everybody, may read stays as it is: one of
+ * Kubernetes, say, a link on a file system that is read-only.  Returns 1 then.
+ * 0: it is to be given; -1: it is such a one, and the group may not read it. */
+static int
+is_readable(const char *path, gid_t gid, struct err *err)
+{
+	struct stat st;
+	struct stat link;
+
+	if (lstat(path, &link) != 0 || stat(path, &st) != 0)
+		return 0;
+	if ((st.st_mode & S_IROTH) != 0 ||
+	    ((st.st_mode & S_IRGRP) != 0 && st.st_gid == gid))
+		return 1;
+	if (!S_ISLNK(link.st_mode) &&
+	    (access(path, W_OK) == 0 || errno != EROFS))
+		return 0;
+	return err_set(err, ERR_CONFIG,
+	    "%s: il-api may not read it: give it the mode 0444, or 0440 and "
+	    "the group %lu",
+	    path, (unsigned long)gid);
+}
+
 /* A file, if it is there.  The operator may have put it elsewhere: where its
  * folder is one that root alone may enter, that is opened to the file's group,
  * to pass and not to list. */
@@ -209,6 +232,8 @@ estate_share(const struct run *run, struct err *err)
 	auto_free char *wal = xprintf("%s-wal", config->database);
 	auto_free char *shm = xprintf("%s-shm", config->database);
 	auto_free char *turn = xprintf("%s-turn", config->database);
+	const char *const secrets[] = { config->api_tokens_file,
+		config->nodes_key_file, config->librechat_keys_file };
 	const struct {
 		const char *path;
 		uid_t uid;
@@ -220,7 +245,6 @@ estate_share(const struct run *run, struct err *err)
 		{ commands, 0, run->gids[ACCOUNT_STANDIN], 0640 },
 		{ key, run->uids[ACCOUNT_STANDIN], run->gids[ACCOUNT_STANDIN],
 		    0600 },
-		{ config->api_tokens_file, 0, run->gids[ACCOUNT_API], 0640 },
 		{ config->database, 0, db, 0660 },
 		{ wal, 0, db, 0660 },
 		{ shm, 0, db, 0660 },
@@ -234,5 +258,16 @@ estate_share(const struct run *run, struct err *err)
 		    give_file(files[i].path, files[i].uid, files[i].gid,
 			files[i].mode, err) != 0)
 			return -1;
+	for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
+		const gid_t api = run->gids[ACCOUNT_API];
+		int readable = *secrets[i] == '\0' ?
+		    1 :
+		    is_readable(secrets[i], api, err);
+
+		if (readable < 0 ||
+		    (readable == 0 &&
+			give_file(secrets[i], 0, api, 0640, err) != 0))
+			return -1;
+	}
 	return 0;
 }

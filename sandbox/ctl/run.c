@@ -65,7 +65,8 @@ open_view(struct run *run, struct err *err)
 	    NULL;
 	auto_free char *nodes = xstrdup(config->nodes);
 	auto_free char *nodes_key = xstrdup(config->nodes_key_file);
-	char *files[] = { database, tokens, script, nodes, nodes_key };
+	auto_free char *libre = xstrdup(config->librechat_keys_file);
+	char *files[] = { database, tokens, script, nodes, nodes_key, libre };
 	const char *paths[10] = { config->state_dir, config->lib_dir,
 		run->folder, config->api_files };
 	size_t count = 4;

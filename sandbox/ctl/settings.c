@@ -34,6 +34,8 @@ static const struct {
 	{ "IL_API_FILES", offsetof(struct config, api_files), false },
 	{ "IL_API_TOKENS_FILE", offsetof(struct config, api_tokens_file),
 	    true },
+	{ "IL_LIBRECHAT_KEYS_FILE",
+	    offsetof(struct config, librechat_keys_file), true },
 };
 
 #define PATHS (sizeof(paths) / sizeof(paths[0]))

@@ -104,7 +104,8 @@ build(const char *const *paths, size_t count)
 
 		if (good && !is_covered(paths, count, i))
 			good = fd_make_dirs(paths[i], 0755, &err) == 0 &&
-			    mount(source, paths[i], NULL, MS_BIND, NULL) == 0;
+			    mount(source, paths[i], NULL, MS_BIND | MS_REC,
+				NULL) == 0;
 		cleanup_close(&fds[i]);
 	}
 	return good;
