@@ -182,7 +182,7 @@ become(const struct child *child, pid_t parent)
 	bool has_view = child->account != ACCOUNTS && run->view_fd >= 0;
 	/* What it gets when we die.  nginx would leave its workers behind when
 	 * killed; the others hold nothing that does not end with them. */
-	int death = child->stage == STAGE_NGINX ? SIGTERM : SIGKILL;
+	int death = child->account == ACCOUNT_NGINX ? SIGTERM : SIGKILL;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
 	bool inside;

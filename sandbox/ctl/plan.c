@@ -138,14 +138,14 @@ plan_make(struct run *run, struct err *err)
 	for (int64_t i = 0; i < run->config->workers; i++) {
 		auto_free char *slot = xprintf("%" PRId64, i);
 
-		(void)add_own(run, STAGE_WORKER, "il-worker", ACCOUNT_WORKER,
+		(void)add_own(run, STAGE_DRAIN, "il-worker", ACCOUNT_WORKER,
 		    slot);
 	}
 	if (add_fronts(run, err) != 0)
 		return -1;
 	if (run->standin.port != 0)
 		add_standin(run);
-	(void)add(run, STAGE_NGINX, "nginx", ACCOUNT_NGINX,
+	(void)add(run, STAGE_DRAIN, "nginx", ACCOUNT_NGINX,
 	    (const char *const[]){ "nginx", "-e", "stderr", "-c",
 		full != NULL ? full : conf, NULL });
 	return 0;

@@ -40,13 +40,13 @@ enum account_group {
 	ACCOUNT_GROUPS,
 };
 
-/* In which order programs are ended: who takes requests in first, who ends the
- * containers last.  The stand-in outlives the workers, which tell it their last
- * answers. */
+/* In which order programs are ended.  First nginx takes no more requests and
+ * the workers take no more jobs, and both finish what they have; the broker,
+ * which ends the containers, comes last.  The stand-in outlives the workers,
+ * which tell it their last answers. */
 enum child_stage {
-	STAGE_NGINX,
+	STAGE_DRAIN,
 	STAGE_FRONT,
-	STAGE_WORKER,
 	STAGE_STANDIN,
 	STAGE_BROKER,
 	STAGE_COUNT,

@@ -102,29 +102,29 @@ on_news(void *arg, int fd, uint32_t events)
 
 /* ---- the end ---- */
 
-/* How long a stage may take to end by itself.  A worker lets its run go on for
- * IL_STOP_SECONDS and then tells that it was interrupted, as there may be no
- * next start that would; the broker waits for starts that are under way, and
- * for the engine to remove its containers. */
+/* How long a stage may take to end by itself.  nginx closes what takes longer
+ * than IL_STOP_SECONDS.  A worker lets its run go on for as long, and then says
+ * that it was interrupted, as there may be no next start that would; the broker
+ * waits for starts that are under way, and for the engine to remove its
+ * containers. */
 static int64_t
 stage_ms(const struct run *run)
 {
 	static const int64_t least[STAGE_COUNT] = {
-		[STAGE_NGINX] = 2000,
+		[STAGE_DRAIN] = 15000,
 		[STAGE_FRONT] = 3000,
-		[STAGE_WORKER] = 15000,
 		[STAGE_STANDIN] = 2000,
 		[STAGE_BROKER] = 25000,
 	};
-	int64_t more = run->stage == STAGE_WORKER ? run->config->stop_ms :
-	    run->stage == STAGE_BROKER		  ? run->config->start_ms :
-						    0;
+	int64_t more = run->stage == STAGE_DRAIN ? run->config->stop_ms :
+	    run->stage == STAGE_BROKER		 ? run->config->start_ms :
+						   0;
 
 	return least[run->stage] + more;
 }
 
 /* To all of the stage that is being ended.  Returns how many are left of it; 0
- * is no signal, and only counts. */
+ * is no signal, and only counts.  SIGTERM would cut nginx's answers. */
 static size_t
 signal_stage(const struct run *run, int number)
 {
@@ -139,7 +139,10 @@ signal_stage(const struct run *run, int number)
 		left++;
 		if (number == SIGKILL)
 			log_warn("%s did not end in time: killed", child->name);
-		(void)kill(child->pid, number);
+		(void)kill(child->pid,
+		    number == SIGTERM && child->account == ACCOUNT_NGINX ?
+			SIGQUIT :
+			number);
 	}
 	return left;
 }
@@ -171,6 +174,19 @@ end_stage(struct run *run)
 	(void)signal_stage(run, hurry ? SIGKILL : SIGTERM);
 }
 
+/* The stand-in ends the event streams of its pages, which never end by
+ * themselves, so that nginx does not wait for them. */
+static void
+end_pages(const struct run *run)
+{
+	for (size_t i = 0; i < run->count; i++) {
+		const struct child *child = &run->children[i];
+
+		if (child->stage == STAGE_STANDIN && child->pid != 0)
+			(void)kill(child->pid, SIGWINCH);
+	}
+}
+
 /* The first asks, the second hurries, the third kills. */
 static void
 on_signal(void *arg, int fd, uint32_t events)
@@ -188,6 +204,7 @@ on_signal(void *arg, int fd, uint32_t events)
 			 "a second signal does not wait",
 		    (long long)(run->config->stop_ms / 1000));
 		run->stage = 0;
+		end_pages(run);
 	} else {
 		log_info("hurrying");
 	}
@@ -271,7 +288,7 @@ start(void *arg)
 	if (run->stage >= 0)
 		return;
 	/* nginx removes none that it left when it was killed, nor starts. */
-	if (child->stage == STAGE_NGINX)
+	if (child->account == ACCOUNT_NGINX)
 		supervise_remove(run->config, NODES_SOCKET);
 	if (child_start(child, &err) == 0) {
 		loop_add(run->loop, child->pidfd, EPOLLIN, on_end, child);

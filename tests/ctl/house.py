@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`ilctl` in a folder of its own: real nginx and stand-in, played programs."""
 
+import http.client
 import os
 import select
 import shutil
@@ -200,6 +201,10 @@ class House:
             found |= {pid for pid, up in parents.items() if up in found}
         return {pid: lines.get(pid, "") for pid in
                 found - {self.process.pid}}
+
+    def connect(self):
+        """Return a connection to nginx."""
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
 
     def get(self, path="/"):
         """Return (status, text) of a page."""

@@ -10,6 +10,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from house import House, is_alive, wait_gone  # noqa: E402
+from client import Standin  # noqa: E402
 from tap import run, test  # noqa: E402
 
 ALL = ("il-sandboxd", "il-worker", "il-worker", "il-fcgi", "il-api")
@@ -51,14 +52,38 @@ def it_ends_in_order_and_leaves_nothing():
         assert len(pids) >= 8, pids
         assert house.stop(signal.SIGINT) == 0, house.errors()
         ends = [house.wait_word("term")[1] for _ in ALL]
-        assert set(ends[:2]) == {"il-fcgi", "il-api"}, ends
-        assert ends[2:] == ["il-worker", "il-worker", "il-sandboxd"], ends
+        assert ends[:2] == ["il-worker", "il-worker"], ends
+        assert set(ends[2:4]) == {"il-fcgi", "il-api"}, ends
+        assert ends[4:] == ["il-sandboxd"], ends
         assert not [pid for pid in pids if is_alive(pid)], pids
         left = {name for _, _, names in os.walk(house.state) for name in names}
         gone = {"lease.sock", "fcgi.sock", "api.sock", "run.sock",
                 "files.sock", "session.sock", "connect.sock", "mcp.sock",
                 "nginx.pid", "wake"}
         assert not left & gone, left
+
+
+@test
+def a_request_that_runs_is_answered_and_no_page_is_waited_for():
+    """The stand-in's REST API takes two seconds for it; the event stream of a
+    page would take for ever.
+    """
+    with House() as house:
+        house.start().wait_ready()
+        discord = Standin.attach(house.port)
+        page, slow = house.connect(), house.connect()
+        page.request("GET", "/control/feed")
+        assert page.getresponse().readline(), "no page"
+        discord.fault("slow", "me", seconds=2)
+        slow.request("GET", "/api/v10/applications/@me")
+        while not discord.faults()[0]["hits"]:
+            time.sleep(0.01)
+        began = time.monotonic()
+        assert house.stop() == 0, house.errors()
+        assert time.monotonic() - began < 15, "the page was waited for"
+        assert b"message" in slow.getresponse().read(), "was cut"
+        page.close()
+        slow.close()
 
 
 @test
@@ -162,7 +187,7 @@ def two_signals_within_a_second_are_one():
                        signal.SIGCONT):
             house.process.send_signal(number)
         assert house.wait() == 0
-        for name in ("il-fcgi", "il-worker", "il-sandboxd"):
+        for name in ("il-worker", "il-fcgi", "il-sandboxd"):
             house.wait_word("term", name)
         assert "hurrying" not in house.errors()
 
@@ -235,6 +260,30 @@ def files_of_others_are_not_given_to_il_api():
         house.environment["IL_API_FILES"] = files
         house.start().wait_ready()
         assert os.stat(files).st_uid != 0
+        assert house.stop() == 0
+
+
+@test
+def a_secret_is_read_where_it_is_or_refused():
+    """A link is not given to il-api: who may read what it leads to is the
+    operator's to say.
+    """
+    if os.geteuid() != 0:
+        return
+    with House() as house:
+        secret, link = (os.path.join(house.folder, name)
+                        for name in ("secret", "tokens"))
+        open(secret, "w").close()
+        os.symlink("secret", link)
+        os.chmod(secret, 0o400)
+        code, _, errors = house.ilctl("run", IL_API_TOKENS_FILE=link)
+        assert code == 78 and "0444, or 0440" in errors, (code, errors)
+        os.chmod(secret, 0o444)
+        house.environment["IL_API_TOKENS_FILE"] = link
+        house.start().wait_ready()
+        stat = os.stat(link)
+        assert (stat.st_uid, stat.st_gid, stat.st_mode & 0o777) == (
+            0, 0, 0o444), stat
         assert house.stop() == 0
 
 

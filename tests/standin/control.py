@@ -416,7 +416,7 @@ class Feed:
         with store.lock:
             store.feed_changed.wait_for(
                 lambda: store.event_count > self.seen
-                or store.stopping.is_set(), timeout)
+                or store.leaving.is_set(), timeout)
             fresh = store.events_since(self.seen)
             if fresh is None:
                 return [("state", self.state())]

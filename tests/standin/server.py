@@ -332,7 +332,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             b"Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n"
             b"Connection: close\r\n\r\nretry: 500\n\n")
         self._event("state", feed.state())
-        while not store.stopping.is_set():
+        while not store.leaving.is_set():
             events = feed.next_events(HEARTBEAT)
             for kind, value in events:
                 self._event(kind, value)

@@ -103,26 +103,30 @@ def _new_snowflake():
 
 
 def _wake_on_signals():
-    """Return a socket pair; the first is readable when asked to end."""
+    """Return a socket pair; the first has the numbers of the signals."""
     reader, writer = socket.socketpair()
     reader.setblocking(False)
     writer.setblocking(False)
     signal.set_wakeup_fd(writer.fileno())
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP,
+                   signal.SIGWINCH):
         signal.signal(number, lambda *_: None)
     return reader, writer
 
 
 def serve(server, store, wakeup):
-    """Accept connections until a signal comes."""
+    """Accept connections until a signal comes; SIGWINCH ends the pages' feeds."""
     with selectors.DefaultSelector() as selector:
         selector.register(server, selectors.EVENT_READ)
         selector.register(wakeup, selectors.EVENT_READ)
         while True:
             ready = {key.fileobj for key, _ in selector.select()}
             if wakeup in ready:
-                break
-            server.handle_request()
+                if wakeup.recv(1)[0] != signal.SIGWINCH:
+                    break
+                store.end_feeds()
+            if server in ready:
+                server.handle_request()
     server.server_close()
     store.stop()
 

@@ -161,6 +161,7 @@ class Store:
         self.lock = threading.RLock()
         self.feed_changed = threading.Condition(self.lock)
         self.stopping = threading.Event()
+        self.leaving = threading.Event()    # pages are to let go
         self.secret = secrets.token_bytes(16)
         self._last_ms = 0
         self._last_count = 0
@@ -286,11 +287,17 @@ class Store:
                 "time": self.clock.now(),
             })
 
+    def end_feeds(self):
+        """End the event streams of the pages."""
+        self.leaving.set()
+        with self.lock:
+            self.feed_changed.notify_all()
+
     def stop(self):
         """Let every waiting thread go."""
         self.stopping.set()
+        self.end_feeds()
         with self.lock:
-            self.feed_changed.notify_all()
             for interaction in self.interactions.values():
                 interaction.condition.notify_all()
 
