@@ -30,17 +30,22 @@ is_mount() {
 	grep -qF " $1 " /proc/self/mountinfo
 }
 
-# trust_gateway PUBLISHED: set IL_HTTP_GATEWAY, unless the operator has.  A
-# published port brings requests with the address of our network's gateway: the
-# host's own, or those of strangers, wherever somebody translates addresses.  So
-# that address is the host's only where the port is PUBLISHED on 127.0.0.1; else
-# nginx listens on all addresses, and trusts none but its own.
-trust_gateway() {
-	address=127.0.0.1
-	[ "$1" != 127.0.0.1 ] || address=$(ip -4 route show default |
-		sed -n 's/^default via \([0-9.]*\) .*/\1/p' | head -n 1)
-	IL_HTTP_GATEWAY=$(setting IL_HTTP_GATEWAY "${address:-127.0.0.1}")
-	export IL_HTTP_GATEWAY
+# listen PUBLISHED: nginx listens on all addresses, and trusts no network but
+# those that IL_HTTP_TRUST names.  Requests through a published port come from
+# our gateway's address, whoever sent them: it is the host's only where the port
+# is PUBLISHED on 127.0.0.1.
+listen() {
+	IL_HTTP_TRUST=$(setting IL_HTTP_TRUST none)
+	export IL_HTTP_TRUST
+	if [ "$1" = 127.0.0.1 ]; then
+		gateway=$(ip -4 route show default |
+			sed -n 's/^default via \([0-9.]*\) .*/\1/p' | head -n 1)
+		IL_HTTP_GATEWAY=$(setting IL_HTTP_GATEWAY "$gateway")
+		export IL_HTTP_GATEWAY
+	elif [ "$IL_HTTP_TRUST" = none ]; then
+		say "requests need a token (IL_API_TOKENS_FILE): neither" \
+			"INLINE_PUBLISHED nor IL_HTTP_TRUST is set"
+	fi
 }
 
 # may_open FILE: the rights of this container allow it.
@@ -96,7 +101,7 @@ check_ports() {
 	done
 	case $mode in
 	'' | host | none | container:*) ;; # on loopback, whoever's that is
-	*) trust_gateway "$published" ;;
+	*) listen "$published" ;;
 	esac
 }
 
@@ -124,6 +129,19 @@ nest_cgroups() {
 	sed -e 's/ / +/g' -e 's/^/+/' $cgroup/cgroup.controllers \
 		>$cgroup/cgroup.subtree_control ||
 		say "no control groups for the engine in here"
+}
+
+# Our own bridge is still there when a container starts again in the network of
+# its pod; somebody else's is not ours to use.
+take_network() {
+	of=$home/docker/of-network
+	network=$(stat -L -c %i /proc/self/ns/net)
+	[ ! -e /sys/class/net/docker0 ] ||
+		[ "$(cat "$of" 2>/dev/null)" = "$network" ] ||
+		refuse "the engine in here needs a network of its own, not" \
+			"--network host: -p 127.0.0.1:8080:8080"
+	mkdir -p "${of%/*}"
+	echo "$network" >"$of"
 }
 
 # What it says goes where the programs' words go, but for what it says of each
@@ -165,9 +183,8 @@ select.select([os.pidfd_open(int(sys.argv[1]))], [], [])' "$1" 2>/dev/null || :
 inside() {
 	is_mount "$home" || refuse "the engine in here needs a volume:" \
 		"-v inline:$home is missing"
-	[ ! -e /sys/class/net/docker0 ] || refuse "the engine in here needs a" \
-		"network of its own, not --network host: -p 127.0.0.1:8080:8080"
-	trust_gateway "${INLINE_PUBLISHED-}"
+	take_network
+	listen "${INLINE_PUBLISHED-}"
 	nest_cgroups
 	start_engine
 	load_images

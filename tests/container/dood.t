@@ -9,7 +9,8 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from house import INLINE, OUTSIDE, House, docker, fetch, wait_for  # noqa: E402
+from house import (INLINE, OUTSIDE, House, begin, docker,  # noqa: E402
+                   fetch, wait_for)
 from tap import run, test  # noqa: E402
 
 # Ends at the quota with the kernel's own number for "no space left".
@@ -73,12 +74,19 @@ def whoever_is_not_the_host_is_a_stranger():
 
 
 @test
-def docker_stop_lets_a_run_end_and_leaves_nothing():
+def docker_stop_lets_runs_end_and_leaves_nothing():
+    """What a command in chat runs, and what a program waits for."""
     house.py("open('kept', 'w').write('still here')")
     house.discord.send_command(
         "py", code="import time\nprint('begun', flush=True)\ntime.sleep(4)\n"
         "open('whole', 'w').write('x')").wait_final(match="begun")
+    program = begin(house.url("/eval"),
+                    "import time\ntime.sleep(4)\nprint('to its end')")
+    wait_for(lambda: "inline_api_running 1\n" in fetch(
+        house.url("/metrics"))[1])
     assert house.stop() == 0
+    status, text = program.result()
+    assert status == 200 and "to its end" in text, (status, text)
     rows = sqlite3.connect(house.settings["IL_DATABASE"]).execute(
         "SELECT state, outcome FROM jobs ORDER BY id DESC LIMIT 1").fetchall()
     assert rows == [("delivered", "exit 0")], rows

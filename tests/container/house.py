@@ -22,11 +22,12 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
-from service import IMAGE, docker, free_port, wait_for  # noqa: E402
+from service import BUILD, IMAGE, docker, free_port, wait_for  # noqa: E402
 from client import Standin  # noqa: E402
 
 # A test whose time is over leaves nothing, either.
@@ -115,10 +116,16 @@ def fetch(url, body=None, headers=(), context=None, timeout=120):
             return error.code, error.read().decode()
 
 
+def begin(url, code, headers=()):
+    """Send code, and do not wait; the future has (status, text), or why not."""
+    return ThreadPoolExecutor(1).submit(fetch, url, {"input": code}, headers)
+
+
 class House:
     """A container, from its start to its removal."""
 
-    def __init__(self, options, entry=(), command=(), volume=False, **settings):
+    def __init__(self, options, entry=(), command=(), volume=False,
+                 host_name=None, **settings):
         self.folder = tempfile.mkdtemp(prefix="inline-container-")
         os.chmod(self.folder, 0o755)  # its programs are users of their own
         self.name = os.path.basename(self.folder).replace("_", "-")
@@ -126,9 +133,14 @@ class House:
         self.home = f"/srv/{self.name}" if volume else self.folder
         self.volume = volume
         self.entry, self.command = entry, command
+        publish = ["--publish", f"127.0.0.1:{self.port}:8080"]
+        # A network of that name's that outlives the container, as in a pod.
+        self.pod = [self.name + "-pod", "--hostname", host_name, "--detach",
+                    *publish] if host_name else []
         self.options = [
             *options, "--detach", "--stop-timeout", "90",
-            "--publish", f"127.0.0.1:{self.port}:8080", "--volume",
+            *(["--network", "container:" + self.pod[0]] if host_name
+              else publish), "--volume",
             f"{self.name if volume else self.folder}:{self.home}"]
         self.settings = {
             "IL_STATE_DIR": self.home + "/run",
@@ -139,14 +151,23 @@ class House:
 
     def __enter__(self):
         atexit.register(self.close)
-        done = start(*self.options, name=self.name, env=self.settings,
-                     entry=self.entry, command=self.command)
-        try:
+        if self.pod:
+            done = start(*self.pod[1:], name=self.pod[0],
+                         entry=("--entrypoint", "sleep"),
+                         command=("infinity",))
             assert done.returncode == 0, done.stderr
-            return self.wait_ready()
+        try:
+            return self.start()
         except BaseException:
             self.close(show_log=True)
             raise
+
+    def start(self):
+        """Make the container, and wait until it is ready."""
+        done = start(*self.options, name=self.name, env=self.settings,
+                     entry=self.entry, command=self.command)
+        assert done.returncode == 0, done.stderr
+        return self.wait_ready()
 
     def __exit__(self, kind, error, _):
         ended = isinstance(error, SystemExit) and not error.code
@@ -225,8 +246,8 @@ class House:
             for line in self.logs().splitlines()[-60:]:
                 print("# " + line, flush=True)
         subprocess.run(["docker", "stop", self.name], capture_output=True)
-        subprocess.run(["docker", "rm", "--force", "--volumes", self.name],
-                       capture_output=True)
+        subprocess.run(["docker", "rm", "--force", "--volumes", self.name,
+                        *self.pod[:1]], capture_output=True)
         if self.volume:
             subprocess.run(["docker", "volume", "rm", "--force", self.name],
                            capture_output=True)
