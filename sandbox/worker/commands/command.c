@@ -247,8 +247,6 @@ find_sandbox(struct task *task, struct err *err)
 	if (result == 0 && sandbox_is_usable(sandbox)) {
 		result = sandbox_touch(task->worker->db, sandbox->id,
 		    task->worker->config->retention_seconds, err);
-		if (result == 0)
-			return 0;
 	} else if (result == 0) {
 		task->lost_at = sandbox->expires_at;
 		result = 1;
