@@ -6,9 +6,10 @@
 
 #include "../../sandbox/store/commands.h"
 
-/* "<action>:<view id>", as Discord carries it.  ACTION_COUNT: not one of ours.
- */
+/* "<action>:<view id>", or that with ":<word>" behind it where an action has
+ * one (NULL: it has not), as Discord carries it.  ACTION_COUNT: it is not one
+ * of ours. */
 enum action action_parse(const char *custom_id, enum action_type type,
-    int64_t *view_id);
+    int64_t *view_id, const char **word);
 
 #endif

@@ -10,6 +10,7 @@
 #include "../../sandbox/base/config_images.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/cancel.h"
+#include "../../sandbox/store/editor.h"
 #include "action_id.h"
 #include "help.h"
 
@@ -64,12 +65,12 @@ take_run(struct context *c)
 	job->keep = c->view.keep;
 }
 
+/* The code of an editor and what it is to read. */
 static bool
-action_py(struct context *c)
+take_code(struct context *c)
 {
 	struct job *job = &c->job;
 
-	take_run(c);
 	if (!take_input(c, "code", COMMAND_CODE_MAX, &job->text) ||
 	    !take_input(c, "stdin", COMMAND_CODE_MAX, &job->input))
 		return false;
@@ -77,6 +78,31 @@ action_py(struct context *c)
 	    job->text[strspn(job->text, " \t\r\n")] == '\0')
 		return submit_refuse(c, TEXT_NO_CODE, "", "no-code");
 	return true;
+}
+
+static bool
+action_py(struct context *c)
+{
+	take_run(c);
+	return take_code(c);
+}
+
+/* Its number and its word say how. */
+static bool
+action_py_tried(struct context *c)
+{
+	struct job *job = &c->job;
+
+	if (job->view_id > EDITOR_TRIED_TIMEIT ||
+	    strlen(c->word) > COMMAND_VERSION_MAX)
+		return submit_refuse(c, TEXT_UNKNOWN_BUTTON, "",
+		    "unknown-button");
+	job->kind = JOB_PY;
+	job->timeit = job->view_id == EDITOR_TRIED_TIMEIT;
+	/* the database takes a copy, nobody changes it */
+	job->version = (char *)(uintptr_t)c->word;
+	job->view_id = 0;
+	return take_code(c);
 }
 
 static bool
@@ -341,7 +367,7 @@ route_action(struct context *c)
 {
 	int64_t view_id = 0;
 	enum action action = action_parse(c->in->custom_id, type_of(c->in),
-	    &view_id);
+	    &view_id, &c->word);
 	const struct command_action *row = &command_actions[action];
 
 	if (action == ACTION_COUNT) {

@@ -211,12 +211,13 @@ answer_editor_later(enum action action, int64_t view_id)
 char *
 answer_editor(int64_t view_id, const char *input)
 {
+	auto_free char *custom_id = editor_id(ACTION_PY, view_id);
 	json_t *inputs = json_pack("[o, o]",
 	    editor_input("code", text_of(TEXT_EDITOR_CODE),
 		text_of(TEXT_EDITOR_CODE_HINT), true, NULL),
 	    editor_input("stdin", text_of(TEXT_EDITOR_INPUT),
 		text_of(TEXT_EDITOR_INPUT_HINT), false, input));
 
-	return answer_dump(editor_open(ACTION_PY, view_id,
-	    text_of(TEXT_EDITOR_TITLE), inputs));
+	return answer_dump(
+	    editor_open(custom_id, text_of(TEXT_EDITOR_TITLE), inputs));
 }

@@ -150,10 +150,11 @@ wire_view(const json_t *message, int64_t application_id)
 								"components"),
 						 i % ROW_MAX),
 			"custom_id");
+		const char *word;
 		int64_t id = 0;
 		enum action action = custom_id == NULL ?
 		    ACTION_COUNT :
-		    action_parse(custom_id, ACTION_BUTTON, &id);
+		    action_parse(custom_id, ACTION_BUTTON, &id, &word);
 
 		if (action != ACTION_COUNT &&
 		    command_actions[action].kind == JOB_PY)

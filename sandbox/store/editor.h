@@ -12,9 +12,9 @@
 #include "commands.h"
 
 /*
- * An editor, as Discord wants it: a modal that stands for a view, with labelled
- * inputs of many lines.  il-fcgi opens those that need nothing of a sandbox,
- * il-worker the others.
+ * An editor, as Discord wants it: a modal that mostly stands for a view, with
+ * labelled inputs of many lines.  il-fcgi opens those that need nothing of a
+ * sandbox, il-worker the others.
  */
 #define EDITOR_POINTS 4000 /* what an input takes */
 
@@ -31,15 +31,30 @@ editor_input(const char *name, const char *label, const char *hint,
 	    "required", required, "placeholder", hint, "value", value);
 }
 
+/* What it is sent back with, heap: its action and view. */
+static inline char *
+editor_id(enum action action, int64_t view_id)
+{
+	return xprintf("%s:%" PRId64, command_actions[action].name, view_id);
+}
+
+/* Of one that has no view, as what it holds is somebody else's: how to run what
+ * is sent back. */
+#define EDITOR_TRIED 1
+#define EDITOR_TRIED_TIMEIT 2
+static inline char *
+editor_id_tried(const char *version, bool timeit)
+{
+	return xprintf("%s:%d:%s", command_actions[ACTION_PY_TRIED].name,
+	    timeit ? EDITOR_TRIED_TIMEIT : EDITOR_TRIED, version);
+}
+
 /* The callback that opens it; takes the inputs, an array.  NULL: it could not
  * be made. */
 static inline json_t *
-editor_open(enum action action, int64_t view_id, const char *title,
-    json_t *inputs)
+editor_open(const char *custom_id, const char *title, json_t *inputs)
 {
 	enum { CALLBACK_MODAL = 9 };
-	auto_free char *custom_id = xprintf("%s:%" PRId64,
-	    command_actions[action].name, view_id);
 
 	return json_pack("{s:i, s:{s:s, s:s, s:o}}", "type", CALLBACK_MODAL,
 	    "data", "custom_id", custom_id, "title", title, "components",

@@ -162,6 +162,16 @@ def check_runs(front):
     tap.equal((got.type, front.job(OTHER)["kind"]), (4, "py-try"),
               "what is shared, everybody may try")
     front.finish_jobs()
+    for number, timeit in (1, 0), (2, 1):
+        taken(front, "what is tried",
+              f.submit("py-tried:%d:3.13" % number, code="1"), DEFERRED,
+              kind="py", text="1", version="3.13", timeit=timeit, view_id=0)
+    taken(front, "with the usual Python", f.submit("py-tried:1:", code="1"),
+          DEFERRED, kind="py", version="", timeit=0)
+    for custom_id in ("py-tried:1", "py-tried:3:", "py-tried::3.13",
+                      "py-tried:1:" + "x" * 33, "py:%d:" % view):
+        refused(front, "an editor " + custom_id,
+                f.submit(custom_id, code="1"), "older version")
     refused(front, "and nothing else", f.press("py-again:%d" % shared, OTHER),
             "somebody else")
 

@@ -17,6 +17,7 @@ open_editor(struct task *task, const char *code, const char *input,
     struct err *err)
 {
 	const struct job *job = task->job;
+	auto_free char *custom_id = NULL;
 	struct view view = {
 		.kind = JOB_PY,
 		.user_id = job->user_id,
@@ -26,7 +27,8 @@ open_editor(struct task *task, const char *code, const char *input,
 	(void)snprintf(view.version, sizeof(view.version), "%s", job->version);
 	if (view_insert(task->worker->db, &view, err) < 0)
 		return -1;
-	return py_view_editor(task, view.id, code, input, err);
+	custom_id = editor_id(ACTION_PY, view.id);
+	return py_view_editor(task, custom_id, code, input, err);
 }
 
 /* What has been found of the message before, if anything, in the view that is

@@ -5,28 +5,20 @@
 
 #include <string.h>
 
+#include "../../base/cleanup.h"
+#include "../../store/editor.h"
 #include "../render/render_view.h"
 #include "py_view.h"
 
-/* What somebody else shared is run as one's own. */
-static int
-own_view(struct task *task, const struct view *view, int64_t *id,
-    struct err *err)
+/* What is sent back with it.  What somebody else shared is run as one's own,
+ * and by a node that may have no row of it. */
+static char *
+make_id(enum job_kind kind, const struct view *view)
 {
-	struct view own = {
-		.kind = JOB_PY,
-		.user_id = task->job->user_id,
-		.timeit = view->timeit,
-	};
-
-	*id = view->id;
-	if (task->job->kind != JOB_PY_TRY)
-		return 0;
-	memcpy(own.version, view->version, sizeof(own.version));
-	if (view_insert(task->worker->db, &own, err) < 0)
-		return -1;
-	*id = own.id;
-	return 0;
+	if (kind == JOB_PY_TRY)
+		return editor_id_tried(view->version, view->timeit);
+	return editor_id(kind == JOB_PY_GIVE ? ACTION_PY_INPUT : ACTION_PY,
+	    view->id);
 }
 
 int
@@ -34,8 +26,8 @@ cmd_py_edit(struct task *task, struct err *err)
 {
 	enum job_kind kind = task->job->kind;
 	auto_view_texts struct view_texts texts = { 0 };
+	auto_free char *custom_id = NULL;
 	struct view view;
-	int64_t id;
 	int result = py_view_load(task, &view, &texts, err);
 
 	if (result != 0)
@@ -46,8 +38,7 @@ cmd_py_edit(struct task *task, struct err *err)
 		task->outcome = "not editable";
 		return 0;
 	}
-	if (own_view(task, &view, &id, err) < 0)
-		return -1;
-	return py_view_editor(task, id, kind == JOB_PY_GIVE ? NULL : texts.text,
-	    texts.input, err);
+	custom_id = make_id(kind, &view);
+	return py_view_editor(task, custom_id,
+	    kind == JOB_PY_GIVE ? NULL : texts.text, texts.input, err);
 }

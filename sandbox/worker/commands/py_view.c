@@ -246,7 +246,7 @@ make_input(const char *input, bool required)
 }
 
 int
-py_view_editor(struct task *task, int64_t view_id, const char *code,
+py_view_editor(struct task *task, const char *custom_id, const char *code,
     const char *input, struct err *err)
 {
 	json_t *inputs = code == NULL ?
@@ -254,9 +254,7 @@ py_view_editor(struct task *task, int64_t view_id, const char *code,
 	    json_pack("[o, o]",
 		editor_input("code", _("Code"), NULL, true, code),
 		make_input(input, false));
-	json_auto_t *modal = editor_open(code == NULL ? ACTION_PY_INPUT :
-							ACTION_PY,
-	    view_id, _("Run Python"), inputs);
+	json_auto_t *modal = editor_open(custom_id, _("Run Python"), inputs);
 
 	if (modal != NULL)
 		task->editor = json_dumps(modal, JSON_COMPACT);

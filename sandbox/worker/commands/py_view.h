@@ -25,9 +25,10 @@ void py_view_keep(struct task *task, const struct cell_request *request,
     bool again);
 /* Its buttons under another answer, with the one that installs its package. */
 void py_view_buttons(struct task *task, const struct view *view);
-/* Open an editor of this view, filled: with the code and what it reads, or
- * without code (NULL) with that alone, which must be given then. */
-int py_view_editor(struct task *task, int64_t view_id, const char *code,
+/* Open an editor that is sent back with this id, filled: with the code and what
+ * it reads, or without code (NULL) with that alone, which must be given then.
+ */
+int py_view_editor(struct task *task, const char *custom_id, const char *code,
     const char *input, struct err *err);
 /* The buttons of the job's own view, where it could not be run again. */
 void py_view_offer(struct task *task);

@@ -47,7 +47,8 @@ make_modal(const char *path, int64_t view_id, const struct buf *data)
 {
 	auto_free char *title = make_label(_("Edit "), path_name(path));
 	auto_free char *label = make_label("~/", path);
-	json_auto_t *modal = editor_open(ACTION_WRITE, view_id, title,
+	auto_free char *custom_id = editor_id(ACTION_WRITE, view_id);
+	json_auto_t *modal = editor_open(custom_id, title,
 	    json_pack("[o]",
 		editor_input("content", label, NULL, false,
 		    data->len > 0 ? buf_str(data) : NULL)));
