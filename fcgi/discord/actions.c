@@ -10,7 +10,9 @@
 #include "../../sandbox/base/config_images.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/cancel.h"
+#include "../../sandbox/protocol/node_table.h"
 #include "../../sandbox/store/editor.h"
+#include "../../sandbox/store/row_id.h"
 #include "action_id.h"
 #include "help.h"
 
@@ -360,6 +362,21 @@ find_view(struct context *c, int64_t id, enum job_kind kind)
 	    (c->action != ACTION_PY_TRY || c->view.share == 0))
 		return submit_refuse(c, TEXT_NOT_YOURS, "", "not-yours");
 	return true;
+}
+
+/* What is submitted is the invoker's own, as is the row of an old id. */
+int
+route_action_slot(const struct interaction *in)
+{
+	int64_t id = 0;
+	const char *word;
+
+	if (action_parse(in->custom_id, type_of(in), &id, &word) ==
+	    ACTION_COUNT)
+		return -1;
+	if (in->type == INTERACTION_MODAL || id < ROW_ID_FIRST)
+		return slot_of(in->user_id);
+	return row_id_slot(id);
 }
 
 void

@@ -218,6 +218,6 @@ answer_editor(int64_t view_id, const char *input)
 	    editor_input("stdin", text_of(TEXT_EDITOR_INPUT),
 		text_of(TEXT_EDITOR_INPUT_HINT), false, input));
 
-	return answer_dump(
-	    editor_open(custom_id, text_of(TEXT_EDITOR_TITLE), inputs));
+	return answer_dump(editor_open(custom_id, text_of(TEXT_EDITOR_TITLE),
+	    inputs));
 }

@@ -44,6 +44,7 @@ static const char *const outcomes[CHAT_OUTCOMES] = {
 	[CHAT_FAULT] = "fault",
 	[CHAT_ANSWERED] = "answered",
 	[CHAT_DEFERRED] = "deferred",
+	[CHAT_HANDED_ON] = "handed_on",
 	[CHAT_HUNG_UP] = "hung_up",
 	[CHAT_LATE] = "late",
 	[CHAT_UNSIGNED] = "unsigned",

@@ -18,15 +18,16 @@ struct err;
  */
 enum chat_outcome {
 	CHAT_PONG,
-	CHAT_SAID,     /* answered here: an editor, a question, suggestions */
-	CHAT_REFUSED,  /* a person was told why not */
-	CHAT_FAULT,    /* and that it is our fault */
-	CHAT_ANSWERED, /* by a worker, in time */
-	CHAT_DEFERRED, /* "thinking…": the answer comes later */
-	CHAT_HUNG_UP,  /* the client had gone */
-	CHAT_LATE,     /* dropped: Discord had given up */
-	CHAT_UNSIGNED, /* or not signed of late */
-	CHAT_DENIED,   /* no interaction of ours */
+	CHAT_SAID,	/* answered here: an editor, a question, suggestions */
+	CHAT_REFUSED,	/* a person was told why not */
+	CHAT_FAULT,	/* and that it is our fault */
+	CHAT_ANSWERED,	/* by a worker, in time */
+	CHAT_DEFERRED,	/* "thinking…": the answer comes later */
+	CHAT_HANDED_ON, /* to the person's node, which answers */
+	CHAT_HUNG_UP,	/* the client had gone */
+	CHAT_LATE,	/* dropped: Discord had given up */
+	CHAT_UNSIGNED,	/* or not signed of late */
+	CHAT_DENIED,	/* no interaction of ours */
 	CHAT_OUTCOMES,
 };
 

@@ -7,6 +7,7 @@
 
 #include "../server/http.h"
 #include "chat_metrics.h"
+#include "elsewhere.h"
 #include "siblings.h"
 #include "submit.h"
 
@@ -17,6 +18,7 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/locale/locale.h"
+#include "../../sandbox/protocol/node_table.h"
 #include "../../sandbox/store/db.h"
 
 #define DATABASE_RETRY_MS 1000
@@ -50,7 +52,7 @@ answer(struct http_request *req, const struct reply *reply)
 
 	http_answer(req, reply->status,
 	    body != NULL ? "application/json" : NULL,
-	    reply->status == 405 ? "Allow: POST\r\n" : NULL,
+	    reply->status == 405 ? "Allow: POST\r\n" : reply->headers,
 	    body != NULL ? body : "", body != NULL ? strlen(body) : 0);
 }
 
@@ -152,6 +154,33 @@ check_interaction(struct front *front, struct front_case *c, int64_t signed_at)
 	return true;
 }
 
+static void
+log_case(const struct front_case *c)
+{
+	auto_free char *label = interaction_label(&c->in);
+
+	log_info("%s outcome=%s job=%" PRId64 " ms=%.1f skew_ms=%" PRId64,
+	    label, c->reply.outcome, c->reply.job_id,
+	    (double)(c->answered_us - c->started_us) / 1000.0,
+	    c->received_ms - interaction_created_ms(c->in.id));
+}
+
+/* Is it for this node?  Otherwise it has its answer: no row of ours is asked
+ * for. */
+static bool
+check_person(struct front *front, struct front_case *c)
+{
+	if (front->nodes == NULL ||
+	    !elsewhere_decide(front->nodes, c->http, &c->in, &c->reply))
+		return true;
+	answer(c->http, &c->reply);
+	c->answered_us = clock_monotonic_us();
+	count_case(front, c);
+	log_case(c);
+	reply_release(&c->reply);
+	return false;
+}
+
 /* ---- the database ---- */
 
 static void
@@ -186,33 +215,6 @@ database_check(struct front *front, const struct interaction *in,
 
 /* ---- one request ---- */
 
-/* Who asked for what: how the line begins.  Heap. */
-static char *
-log_label(const struct interaction *in)
-{
-	static const char *const types[] = {
-		[INTERACTION_COMMAND] = "command",
-		[INTERACTION_COMPONENT] = "component",
-		[INTERACTION_AUTOCOMPLETE] = "autocomplete",
-		[INTERACTION_MODAL] = "modal",
-	};
-	return xprintf("interaction=%" PRId64
-		       " type=%s name=\"%.32s %.32s%.32s\" user=%" PRId64,
-	    in->id, types[in->type], in->name, in->sub, in->custom_id,
-	    in->user_id);
-}
-
-static void
-log_case(const struct front_case *c)
-{
-	auto_free char *label = log_label(&c->in);
-
-	log_info("%s outcome=%s job=%" PRId64 " ms=%.1f skew_ms=%" PRId64,
-	    label, c->reply.outcome, c->reply.job_id,
-	    (double)(c->answered_us - c->started_us) / 1000.0,
-	    c->received_ms - interaction_created_ms(c->in.id));
-}
-
 /* nginx says when it had the first byte; who does not has come just now. */
 static int64_t
 received_ms(const struct http_request *req)
@@ -236,10 +238,11 @@ front_take(void *arg, struct http_request *req, size_t index)
 		.started_us = clock_monotonic_us(),
 		.received_ms = received_ms(req),
 	};
+	req->relayed = elsewhere_is_from_node(req);
 	siblings_begin(front->siblings, front->index, c->started_us / 1000);
 	if (!check_head(front, c) || !check_body(front, c, &signed_at))
 		return false;
-	if (check_interaction(front, c, signed_at))
+	if (check_interaction(front, c, signed_at) && check_person(front, c))
 		return true;
 	interaction_release(&c->in);
 	return false;
@@ -344,7 +347,7 @@ hold(struct front *front, struct front_case *c)
 	if (left_ms > c->reply.hold_ms)
 		left_ms = c->reply.hold_ms;
 	it.due_ms = clock_monotonic_ms() + left_ms;
-	it.label = log_label(&c->in);
+	it.label = interaction_label(&c->in);
 	held_add(&front->held, &it);
 	c->reply.body = NULL;
 	c->http->held = true;
@@ -427,6 +430,8 @@ front_open(struct front *front, const struct config *config, struct err *err)
 		return err_set(err, ERR_CONFIG,
 		    "DISCORD_PUBLIC_KEY: is not "
 		    "set (64 hex digits, the application's public key)");
+	if (node_table_open(&front->nodes, config, err) != 0)
+		return -1;
 	front->siblings = siblings_open(err);
 	front->metrics = chat_metrics_open(err);
 	if (front->siblings == NULL || front->metrics == NULL)
@@ -476,6 +481,8 @@ front_close(void *arg)
 	front->siblings = NULL;
 	chat_metrics_close(front->metrics);
 	front->metrics = NULL;
+	node_table_free(front->nodes);
+	front->nodes = NULL;
 	free(front->wake.path);
 	front->wake.path = NULL;
 }

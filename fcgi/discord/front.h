@@ -18,6 +18,7 @@ struct config;
 struct db;
 struct http_request;
 struct chat_metrics;
+struct node_table;
 struct siblings;
 
 /*
@@ -51,6 +52,7 @@ struct front {
 	int64_t db_retry_ms;	      /* monotonic: not before */
 	struct siblings *siblings;    /* in memory that all of them share */
 	struct chat_metrics *metrics; /* likewise */
+	struct node_table *nodes;     /* NULL: there is this host alone */
 	size_t index;		      /* which of them we are */
 	struct wake wake;
 	struct front_case cases[SERVE_TOGETHER];

@@ -2,6 +2,7 @@
 #include "interaction.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -478,4 +479,19 @@ int64_t
 interaction_created_ms(int64_t id)
 {
 	return (id >> 22) + DISCORD_EPOCH_MS;
+}
+
+char *
+interaction_label(const struct interaction *in)
+{
+	static const char *const types[] = {
+		[INTERACTION_COMMAND] = "command",
+		[INTERACTION_COMPONENT] = "component",
+		[INTERACTION_AUTOCOMPLETE] = "autocomplete",
+		[INTERACTION_MODAL] = "modal",
+	};
+	return xprintf("interaction=%" PRId64
+		       " type=%s name=\"%.32s %.32s%.32s\" user=%" PRId64,
+	    in->id, types[in->type], in->name, in->sub, in->custom_id,
+	    in->user_id);
 }

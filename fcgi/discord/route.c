@@ -7,6 +7,7 @@
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/frame_limits.h"
+#include "../../sandbox/protocol/node_table.h"
 #include "chat_health.h"
 #include "help.h"
 
@@ -316,16 +317,39 @@ route_command(struct context *c)
 		submit_job(c);
 }
 
-/* Discord asks at each key for the one that is typed now. */
-static void
-route_typing(struct context *c)
+/* Discord asks at each key for the one that is typed now; NULL: for none that
+ * there is. */
+static const struct command_option *
+find_typed(const struct interaction *in)
 {
-	enum job_kind kind = find_command(c->in);
+	enum job_kind kind = find_command(in);
 
-	route_suggest(c,
-	    kind == JOB_UNKNOWN || c->in->focused == NULL ?
-		NULL :
-		find_option(&commands[kind], c->in->focused));
+	return kind == JOB_UNKNOWN || in->focused == NULL ?
+	    NULL :
+	    find_option(&commands[kind], in->focused);
+}
+
+int
+route_slot(const struct interaction *in)
+{
+	const struct command_option *option;
+	bool needs = true;
+
+	switch (in->type) {
+	case INTERACTION_COMMAND:
+		needs = commands[find_command(in)].needs !=
+		    COMMAND_NEEDS_NOTHING;
+		break;
+	case INTERACTION_AUTOCOMPLETE:
+		option = find_typed(in);
+		needs = option != NULL && option->suggest != SUGGEST_NOTHING;
+		break;
+	case INTERACTION_PING:
+	case INTERACTION_COMPONENT:
+	case INTERACTION_MODAL:
+		return route_action_slot(in);
+	}
+	return needs ? slot_of(in->user_id) : -1;
 }
 
 void
@@ -333,7 +357,7 @@ route(struct context *c)
 {
 	job_init(&c->job);
 	if (c->in->type == INTERACTION_AUTOCOMPLETE)
-		route_typing(c);
+		route_suggest(c, find_typed(c->in));
 	else if (c->db == NULL && c->in->type == INTERACTION_COMMAND &&
 	    find_command(c->in) == JOB_HEALTH)
 		(void)before_health(c);

@@ -21,7 +21,8 @@ void
 reply_release(struct reply *reply)
 {
 	free(reply->body);
-	reply->body = NULL;
+	free(reply->headers);
+	reply->body = reply->headers = NULL;
 }
 
 void

@@ -35,6 +35,7 @@ struct reply {
 	int64_t job_id;	 /* the workers are to be woken; 0: there is none */
 	int64_t hold_ms; /* so long after the receipt a worker may give
 			      * another body; 0: it may not */
+	char *headers;	 /* further lines of the head, heap; or NULL */
 	bool pledged;	 /* true only once the group is committed */
 	struct err err;	 /* our own fault, for the log; ERR_NONE: none */
 };
@@ -120,8 +121,12 @@ bool message_check_upload(struct context *c);
  * and editors that there are stand in sandbox/store/commands.def.
  */
 void route(struct context *c);
+/* In whose slot (protocol/node_table.h) that is: of the row that a button is
+ * about, or of whoever invoked it; -1: it needs no sandbox and no row. */
+int route_slot(const struct interaction *in);
 /* Of these the message components and modals. */
 void route_action(struct context *c);
+int route_action_slot(const struct interaction *in);
 /* And what is half-typed: option is that of the command, or NULL. */
 void route_suggest(struct context *c, const struct command_option *option);
 

@@ -47,11 +47,11 @@ http_status(int status)
 		"400 Bad Request", "401 Unauthorized", "403 Forbidden",
 		"404 Not Found", "405 Method Not Allowed", "409 Conflict",
 		"411 Length Required", "413 Content Too Large",
-		"415 Unsupported Media Type", "422 Unprocessable Content",
-		"426 Upgrade Required", "429 Too Many Requests",
-		"500 Internal Server Error", "501 Not Implemented",
-		"503 Service Unavailable", "504 Gateway Timeout",
-		"507 Insufficient Storage" };
+		"415 Unsupported Media Type", "418 Answer Within",
+		"422 Unprocessable Content", "426 Upgrade Required",
+		"429 Too Many Requests", "500 Internal Server Error",
+		"501 Not Implemented", "503 Service Unavailable",
+		"504 Gateway Timeout", "507 Insufficient Storage" };
 	size_t i = 0;
 
 	while (strtol(lines[i], NULL, 10) != status) {
@@ -191,7 +191,10 @@ http_received_ms(const struct http_request *req)
 {
 	int64_t sent_ms = param_ms(req, "INLINE_SENT");
 	int64_t took_ms = param_ms(req, "INLINE_TOOK");
+	int64_t before_ms = param_ms(req, "INLINE_TOOK_BEFORE");
 
+	if (before_ms > 0)
+		took_ms += before_ms;
 	return sent_ms < 0 || took_ms < 0 || took_ms > sent_ms ?
 	    -1 :
 	    sent_ms - took_ms;
@@ -371,6 +374,18 @@ put_verdict(struct http_request *req, int status, const char *type,
 	(void)FCGX_FPrintF(req->fcgi.out, "\r\n\r\n");
 }
 
+/* The other nginx makes an answer of this header; JSON of ours is one line. */
+static void
+put_relayed(struct http_request *req, const char *body, size_t len)
+{
+	bool good = memchr(body, '\n', len) == NULL;
+
+	put_head(req, good ? 418 : 500, NULL, "Inline-Answer: ");
+	if (good)
+		http_write(req, body, len);
+	(void)FCGX_FPrintF(req->fcgi.out, "\r\n\r\n");
+}
+
 void
 http_raw(struct http_request *req, int fd, char **params)
 {
@@ -411,6 +426,10 @@ http_answer(struct http_request *req, int status, const char *type,
 {
 	if (req->raw) {
 		answer_raw(req, status, type, headers, body, len);
+		return;
+	}
+	if (req->relayed && status == 200 && len > 0) {
+		put_relayed(req, body, len);
 		return;
 	}
 	if (req->gate && status >= 400) {

@@ -43,6 +43,9 @@ struct http_request {
 	bool raw;	  /* it came as HTTP: http_raw() */
 	bool gate;	  /* nginx asks whether it is to read the body: there is
 			   * none yet, and the answer goes into headers */
+	bool relayed;	  /* another node's nginx reads it: an answer with 200
+			   * goes into a header, so that it comes whole or not
+			   * at all */
 	FCGX_Request fcgi;
 };
 
@@ -65,8 +68,8 @@ bool http_accept(struct http_request *req);
 /* A header of the request by its CGI name ("HTTP_USER_AGENT"); NULL: absent. */
 const char *http_param(const struct http_request *req, const char *name);
 
-/* Wall clock time, in milliseconds, at which nginx had its first byte; -1: it
- * does not say. */
+/* Wall clock time, in milliseconds, at which nginx had its first byte, that of
+ * another node where one has handed it on; -1: it does not say. */
 int64_t http_received_ms(const struct http_request *req);
 
 /* How long ago nginx sent it on its way to us, which it says in milliseconds of

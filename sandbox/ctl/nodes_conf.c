@@ -105,8 +105,8 @@ static void
 add_server(struct buf *out, const struct config *config,
     const struct node_entry *own)
 {
-	static const char *const served[] = { "limits", "errors", "api", "node",
-		NULL };
+	static const char *const served[] = { "limits", "errors", "discord",
+		"api", "node", NULL };
 	const char *port = strrchr(own->address, ':');
 	auto_close int six = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 

@@ -466,17 +466,25 @@ class Front:
                 stdin=subprocess.DEVNULL, **more)
         wait_for_socket(self.socket_path, self.process)
 
+    def _nodes(self):
+        """What nginx has to know of other nodes, if there are any."""
+        return subprocess.run(
+            [os.path.join(BUILD, "bin", "ilctl"), "nginx"], check=True,
+            env={**self.environment, "IL_LIB_DIR": os.path.join(BUILD, "lib")},
+            capture_output=True, text=True).stdout
+
     def _start_nginx(self):
         with open(os.path.join(ROOT, "nginx", "nginx.conf.in"),
                   encoding="utf-8") as file:
             conf = "user %s;\n" % pwd.getpwuid(os.geteuid()).pw_name + \
                 file.read()
-        os.makedirs(self.path("nginx"), exist_ok=True)
+        for name in "nginx", "nodes":
+            os.makedirs(self.path(name), exist_ok=True)
         for name, value in (
                 ("STATE_DIR", self.folder),
                 ("LIB_DIR", os.path.join(BUILD, "lib")),
                 ("HTTP_ADDRESS", "127.0.0.1"), ("HTTP_PORT", str(self.port)),
-                ("HTTP_NEAR", ""), ("STOP", "1s"), ("NODES", ""),
+                ("HTTP_NEAR", ""), ("STOP", "1s"), ("NODES", self._nodes()),
                 ("STANDIN_PORT", "9"), ("NO_STANDIN", ""), ("STANDIN", "#")):
             conf = conf.replace("@%s@" % name, value)
         with open(self.path("nginx.conf"), "w", encoding="utf-8") as file:

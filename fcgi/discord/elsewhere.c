@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include "elsewhere.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "../server/http.h"
+#include "submit.h"
+
+#include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/log.h"
+#include "../../sandbox/locale/locale.h"
+#include "../../sandbox/protocol/node_table.h"
+
+/* Of what nginx says of the other node, so much is logged. */
+#define WORD_MOST 64
+
+/* Before any row is looked at, so the words are all that there is.  Always
+ * true. */
+static bool
+tell(const struct interaction *in, struct reply *reply, enum text_id text,
+    const char *outcome)
+{
+	locale_set(in->locale);
+	if (in->type == INTERACTION_AUTOCOMPLETE)
+		reply_set(reply, xstrdup(ANSWER_JSON_NO_CHOICES), outcome);
+	else
+		reply_set(reply, answer_message(text_of(text)), outcome);
+	reply->said = CHAT_FAULT;
+	return true;
+}
+
+/* nginx has tried another node in vain. */
+static bool
+tell_away(const struct interaction *in, struct reply *reply, const char *what)
+{
+	log_warn("the person's node does not answer: interaction=%" PRId64
+		 " user=%" PRId64 " status=\"%.*s\"",
+	    in->id, in->user_id, WORD_MOST, what);
+	return tell(in, reply, TEXT_NODE_AWAY, "node-away");
+}
+
+/* The one that has handed it on takes us for the person's node, and we another
+ * one. */
+static bool
+tell_differ(const struct interaction *in, struct reply *reply, const char *by,
+    const char *owner)
+{
+	log_warn("the tables of nodes differ: node %.*s has handed on "
+		 "interaction=%" PRId64 " of a person who is on node %s",
+	    WORD_MOST, by != NULL ? by : "?", in->id, owner);
+	return tell(in, reply, TEXT_NODES_DIFFER, "nodes-differ");
+}
+
+bool
+elsewhere_is_from_node(const struct http_request *req)
+{
+	const char *from = http_param(req, "INLINE_FROM_NODE");
+
+	return from != NULL && strcmp(from, "1") == 0;
+}
+
+/* In nginx/discord.conf; a name and an address hold nothing but letters, digits
+ * and a few signs. */
+static bool
+hand_on(struct node_table *nodes, struct reply *reply,
+    const struct node_entry *node)
+{
+	reply->status = 200;
+	reply->headers = xprintf("X-Accel-Redirect: @person\r\n"
+				 "Inline-Node: %s\r\nInline-By: %s\r\n",
+	    node->address, node_table_own(nodes)->name);
+	reply->outcome = "handed-on";
+	reply->said = CHAT_HANDED_ON;
+	return true;
+}
+
+bool
+elsewhere_decide(struct node_table *nodes, const struct http_request *req,
+    const struct interaction *in, struct reply *reply)
+{
+	const char *away = http_param(req, "INLINE_NODE_AWAY");
+	const struct node_entry *node;
+	int slot;
+
+	/* It may have been done there, whatever the table says by now. */
+	if (away != NULL)
+		return tell_away(in, reply, away);
+	slot = route_slot(in);
+	if (slot < 0)
+		return false;
+	node_table_refresh(nodes, clock_monotonic_ms());
+	node = node_table_other(nodes, slot);
+	if (node == NULL)
+		return false;
+	if (elsewhere_is_from_node(req))
+		return tell_differ(in, reply, http_param(req, "INLINE_BY"),
+		    node->name);
+	return hand_on(nodes, reply, node);
+}
