@@ -41,6 +41,7 @@ int ctl_guild(struct ctl *ctl);
 int ctl_jobs(struct ctl *ctl);
 int ctl_mcp(struct ctl *ctl);
 int ctl_migrate(struct ctl *ctl);
+int ctl_nodes(struct ctl *ctl);
 int ctl_packages(struct ctl *ctl);
 int ctl_register(struct ctl *ctl);
 int ctl_restore(struct ctl *ctl);

@@ -154,6 +154,8 @@ static const struct command {
 	    "what runs of the APIs can import" },
 	{ "mcp", ctl_mcp, false, false, "mcp [-u url] [-t token-file]",
 	    "the Model Context Protocol on standard input and output" },
+	{ "nodes", ctl_nodes, true, true, NULL,
+	    "the table of nodes, and how each is" },
 	{ "nginx", print_nginx, true, false, NULL,
 	    "print what nginx needs to know of the others of IL_NODES" },
 	{ "version", print_version, false, false, NULL, "print the version" },

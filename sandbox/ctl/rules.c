@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -21,6 +20,7 @@
 #include "../store/db.h"
 #include "../store/rule.h"
 #include "ctl.h"
+#include "nodes.h"
 #include "table.h"
 
 #define TIMEOUT_LEAST 100 /* as IL_TIMEOUT_SECONDS, in milliseconds */
@@ -112,7 +112,7 @@ static int64_t
 disk_of(const struct config *config, const char *sandbox)
 {
 	auto_free char *folder = xprintf("%s/%s", config->base_dir, sandbox);
-	DIR *dir = opendir(folder);
+	auto_dir DIR *dir = opendir(folder);
 	const struct dirent *entry;
 	int64_t bytes = 0;
 	struct stat st;
@@ -124,7 +124,6 @@ disk_of(const struct config *config, const char *sandbox)
 			AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISREG(st.st_mode))
 			bytes += (int64_t)st.st_blocks * 512;
-	(void)closedir(dir);
 	return bytes;
 }
 
@@ -135,6 +134,7 @@ show_sandboxes(const struct target *t, struct err *err)
 	    STATEMENT_LIST_SANDBOXES_OF);
 	int row;
 
+	nodes_show_person(t->config, t->id);
 	db_bind_int(s, ":user_id", t->id);
 	while ((row = db_step(t->db, s, err)) == 1) {
 		const char *id = db_column_text(s, 0);
@@ -220,15 +220,17 @@ print_json(const struct target *t, struct err *err)
 		json_decref(rows[0]);
 		return CTL_FAILED;
 	}
-	return table_print_json(json_pack(
-	    "{s:s, s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "id", id,
-	    "blocked", rule->blocked, "reason",
-	    table_text_to_json(rule->reason), "banner",
-	    table_text_to_json(rule->banner), "rate", (json_int_t)rule->rate,
-	    "jobs_at_once", (json_int_t)rule->jobs, "timeout_ms",
-	    (json_int_t)rule->timeout_ms, "quota", (json_int_t)rule->quota,
-	    "changed_at", (json_int_t)t->changed_at, "sandboxes", rows[0],
-	    "jobs", rows[1]));
+	return table_print_json(nodes_add_person(
+	    json_pack("{s:s, s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+		"id", id, "blocked", rule->blocked, "reason",
+		table_text_to_json(rule->reason), "banner",
+		table_text_to_json(rule->banner), "rate",
+		(json_int_t)rule->rate, "jobs_at_once", (json_int_t)rule->jobs,
+		"timeout_ms", (json_int_t)rule->timeout_ms, "quota",
+		(json_int_t)rule->quota, "changed_at",
+		(json_int_t)t->changed_at, "sandboxes", rows[0], "jobs",
+		rows[1]),
+	    t->config, t->subject == RULE_USER ? t->id : 0));
 }
 
 static int

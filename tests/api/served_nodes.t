@@ -423,6 +423,27 @@ def a_key_that_is_another_one_is_told_in_words():
     assert code == 78 and "is not in it" in said, said
 
 
+def nodes(served, *words):
+    code, out, said = served.ilctl("nodes", *words)
+    assert code == 0, (code, out, said)
+    return out
+
+
+@test
+def ilctl_tells_of_each_node():
+    lines = [line.split() for line in nodes(b).splitlines()]
+    assert lines[0] == ["NODE", "HOST", "SLOTS", "STATE"], lines
+    assert [line[:2] + line[3:] for line in lines[1:]] == [
+        [name, f"127.0.0.1:{port}", "ok"] for name, port in ports.items()]
+    told = json.loads(nodes(b, "--json"))
+    assert [row["node"] for row in told] == ["a", "b"], told
+    assert [row["own"] for row in told] == [False, True], told
+    assert told[1]["tag"] == TAG_B and told[1]["state"] == "ok", told[1]
+    assert sorted(told[0]["slots"] + told[1]["slots"]) == list(range(1024))
+    assert [int(line[2]) for line in lines[1:]] == [
+        len(row["slots"]) for row in told], lines
+
+
 @test
 def nginx_that_was_killed_comes_back():
     pids = b.kill("nginx")
@@ -463,6 +484,8 @@ def what_was_on_a_lost_node_is_unknown_and_nobody_waits():
          "kind": "user", "resource_id": "u"}])
     assert done["stdout"] == "1\n" and "x" in done["stderr"], done
     assert execute(b, "print(2)").json["stdout"] == "2\n"
+    assert [row["state"] for row in json.loads(nodes(b, "--json"))] == [
+        "away", "ok"]
 
 
 @test

@@ -5,6 +5,7 @@ are resolved by a server that is away or lies, and nodes answer anything."""
 
 import contextlib
 import http.server
+import json
 import os
 import signal
 import socket
@@ -332,6 +333,38 @@ def whatever_a_node_answers_ends_there():
             assert got.body == b"x", got
         assert len(Node.asked) == 1, Node.asked
     Node.answer = None
+
+
+@test
+def ilctl_says_how_a_node_is_whatever_it_answers():
+    def whole(status, body):
+        return b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s" % (
+            status, len(body), body)
+
+    def states(**settings):
+        code, out, said = b.ilctl("nodes", "--json", **settings)
+        return [row["state"] for row in json.loads(out)], code, said
+    for answer, state in (
+            (whole(200, b'{"status": "ok", "message": null}'), "ok"),
+            (whole(200, b'{"status": "bad", "message": "d\xc3\xa4\\u001b[1m"}'),
+             "bad: d\u00e4"),
+            (whole(200, b"[]"), "is no node: its answer makes no sense"),
+            (whole(200, b"x" * 9000), "is no node: its answer makes no sense"),
+            (whole(403, b""), "has another key"),
+            (whole(500, b""), "answers 500"), (b"HTTP/1.1 2", "away")):
+        Node.answer = answer
+        assert states() == (["ok", state], 0, ""), (answer, states())
+    Node.answer = None
+    put_table(TABLE + f"node joins 127.0.0.1:{CLOSED} joining\n")
+    out = b.ilctl("nodes")[1].splitlines()
+    assert out[3].split()[2:] == ["0", "away", "(joining)"], out
+    put_table(TABLE)
+    told, code, said = states(IL_STATE_DIR=folder.name)
+    assert (told, code) == (["not asked", "not asked"], 1), (told, code)
+    assert "nginx does not listen at" in said, said
+    assert b.ilctl("nodes", IL_NODES="") == (
+        0, "IL_NODES is not set: this host alone.\n", "")
+    assert b.ilctl("nodes", IL_NODE="c")[0] == 78
 
 
 @test

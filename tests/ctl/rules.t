@@ -4,6 +4,7 @@
 database, and what it knows of a person is shown."""
 
 import fcntl
+import json
 import os
 import sqlite3
 import subprocess
@@ -44,6 +45,29 @@ def add_job(user, guild=0, state="queued", ago=0, outcome="", **columns):
     db.execute("INSERT INTO jobs (%s) VALUES (%s)" % (
         ", ".join(row), ", ".join("?" * len(row))), tuple(row.values()))
     db.commit()
+
+
+@test
+def a_person_has_a_slot_and_its_node():
+    table = os.path.join(house.folder, "table")
+    with open(table, "w") as file:
+        file.write("node a\nnode b\nslots 377 b\nslots 262 a\n")
+    assert "slot       377\n" in says("user", "1")
+    for user, slot, node, line in (
+            ("1", 377, "b", "slot       377, on node b: ask there\n"),
+            ("2", 262, "a", "slot       262, on node a, this one\n")):
+        nodes = {"IL_NODES": table, "IL_NODE": "a",
+                 "IL_NODES_KEY_FILE": table}
+        code, out, errors = house.ilctl("user", user, **nodes)
+        assert code == 0 and line in out, (out, errors)
+        told = json.loads(house.ilctl("user", user, "--json", **nodes)[1])
+        assert (told["slot"], told["node"]) == (slot, node), told
+        told = json.loads(says("user", user, "--json"))
+        assert (told["slot"], told["node"]) == (slot, None), told
+    out = house.ilctl("user", "1", **{**nodes, "IL_NODE": "c"})[1]
+    assert "slot       377; on which node is not known: IL_NODES: this " in out
+    assert "slot" not in says("guild", "1")
+    assert "slot" not in json.loads(says("service", "--json"))
 
 
 @test
