@@ -49,7 +49,7 @@ struct worker {
 	int wake_fd;		/* the FIFO (wake.h) */
 	int wait_fd;		/* for the FIFO and for signal_fd */
 	int cancel_fd;		/* jobs are to be cancelled (cancel.h); -1:
-			       * nothing is watched */
+				 * nothing is watched */
 	char *lease_socket;	/* of the broker */
 	int64_t prune_at_ms;	/* monotonic: when old rows are deleted next */
 	bool unanswered;	/* Discord did not answer the last time */

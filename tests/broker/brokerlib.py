@@ -243,7 +243,7 @@ class Broker:
 
     def folders(self):
         """What is in IL_BASE_DIR, but for the counter of users."""
-        return sorted(set(os.listdir(self.base)) - {".uids", ".node"})
+        return sorted(set(os.listdir(self.base)) - {".uids"})
 
     # ---- asking ----
 
