@@ -73,11 +73,15 @@ find(struct condition_verdict *v, enum condition what, const char *mend,
 	text_clean_array(v->text, sizeof(v->text));
 }
 
+#define RESTART_ENGINE \
+	"systemctl restart docker (an engine of its own in a container: " \
+	"restart that container)"
+
 static void
 judge_starts(const struct condition_facts *facts, struct condition_verdict *v)
 {
-	static const char mend[] = "systemctl restart docker, and look at "
-				   "il-sandboxd's log";
+	static const char mend[] = RESTART_ENGINE
+	    ", and look at il-sandboxd's log";
 	const struct lease_status *s = &facts->status;
 
 	if (s->start_pending_ms > CONDITION_START_MS)
@@ -106,7 +110,7 @@ judge_engine(const struct condition_facts *facts, struct condition_verdict *v)
 	else if (s->engine_age_ms < 0)
 		judge_starts(facts, v);
 	else if (!s->engine)
-		find(v, CONDITION_ENGINE, "systemctl restart docker",
+		find(v, CONDITION_ENGINE, RESTART_ENGINE,
 		    "the Docker engine does not answer (asked %" PRId64
 		    " s ago)",
 		    age_s);

@@ -124,6 +124,24 @@ def so_it_does_when_its_engine_was_killed():
 
 
 @test
+def an_engine_that_starts_nothing_is_found_within_a_minute():
+    """It answers still, as its containerd alone stands still."""
+    house.run_in("sh", "-c", "kill -STOP $(pidof containerd)")
+    began = time.monotonic()
+    begin(house.url("/v1/sessions"), "", bearer("alice"))
+    wait_for(lambda: json.loads(fetch(house.url("/health"))[1])["status"] ==
+             "error", seconds=60, pause=1)
+    print(f"# found after {time.monotonic() - began:.0f} s", flush=True)
+    house.run_in("docker", "ps")
+    done = subprocess.run(["docker", "exec", house.name, "ilctl", "status"],
+                          capture_output=True, text=True)
+    assert done.returncode == 1 and "the Docker engine answers, and " in \
+        done.stdout and "restart that container" in done.stdout, done.stdout
+    docker("kill", house.name)
+    comes_back()
+
+
+@test
 def and_in_a_new_container_as_a_pod_makes_one():
     docker("rm", "--force", house.name)
     house.start()
