@@ -25,7 +25,7 @@
 #include "../base/priority.h"
 #include "run.h"
 
-#define GROUPS_MAX 2
+#define GROUPS_MAX 3
 #define PORT_FREE 1024 /* from here on anybody may listen */
 #define BIT(number) (UINT64_C(1) << (number))
 
@@ -36,9 +36,10 @@ static const struct {
 	enum account_group groups[GROUPS_MAX];
 } users[ACCOUNTS] = {
 	[ACCOUNT_FCGI] = { "il-fcgi", 1, { ACCOUNT_GROUP_DB } },
-	[ACCOUNT_API] = { "il-api", 1, { ACCOUNT_GROUP_API } },
-	[ACCOUNT_WORKER] = { "il-worker", 2,
-	    { ACCOUNT_GROUP_DB, ACCOUNT_GROUP_WORKER } },
+	[ACCOUNT_API] = { "il-api", 2,
+	    { ACCOUNT_GROUP_API, ACCOUNT_GROUP_NODES } },
+	[ACCOUNT_WORKER] = { "il-worker", 3,
+	    { ACCOUNT_GROUP_DB, ACCOUNT_GROUP_WORKER, ACCOUNT_GROUP_NODES } },
 	[ACCOUNT_NGINX] = { "www-data", 1, { ACCOUNT_GROUP_WEB } },
 	[ACCOUNT_STANDIN] = { "il-standin", 0, { 0 } },
 };
@@ -48,6 +49,7 @@ static const char *const group_names[ACCOUNT_GROUPS] = {
 	[ACCOUNT_GROUP_WORKER] = "inline-broker-worker",
 	[ACCOUNT_GROUP_API] = "inline-broker-api",
 	[ACCOUNT_GROUP_WEB] = "inline-web",
+	[ACCOUNT_GROUP_NODES] = "inline-nodes",
 };
 
 /* What the broker may keep as root: its containers' files and devices.  All

@@ -40,7 +40,7 @@ static const struct {
 	{ "worker", ACCOUNT_WORKER, ACCOUNT_WORKER, 0755 },
 	{ "sessions", ACCOUNT_API, ACCOUNT_API, 0700 },
 	/* Here nginx makes its socket for il-api, of nobody else's. */
-	{ "nodes", ACCOUNT_NGINX, ACCOUNT_API, 0750 },
+	{ "nodes", ACCOUNT_NGINX, ACCOUNT_GROUP_NODES, 0750 },
 	{ "standin", ACCOUNT_STANDIN, ACCOUNT_STANDIN, 0700 },
 	{ "nginx", ACCOUNT_NGINX, ACCOUNT_NGINX, 0700 },
 	/* Before il-sandboxd, which counts what is written there. */

@@ -37,6 +37,7 @@ enum account_group {
 	ACCOUNT_GROUP_WORKER,	     /* inline-broker-worker */
 	ACCOUNT_GROUP_API,	     /* inline-broker-api */
 	ACCOUNT_GROUP_WEB,	     /* inline-web */
+	ACCOUNT_GROUP_NODES,	     /* inline-nodes */
 	ACCOUNT_GROUPS,
 };
 

@@ -11,8 +11,8 @@ struct err;
  */
 #define NODE_KEY_LEN 32
 
-/* Below IL_STATE_DIR: where a node's il-api asks its own nginx for a file of
- * another's. */
+/* Below IL_STATE_DIR: where il-api and the workers ask their own nginx for what
+ * another node has. */
 #define NODES_SOCKET "nodes/nginx.sock"
 
 /* By which nginx knows another node's nginx. */

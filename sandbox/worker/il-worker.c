@@ -41,6 +41,7 @@
 #include "../locale/locale.h"
 #include "../protocol/cancel.h"
 #include "../protocol/lease.h"
+#include "../protocol/node_table.h"
 #include "../protocol/wake.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
@@ -124,6 +125,8 @@ open_all(struct worker *worker)
 	if (worker->db == NULL)
 		log_fatal(err.code == ERR_CONFIG ? EXIT_CONFIG : 1, "%s",
 		    err.text);
+	if (node_table_open(&worker->nodes, config, &err) != 0)
+		log_fatal(EXIT_CONFIG, "%s", err.text);
 	worker->rest = rest_new(config->discord_api_base, config->discord_token,
 	    config->discord_application_id, brake, worker->signal_fd, &err);
 	if (worker->rest == NULL)
@@ -138,6 +141,7 @@ close_all(struct worker *worker)
 {
 	deliver_release(worker);
 	rest_free(worker->rest);
+	node_table_free(worker->nodes);
 	count_close(worker);
 	db_close(worker->db);
 	free(worker->lease_socket);

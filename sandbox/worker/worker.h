@@ -11,6 +11,7 @@
 
 struct config;
 struct db;
+struct node_table;
 struct pulse;
 struct rest;
 struct tally;
@@ -39,6 +40,8 @@ struct worker {
 	const struct config *config;
 	struct db *db;
 	struct rest *rest;
+	/* The other nodes (node_table.h); NULL: there are none. */
+	struct node_table *nodes;
 	struct tally *tally;	/* count.h; NULL: nothing is counted */
 	struct pulse *pulse;	/* pulse.h; NULL: nothing is noted */
 	struct command_ids ids; /* for the texts; read for each job, */

@@ -14,8 +14,9 @@ DATABASE = {"il-fcgi", "il-worker", "ilctl"}    # programs that may open it
 # The groups of each unit, and nothing beside its user's own.
 GROUPS = {
     "il-fcgi.service": {"inline-db"},
-    "il-api.service": {"il-api", "inline-broker-api"},
-    "il-worker@.service": {"inline-db", "inline-broker-worker"},
+    "il-api.service": {"il-api", "inline-broker-api", "inline-nodes"},
+    "il-worker@.service": {"inline-db", "inline-broker-worker",
+                           "inline-nodes"},
     "il-expire.service": {"inline-db", "inline-broker-ctl"},
     "il-backup.service": {"inline-db", "inline-broker-ctl"},
     "il-sandboxd.service": {"il-sandboxd", "docker", "disk"},

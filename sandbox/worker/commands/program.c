@@ -6,13 +6,17 @@
 
 #include "../../base/cleanup.h"
 #include "../../base/utf8.h"
+#include "../../protocol/node_view.h"
 #include "../../store/script.h"
 #include "../../store/view.h"
+#include "../other_view.h"
 #include "../render/render_program.h"
+#include "../render/render_view.h"
 #include "command.h"
 #include "download.h"
 #include "../worker.h"
 
+#define NODE_AWAY 2
 #define MARK "\xef\xbb\xbf" /* "I am UTF-8", at the begin of a file */
 
 static bool
@@ -187,11 +191,26 @@ may_have(const struct job *job, const struct view *view, bool code)
 	return code || view->path[0] != '\0';
 }
 
-/* The run that the message answers, if the user may have its code.  1: there is
- * none.  Then only a block marked as Python counts in that message, as the rest
- * may be output. */
+/* The code of a run, and how it was run. */
+static void
+take_run(struct job *job, struct source *source, const struct node_view *run)
+{
+	source_read(source, run->text, SOURCE_TEXT);
+	buf_reset(&source->code);
+	buf_adds(&source->code, run->text);
+	buf_reset(&source->input);
+	buf_adds(&source->input, run->input);
+	source->other_count = 0;
+	if (job->version[0] == '\0') {
+		free(job->version);
+		job->version = xstrdup(run->version);
+	}
+	job->timeit = run->timeit;
+}
+
+/* The same of this node's row.  1: there is none that the user may have. */
 static int
-find_run(struct task *task, int64_t view_id, struct source *source,
+find_own_run(struct task *task, int64_t view_id, struct source *source,
     struct err *err)
 {
 	struct job *job = task->job;
@@ -207,18 +226,36 @@ find_run(struct task *task, int64_t view_id, struct source *source,
 		free(job->path);
 		job->path = xprintf("~/%s", view.path);
 	}
-	source_read(source, texts.text, SOURCE_TEXT);
-	buf_reset(&source->code);
-	buf_adds(&source->code, texts.text);
-	buf_reset(&source->input);
-	buf_adds(&source->input, texts.input);
-	source->other_count = 0;
-	if (job->version[0] == '\0') {
-		free(job->version);
-		job->version = xstrdup(view.version);
-	}
-	job->timeit = view.timeit;
+	take_run(job, source,
+	    &(struct node_view){
+		texts.text, texts.input, view.version, view.timeit });
 	return 0;
+}
+
+/* The run that the message answers, if the user may have its code.  1: there is
+ * none.  Then only a block marked as Python counts in that message, as the rest
+ * may be output.  NODE_AWAY: nobody knows. */
+static int
+find_run(struct task *task, int64_t view_id, struct source *source,
+    struct err *err)
+{
+	auto_node_view struct node_view run = { .text = NULL };
+
+	switch (other_view_read(task->worker, view_id, task->job->user_id,
+	    &run)) {
+	case OTHER_VIEW_OURS:
+		break;
+	case OTHER_VIEW_READ:
+		take_run(task->job, source, &run);
+		return 0;
+	case OTHER_VIEW_NONE:
+		return 1;
+	case OTHER_VIEW_AWAY:
+		buf_adds(&task->message.lead, _(TEXT_CODE_AWAY));
+		task->outcome = "node away";
+		return NODE_AWAY;
+	}
+	return find_own_run(task, view_id, source, err);
 }
 
 static bool
@@ -249,8 +286,8 @@ program_find(struct task *task, int64_t view_id, struct source *source,
 {
 	int found = view_id == 0 ? 1 : find_run(task, view_id, source, err);
 
-	if (found <= 0)
-		return found;
+	if (found != 1)
+		return found == NODE_AWAY ? 1 : found;
 	return find_code(task, view_id != 0, source) ? 0 : 1;
 }
 

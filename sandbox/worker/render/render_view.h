@@ -14,6 +14,9 @@ struct view;
 #define TEXT_CODE_GONE \
 	N_("What that button is about is not kept any more. Send your code " \
 	   "again.")
+#define TEXT_CODE_AWAY \
+	N_("The host that has that code does not answer just now. Try again " \
+	   "in a few minutes.")
 #define TEXT_FORGOTTEN \
 	N_("What was kept of your code is deleted: the buttons under your " \
 	   "answers do nothing any more.")

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* What a node is told of a run of another one. */
+#include "sandbox/protocol/node_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sandbox/base/cleanup.h"
+#include "sandbox/base/err.h"
+#include "tap.h"
+
+static char code[] = "print(\"\xc3\xbc\")\n\t# \x01\x7f";
+static char input[] = "5\n";
+static char version[] = "3.13";
+
+static void
+test_both_ways(void)
+{
+	const struct node_view given = { code, input, version, true };
+	struct node_view view = { .text = NULL };
+	auto_free char *json = node_view_write(&given);
+	struct err err;
+
+	ok(strchr(json, '\n') == NULL, "one line");
+	is_int(node_view_read(&view, json, strlen(json), &err), 0,
+	    "what is written is read");
+	is_str(view.text, code, "its code");
+	is_str(view.input, input, "its input");
+	is_str(view.version, version, "its version");
+	ok(view.timeit, "and how it was run");
+	node_view_release(&view);
+	ok(view.text == NULL, "it is released");
+}
+
+static void
+wrong(const char *json, size_t len, const char *name)
+{
+	struct node_view view = { .text = NULL };
+	struct err err = { 0 };
+
+	ok(node_view_read(&view, json, len, &err) == -1 &&
+		err.code == ERR_PROTOCOL && view.text == NULL,
+	    name);
+}
+
+static void
+test_wrong(void)
+{
+	static const char *const lines[] = {
+		"",
+		"{",
+		"[]",
+		"null",
+		"{}",
+		"{\"text\":\"\",\"input\":\"\",\"version\":\"\","
+		"\"timeit\":true}",
+		"{\"text\":\"x\",\"version\":\"\",\"timeit\":true}",
+		"{\"text\":\"x\",\"input\":1,\"version\":\"\",\"timeit\":true}",
+		"{\"text\":\"x\",\"input\":\"\",\"version\":\"\",\"timeit\":1}",
+		"{\"text\":\"\\u0000\",\"input\":\"\",\"version\":\"\","
+		"\"timeit\":true}",
+		"{\"text\":\"x\",\"input\":\"\",\"version\":\"\",\"timeit\":"
+		"true} x",
+		"{\"text\":\"\xff\",\"input\":\"\",\"version\":\"\","
+		"\"timeit\":true}",
+	};
+	const char *more = "{\"text\":\"x\",\"input\":\"\",\"version\":\"\","
+			   "\"timeit\":false,\"later\":[1]}";
+	auto_node_view struct node_view view = { .text = NULL };
+	struct err err;
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		wrong(lines[i], strlen(lines[i]), lines[i]);
+	is_int(node_view_read(&view, more, strlen(more), &err), 0,
+	    "what is not known is passed over");
+	ok(!view.timeit, "as it was run");
+}
+
+int
+main(void)
+{
+	test_both_ways();
+	test_wrong();
+	return tap_done();
+}
