@@ -4,6 +4,7 @@
 are resolved by a server that is away or lies, and nodes answer anything."""
 
 import contextlib
+import http.client
 import http.server
 import json
 import os
@@ -333,6 +334,33 @@ def whatever_a_node_answers_ends_there():
         else:
             assert got.body == b"x", got
         assert len(Node.asked) == 1, Node.asked
+    Node.answer = None
+
+
+@test
+def half_an_answer_is_none():
+    """To whoever reads it, and to a run that is to have the file."""
+    Node.answer = b"HTTP/1.1 200 X\r\nContent-Length: 9\r\n\r\nhalf"
+    try:
+        got = ask("a")[0]
+    except http.client.IncompleteRead as error:
+        assert error.partial == b"half", error
+    else:
+        raise AssertionError(got)
+    for answer, status in (
+            (Node.answer, 503), (b"HTTP/1.1 200 X\r\n\r\nhalf", 503),
+            (b"HTTP/1.1 200 X\r\nContent-Length: 104857601\r\n\r\nx", 503),
+            (b"HTTP/1.1 200 X\r\nContent-Length: 4\r\nInline-Name: %f\r\n"
+             b"\r\nfile", 503),
+            (b"HTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n", 503),
+            (b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n", 404), (b"", 404),
+            (b"HTTP/1.1 200 X\r\nContent-Length: 4\r\n\r\nfile", 200)):
+        Node.answer = answer
+        got = b.post("/v1/execute", {
+            "code": "print(open('p').read())", "files": [
+                {"path": "p", "file_id": path_of("a")[10:]}]}, alice)
+        assert got.status == status, (answer, got)
+    assert got.json["stdout"] == "file\n", got
     Node.answer = None
 
 

@@ -6,6 +6,7 @@
 #include <sys/time.h>
 
 #include "sandbox/base/buf.h"
+#include "sandbox/base/cleanup.h"
 #include "sandbox/base/config.h"
 #include "sandbox/base/err.h"
 #include "sandbox/base/file.h"
@@ -358,10 +359,10 @@ static void
 put(const char *text)
 {
 	static time_t later = 1000000000;
-	struct timeval times[2] = { { .tv_sec = ++later },
-		{ .tv_sec = later } };
+	struct timeval times[2] = { { .tv_sec = later }, { .tv_sec = later } };
 	struct err err;
 
+	later++;
 	if (file_write(path, text, strlen(text), false, &err) != 0 ||
 	    utimes(path, times) != 0) {
 		printf("Bail out! %s\n", err.text);
@@ -381,6 +382,32 @@ count_after(struct node_table *table, int64_t ms)
 	while ((node = node_table_next(table, node)) != NULL)
 		count++;
 	return count;
+}
+
+/* What is wrong is logged once, however often it is looked at. */
+static void
+test_logged_once(struct node_table *table)
+{
+	auto_free char *log = xprintf("%s.log", path);
+	auto_buf struct buf text = BUF_INIT(4096);
+	int kept = dup(STDERR_FILENO);
+	const char *line;
+	int lines = 0;
+	struct err err;
+
+	(void)fflush(stderr);
+	(void)!freopen(log, "w", stderr);
+	put("node a\nnode a\n");
+	(void)count_after(table, 1000);
+	(void)count_after(table, 1000);
+	(void)count_after(table, 1000);
+	(void)fflush(stderr);
+	(void)dup2(kept, STDERR_FILENO);
+	(void)close(kept);
+	(void)file_read(log, &text, &err);
+	for (line = buf_str(&text); (line = strchr(line, '\n')) != NULL; line++)
+		lines++;
+	is_int(lines, 1, "it is logged once");
 }
 
 static void
@@ -409,8 +436,11 @@ test_file(void)
 	put("node a\nnode b\nnode c\n");
 	is_int(count_after(table, 999), 2, "is looked at once in a second");
 	is_int(count_after(table, 1), 3, "and read again when it has changed");
+	put("node a\n");
+	is_int(count_after(table, 999), 3, "not within a second of that");
 	put("node a\nnode b\nnode c\nnode d\nnode d\n");
 	is_int(count_after(table, 1000), 3, "not while it is wrong");
+	test_logged_once(table);
 	put("node b\n");
 	is_int(count_after(table, 1000), 3, "nor without this host");
 	(void)unlink(path);
