@@ -114,6 +114,14 @@ def readiness_asks_this_node_alone():
 
 
 @test
+def an_engine_that_starts_nothing_ends_the_container():
+    probe = Chart().container["livenessProbe"]
+    script, word = probe["exec"]["command"]
+    assert word == "engine", word
+    assert '"${1-}" = engine' in text(script.replace("/opt/inline/", "", 1))
+
+
+@test
 def settings_are_environment_as_inline_reads_it():
     env = Chart(settings={"IL_CPUS": 0.5, "IL_QUOTA": "1g",
                           "IL_RETENTION_SECONDS": 60480000}).env

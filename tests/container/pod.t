@@ -123,9 +123,18 @@ def so_it_does_when_its_engine_was_killed():
     comes_back()
 
 
+def probe():
+    """What the liveness probe of a pod asks: its status."""
+    return subprocess.run(
+        ["docker", "exec", house.name,
+         "/opt/inline/systemd/container/health.sh", "engine"],
+        stdout=subprocess.DEVNULL).returncode
+
+
 @test
 def an_engine_that_starts_nothing_is_found_within_a_minute():
     """It answers still, as its containerd alone stands still."""
+    assert probe() == 0
     house.run_in("sh", "-c", "kill -STOP $(pidof containerd)")
     began = time.monotonic()
     begin(house.url("/v1/sessions"), "", bearer("alice"))
@@ -133,6 +142,7 @@ def an_engine_that_starts_nothing_is_found_within_a_minute():
              "error", seconds=60, pause=1)
     print(f"# found after {time.monotonic() - began:.0f} s", flush=True)
     house.run_in("docker", "ps")
+    assert probe() == 1
     done = subprocess.run(["docker", "exec", house.name, "ilctl", "status"],
                           capture_output=True, text=True)
     assert done.returncode == 1 and "the Docker engine answers, and " in \
