@@ -21,6 +21,8 @@ enum err_code {
 	ERR_TIMEOUT,   /* the deadline passed */
 	ERR_UNAVAILABLE, /* a part that we need is not there (engine, net) */
 	ERR_PROTOCOL,	 /* a peer of ours broke the protocol, or hung up */
+	ERR_UNKNOWN,	 /* it went away in the middle: nobody knows whether
+			  * what was asked for is done */
 	ERR_CONFIG,	 /* configuration or installation is wrong */
 };
 

@@ -35,8 +35,8 @@ may(enum db_role role, int action, const char *a, const char *b,
 	case SQLITE_TRANSACTION:
 		return true;
 	case SQLITE_READ:
-		return role == DB_WORKER || !listed(front_tables, a) ||
-		    !listed(private_columns, b);
+		return role == DB_WORKER || role == DB_NODE ||
+		    !listed(front_tables, a) || !listed(private_columns, b);
 	case SQLITE_INSERT:
 	case SQLITE_UPDATE:
 	case SQLITE_DELETE:
@@ -46,9 +46,11 @@ may(enum db_role role, int action, const char *a, const char *b,
 		if (role == DB_FRONT)
 			return action == SQLITE_INSERT &&
 			    listed(front_tables, a);
-		/* what the operator has said is the operator's to change */
-		return role == DB_WORKER && strncmp(a, "sqlite_", 7) != 0 &&
-		    strcmp(a, "rules") != 0;
+		/* what the operator has said is the operator's to change, and
+		 * goes with a person to another node */
+		return strncmp(a, "sqlite_", 7) != 0 &&
+		    (role == DB_NODE ||
+			(role == DB_WORKER && strcmp(a, "rules") != 0));
 	case SQLITE_FUNCTION:
 		return listed(functions, b);
 	case SQLITE_PRAGMA: /* the version is read, not set */

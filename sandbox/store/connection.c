@@ -31,6 +31,7 @@ static const struct {
 	[DB_FRONT] = { STATEMENT_CONNECT_FRONT, 1500 },
 	[DB_READER] = { STATEMENT_CONNECT_READER, 10000 },
 	[DB_WORKER] = { STATEMENT_CONNECT_WORKER, 10000 },
+	[DB_NODE] = { STATEMENT_CONNECT_WORKER, 10000 },
 	[DB_ADMIN] = { STATEMENT_CONNECT_ADMIN, ADMIN_BUSY_MS },
 };
 
@@ -118,13 +119,14 @@ read_version(struct db *db, int *version, struct err *err)
 	return result;
 }
 
-/* Those that set a connection up are run, not prepared; an operator's lists are
- * for who only reads: they would be kilobytes of each worker and each front. */
+/* Those that set a connection up are run, not prepared; an operator's lists,
+ * that of all people among them, would be kilobytes of each worker and each
+ * front. */
 static bool
 is_for(enum db_role role, const char *name)
 {
 	if (strncmp(name, "list_", 5) == 0)
-		return role == DB_READER || role == DB_ADMIN;
+		return role == DB_READER || role == DB_NODE || role == DB_ADMIN;
 	return strncmp(name, "connect_", 8) != 0;
 }
 
@@ -262,7 +264,7 @@ db_open(const char *path, enum db_role role, struct err *err)
 	opened = connect_file(db, path, err) == 0 && configure(db, err) == 0 &&
 	    check_version(db, err) == 0;
 	write_lock_give(&db->lock);
-	if (opened && (role == DB_FRONT || role == DB_WORKER))
+	if (opened && role != DB_READER && role != DB_ADMIN)
 		write_lock_open(&db->lock, path);
 	if (opened)
 		return db;

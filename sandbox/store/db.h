@@ -16,9 +16,10 @@ struct err;
  *
  * Who may do what is held by the database itself: DB_FRONT (il-fcgi) inserts
  * jobs and views and reads; DB_READER (counting, and an operator's lists)
- * reads; DB_WORKER and DB_ADMIN do all.
+ * reads; DB_WORKER changes all but what the operator has said; DB_NODE (who
+ * carries people to other nodes) that, too; DB_ADMIN does all.
  */
-enum db_role { DB_FRONT, DB_READER, DB_WORKER, DB_ADMIN };
+enum db_role { DB_FRONT, DB_READER, DB_WORKER, DB_NODE, DB_ADMIN };
 
 struct db;
 struct stmt; /* a prepared statement */

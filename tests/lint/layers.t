@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "fcgi/discord": PROTOCOL | LOCALE | {"fcgi/server", "sandbox/store"},
     "fcgi/api": PROTOCOL | CONTRACT | CONTRACTS | {"fcgi/server",
                                                    "fcgi/files"},
+    "fcgi/node": PROTOCOL | {"fcgi/server", "sandbox/store", "sandbox/move"},
     "fcgi/contract": PROTOCOL | {"fcgi/pytext"},
     **{room: CONTRACT for room in CONTRACTS},
     "fcgi/pytext": BASE,
@@ -31,6 +32,7 @@ MAY_INCLUDE = {
     "sandbox/store": PROTOCOL,
     "sandbox/rest": BASE,
     "sandbox/volume": BASE,
+    "sandbox/move": PROTOCOL | {"sandbox/store", "sandbox/volume"},
     "sandbox/broker": PROTOCOL | {"sandbox/volume"},
     "sandbox/cell/supervisor": PROTOCOL,
     "sandbox/mounter": PROTOCOL,
@@ -38,7 +40,7 @@ MAY_INCLUDE = {
     "sandbox/worker/commands": WORKER | {"sandbox/worker"},
     "sandbox/worker/render": WORKER,
     "sandbox/ctl": PROTOCOL | LOCALE | {"sandbox/store", "sandbox/rest",
-                                        "sandbox/volume"},
+                                        "sandbox/volume", "sandbox/move"},
 }
 GENERATED = {"statements.h": {"sandbox/store"},
              "migrations.h": {"sandbox/store", "sandbox/ctl"}}
@@ -52,8 +54,8 @@ LIBRARIES = {"sqlite3.h": {"sandbox/store"},
              "fcgiapp.h": {"fcgi/server"}, "fastcgi.h": {"fcgi/server"},
              "sodium.h": {"fcgi/discord", "fcgi/api",
                           "fcgi/contract/librechat", "fcgi/files",
-                          "sandbox/protocol", "sandbox/ctl",
-                          "sandbox/volume"}}
+                          "fcgi/node", "sandbox/protocol", "sandbox/ctl",
+                          "sandbox/volume", "sandbox/move"}}
 
 
 def includes(pattern):

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MOVES_H
+#define MOVES_H
+
+#include <stdint.h>
+
+struct db;
+struct err;
+
+/*
+ * Who is on the way to another node, or has gone there although the table of
+ * nodes does not say so yet.  A person's slot is given by the caller
+ * (protocol/node_table.h).
+ *
+ *	none → leaving (nothing of theirs begins here) → gone (all is there)
+ *	leaving → none (they stay)
+ *
+ * A slot is gone when nobody is left in it: a row for all stands in the place
+ * of those of its people.  Its rows are forgotten once the table gives the slot
+ * to another node.  On one host nobody asks.
+ */
+#define MOVES_NODE_MAX 63
+#define MOVES_ALL 0 /* in place of a user's id: of the whole slot */
+
+enum move_state { MOVE_NONE, MOVE_LEAVING, MOVE_GONE, MOVE_UNKNOWN };
+
+/* Of a person, or of the slot; to: the node's name.  MOVE_UNKNOWN: err says
+ * why. */
+enum move_state moves_find(struct db *db, int slot, int64_t user_id,
+    char to[MOVES_NODE_MAX + 1], struct err *err);
+
+/* None → leaving, which may be said again.  1: they have gone, or leave for
+ * another node. */
+int moves_begin(struct db *db, int slot, int64_t user_id, const char *to,
+    struct err *err);
+/* Leaving → none. */
+int moves_stay(struct db *db, int slot, int64_t user_id, struct err *err);
+/* Leaving → gone, and no row of theirs is left but that of a sandbox that a
+ * sweeper removes.  1: they are not leaving. */
+int moves_end(struct db *db, int slot, int64_t user_id, struct err *err);
+/* The slot has gone.  1: somebody is in it, or has come meanwhile. */
+int moves_end_slot(struct db *db, int slot, const char *to, struct err *err);
+
+/* Forget all rows of a slot. */
+int moves_forget(struct db *db, int slot, struct err *err);
+/* The next slot that has rows after this one (-1: the first); -1: none, or an
+ * error, which err->code says. */
+int moves_next(struct db *db, int slot, struct err *err);
+
+/* Call fn for each person who has anything here, until it returns something
+ * else than 0, which is returned. */
+typedef int (*moves_fn)(void *arg, int64_t user_id);
+int moves_each_person(struct db *db, moves_fn fn, void *arg, struct err *err);
+
+#endif

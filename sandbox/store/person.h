@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PERSON_H
+#define PERSON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sandbox.h"
+
+struct buf;
+struct db;
+struct err;
+
+/*
+ * All rows of a person as bytes, to be carried to another database: the
+ * sandbox, what it keeps in memory and the names in it, the views, and what the
+ * operator has said.  Jobs stay where they ran.
+ *
+ * Each row is the number of its table and its columns in their order: numbers
+ * in 8 bytes, texts as 4 bytes of length and so many of text, all in
+ * little-endian order.  Whose they are is not in them: who takes them says it.
+ */
+#define PERSON_ROWS_MAX ((size_t)16 << 20)
+
+/* What the rows say of the sandbox. */
+struct person_sandbox {
+	char id[SANDBOX_ID_LEN + 1]; /* "": there is none */
+	bool active;		     /* only such a one has files */
+	int64_t used_at;
+};
+
+/* Append a person's rows. */
+int person_rows(struct db *db, int64_t user_id, struct buf *rows,
+    struct err *err);
+/* Look at rows of unknown origin: each is whole, of a table that there is, and
+ * in its place.  ERR_INPUT: they are not. */
+int person_check(const char *rows, size_t len, struct person_sandbox *sandbox,
+    struct err *err);
+/* How many jobs of theirs are not over; -1: err says why. */
+int64_t person_open(struct db *db, int64_t user_id, struct err *err);
+
+/* Are they here, with this sandbox?  1: yes; ERR_CONFLICT: they have another
+ * one here, or this one as it was before. */
+int person_is_here(struct db *db, int64_t user_id,
+    const struct person_sandbox *sandbox, struct err *err);
+/* Insert rows that person_check() has taken, in one transaction: the person is
+ * this node's from then on.  What is there already stays. */
+int person_put(struct db *db, int64_t user_id, const char *rows, size_t len,
+    struct err *err);
+
+#endif
