@@ -33,7 +33,7 @@
 #include "../store/sandbox.h"
 #include "../volume/manifest.h"
 #include "ctl.h"
-#include "volume_lock.h"
+#include "../move/volume_lock.h"
 
 #define WAIT_SECONDS 60 /* for a sandbox that is in use */
 /* What was written so short a time ago may be written again within the same

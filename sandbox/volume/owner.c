@@ -325,3 +325,17 @@ owner_change(int volume_fd, uint32_t uid, struct err *err)
 		return -1;
 	return fdatasync(volume_fd) != 0 ? err_system(err, "keep the root") : 0;
 }
+
+/* By the root folder alone; its checksum is checked and made anew. */
+int
+owner_disown(int volume_fd, struct err *err)
+{
+	struct ext4 fs;
+	uint64_t at;
+	uint32_t used;
+
+	if (!open_super(&fs, volume_fd) || !find_table(&fs, 0, &at, &used) ||
+	    used < ROOT)
+		return err_set(err, ERR_INPUT, "a file system unlike ours");
+	return change_block(&fs, at, 1, true, UID_COMMON, err);
+}

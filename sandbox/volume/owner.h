@@ -26,4 +26,9 @@ uint32_t owner_of(int volume_fd);
  */
 int owner_change(int volume_fd, uint32_t uid, struct err *err);
 
+/* The volume comes from elsewhere: its root folder is UID_COMMON's from now on,
+ * so that the broker gives all of it to a user of this host before it is
+ * mounted.  A journal need not have been replayed. */
+int owner_disown(int volume_fd, struct err *err);
+
 #endif
