@@ -40,6 +40,7 @@ static const struct {
 	    { ACCOUNT_GROUP_API, ACCOUNT_GROUP_NODES } },
 	[ACCOUNT_WORKER] = { "il-worker", 3,
 	    { ACCOUNT_GROUP_DB, ACCOUNT_GROUP_WORKER, ACCOUNT_GROUP_NODES } },
+	[ACCOUNT_NODE] = { "il-node", 1, { ACCOUNT_GROUP_DB } },
 	[ACCOUNT_NGINX] = { "www-data", 1, { ACCOUNT_GROUP_WEB } },
 	[ACCOUNT_STANDIN] = { "il-standin", 0, { 0 } },
 };

@@ -110,6 +110,9 @@ add_server(struct buf *out, const struct config *config,
 	const char *port = strrchr(own->address, ':');
 	auto_close int six = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+	buf_addf(out,
+	    "upstream inline_node {\n\tserver \"unix:%s/node.sock\";\n}\n",
+	    config->state_dir);
 	buf_addf(out, "server {\n\tlisten *%s;\n", port);
 	if (six >= 0)
 		buf_addf(out, "\tlisten [::]%s;\n", port);

@@ -102,6 +102,18 @@ add_fronts(struct run *run, struct err *err)
 	return add_socket(api, "mcp.sock", FRONT_BACKLOG, err);
 }
 
+/* One host has no other to answer. */
+static int
+add_node(struct run *run, struct err *err)
+{
+	struct child *node;
+
+	if (*run->config->nodes == '\0')
+		return 0;
+	node = add_own(run, STAGE_FRONT, "il-node", ACCOUNT_NODE, "");
+	return add_socket(node, "node.sock", FRONT_BACKLOG, err);
+}
+
 /* Its socket is ours, as those of the fronts are. */
 static void
 add_standin(struct run *run)
@@ -132,7 +144,7 @@ plan_make(struct run *run, struct err *err)
 	/* nginx takes a relative one for one below its own folder. */
 	auto_free char *full = realpath(conf, NULL);
 
-	run->children = xcalloc((size_t)run->config->workers + 5,
+	run->children = xcalloc((size_t)run->config->workers + 6,
 	    sizeof(*run->children));
 	(void)add_own(run, STAGE_BROKER, "il-sandboxd", ACCOUNTS, "");
 	for (int64_t i = 0; i < run->config->workers; i++) {
@@ -141,7 +153,7 @@ plan_make(struct run *run, struct err *err)
 		(void)add_own(run, STAGE_DRAIN, "il-worker", ACCOUNT_WORKER,
 		    slot);
 	}
-	if (add_fronts(run, err) != 0)
+	if (add_fronts(run, err) != 0 || add_node(run, err) != 0)
 		return -1;
 	if (run->standin.port != 0)
 		add_standin(run);

@@ -67,9 +67,12 @@ open_view(struct run *run, struct err *err)
 	auto_free char *nodes_key = xstrdup(config->nodes_key_file);
 	auto_free char *libre = xstrdup(config->librechat_keys_file);
 	char *files[] = { database, tokens, script, nodes, nodes_key, libre };
-	const char *paths[10] = { config->state_dir, config->lib_dir,
+	const char *paths[11] = { config->state_dir, config->lib_dir,
 		run->folder, config->api_files };
 	size_t count = 4;
+
+	if (*config->nodes != '\0') /* il-node writes there */
+		paths[count++] = config->base_dir;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		if (files[i] != NULL && *files[i] != '\0')

@@ -26,6 +26,7 @@ enum account {
 	ACCOUNT_FCGI,
 	ACCOUNT_API,
 	ACCOUNT_WORKER,
+	ACCOUNT_NODE,
 	ACCOUNT_NGINX,
 	ACCOUNT_STANDIN,
 	ACCOUNTS, /* none of these: as we do */

@@ -37,10 +37,10 @@ static void start(void *arg);
 static const char *const signs[] = { SOCKET_BROKER_WORKER, SOCKET_BROKER_API,
 	SOCKET_BROKER_CTL, "fcgi.sock", "api.sock", "run.sock", "files.sock",
 	"session.sock", "connect.sock", "mcp.sock", "front/jobs",
-	"nginx/nginx.pid", "wake", NODES_SOCKET };
+	"nginx/nginx.pid", "wake", NODES_SOCKET, "node.sock" };
 
 #define FILES (sizeof(signs) / sizeof(signs[0]))
-#define SIGNS (FILES - 2) /* the last ones tell nothing, and are removed, too */
+#define SIGNS (FILES - 3) /* the last ones tell nothing, and are removed, too */
 
 static void
 supervise_remove(const struct config *config, const char *name)

@@ -20,7 +20,7 @@
 #include "../base/fd.h"
 #include "prepare.h"
 
-#define PATHS_MAX 10
+#define PATHS_MAX 11
 #define COVER_OPTIONS "mode=0755,size=1m,nr_inodes=1k"
 
 /* The first folder on the way that others may not pass; NULL: there is none. */

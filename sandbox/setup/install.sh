@@ -70,7 +70,7 @@ install -d -m 755 "$to/bin" "$to/sbin" "$to/lib/inline" \
 	"$to/share/man/man5" "$to/share/man/man8" "$to/share/doc/inline"
 
 copy 755 "$to/sbin" "$build/bin/il-fcgi" "$build/bin/il-api" \
-	"$build/bin/il-worker" "$build/bin/il-sandboxd"
+	"$build/bin/il-node" "$build/bin/il-worker" "$build/bin/il-sandboxd"
 copy 755 "$to/bin" "$build/bin/ilctl"
 library "$build" "$to/lib/inline"
 copy 644 "$to/share/man/man5" fcgi/*/*.5 sandbox/*/*.5

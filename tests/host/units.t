@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from session import Session, figure, note, run, test  # noqa: E402
 
 # The most that `systemd-analyze security` may say.
-EXPOSURE = {"il-fcgi": 0.5, "il-api": 0.5,
+EXPOSURE = {"il-fcgi": 0.5, "il-api": 0.5, "il-node": 0.5,
             "il-expire": 0.5, "il-worker@0": 1.5, "il-sandboxd": 1.5}
 WEIGHTY = ("il-fcgi", "il-api", "il-worker@0", "il-worker@3", "il-sandboxd")
 WEIGHT = 800

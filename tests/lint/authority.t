@@ -10,13 +10,14 @@ import subprocess
 from source import ROOT, check, finish, read
 
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
-DATABASE = {"il-fcgi", "il-worker", "ilctl"}    # programs that may open it
+DATABASE = {"il-fcgi", "il-node", "il-worker", "ilctl"}    # programs that may open it
 # The groups of each unit, and nothing beside its user's own.
 GROUPS = {
     "il-fcgi.service": {"inline-db"},
     "il-api.service": {"il-api", "inline-broker-api", "inline-nodes"},
     "il-worker@.service": {"inline-db", "inline-broker-worker",
                            "inline-nodes"},
+    "il-node.service": {"il-sandboxd", "inline-db"},
     "il-expire.service": {"inline-db", "inline-broker-ctl"},
     "il-backup.service": {"inline-db", "inline-broker-ctl"},
     "il-sandboxd.service": {"il-sandboxd", "docker", "disk"},

@@ -154,7 +154,7 @@ systemd_units() {
 		./*.timer ./inline.target) 2>&1 |
 		grep -v -e 'docker.service' -e 'modprobe@' | { ! grep .; } ||
 		return 1
-	for unit in il-fcgi:5 il-api:5 il-expire:5 \
+	for unit in il-fcgi:5 il-api:5 il-node:5 il-expire:5 \
 		il-worker@:15 il-sandboxd:15 il-backup:15 \
 		il-apparmor:15 il-volumes:15; do
 		systemd-analyze security --offline=yes --threshold="${unit#*:}" \

@@ -11,7 +11,8 @@ from source import ROOT, check, files, finish, read
 
 TOP = {"fcgi", "sandbox", "nginx", "sql", "tests", "systemd", "GNUmakefile",
        "README.md", "LICENSE"}
-PROGRAMS = {"il-fcgi", "il-api", "il-worker", "il-sandboxd", "ilctl"}
+PROGRAMS = {"il-fcgi", "il-api", "il-node", "il-worker", "il-sandboxd",
+            "ilctl"}
 TEXT = (".c", ".h", ".py", ".js", ".css", ".html", ".sh", ".t", ".awk", ".sql",
         ".md", ".json", "GNUmakefile", ".in", ".service", ".socket")
 

@@ -24,8 +24,8 @@ from source import ROOT, check, finish, read
 
 FOLDER = "systemd"
 TARGET = "inline.target"
-FRONTS = {"il-fcgi.service", "il-api.service"}
-SOCKETS = {"il-fcgi.socket", "il-api.socket"}
+FRONTS = {"il-fcgi.service", "il-api.service", "il-node.service"}
+SOCKETS = {"il-fcgi.socket", "il-api.socket", "il-node.socket"}
 BROKER = "il-sandboxd.service"
 WORKERS = {"il-worker@%d.service" % n for n in range(4)}
 LISTS = {"After", "Before", "Wants", "Requires", "PartOf",

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef NODE_H
+#define NODE_H
+
+struct config;
+struct db;
+struct http_request;
+struct node_table;
+
+/*
+ * What a process of il-node has.  All that it is asked comes from other nodes:
+ * nginx has looked at the key.
+ */
+struct node {
+	const struct config *config;
+	struct node_table *table;
+	struct db *db; /* NULL: it does not open just now */
+	int base;      /* IL_BASE_DIR; -1 */
+};
+
+/* views.c: what was run, for a user of another node
+ * (sandbox/protocol/node_view.h). */
+void views_get(struct node *node, struct http_request *req, const char *id);
+
+/* people.c: PUT /nodes/people/USER_ID, a parcel (sandbox/move/parcel.h).  200:
+ * the person is here; 400, 409 and 507: is not, and nothing is left of it.  The
+ * body is one line that says why. */
+void people_put(struct node *node, struct http_request *req, const char *id);
+
+#endif

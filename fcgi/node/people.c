@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <string.h>
+
+#include "node.h"
+#include "../server/http.h"
+
+#include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/config.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/base/log.h"
+#include "../../sandbox/base/text.h"
+#include "../../sandbox/move/arrival.h"
+#include "../../sandbox/protocol/node_table.h"
+#include "../../sandbox/store/moves.h"
+
+#define PIECE 65536
+#define WHOLE_MS 60000 /* for an answer of a line */
+
+/* Has this host given the slot away, while its table still says that it is
+ * ours?  Then the person would be nobody's.  Where the table says that, too,
+ * they may come back, and what was noted is over. */
+static int
+check_slot(struct node *node, int64_t user_id, struct err *err)
+{
+	int slot = slot_of(user_id);
+	char to[MOVES_NODE_MAX + 1];
+
+	node_table_refresh(node->table, clock_monotonic_ms());
+	if (node_table_other(node->table, slot) != NULL)
+		return moves_forget(node->db, slot, err);
+	switch (moves_find(node->db, slot, MOVES_ALL, to, err)) {
+	case MOVE_NONE:
+	case MOVE_LEAVING:
+		return 0;
+	case MOVE_GONE:
+		return err_set(err, ERR_CONFLICT,
+		    "this host has given slot %d to %s, and its table of "
+		    "nodes does not say so yet",
+		    slot, to);
+	case MOVE_UNKNOWN:
+		break;
+	}
+	return -1;
+}
+
+/* 1: they were here before. */
+static int
+receive(struct node *node, struct http_request *req, int64_t user_id,
+    struct err *err)
+{
+	struct arrival *a = arrival_new(node->db, node->base,
+	    node->config->node, user_id);
+	char piece[PIECE];
+	int result = 0;
+
+	while (result == 0 && req->unread > 0) {
+		ssize_t n = http_read(req, piece, sizeof(piece));
+
+		result = n > 0 ? arrival_take(a, piece, (size_t)n, err) :
+				 err_set(err, ERR_INPUT, "it was cut short");
+	}
+	if (result == 0)
+		result = arrival_end(a, err);
+	arrival_free(a);
+	return result;
+}
+
+static int
+status_of(const struct err *err)
+{
+	switch ((int)err->code) {
+	case ERR_INPUT:
+		return 400;
+	case ERR_CONFLICT:
+	case ERR_NOT_FOUND:
+		return 409;
+	case ERR_LIMIT:
+		return 507;
+	default:
+		return 500;
+	}
+}
+
+void
+people_put(struct node *node, struct http_request *req, const char *id)
+{
+	struct err err = { 0 };
+	int64_t user_id = 0;
+	int result;
+
+	http_allow_slow_reader(req, WHOLE_MS);
+	if (!text_parse_snowflake(id, strlen(id), &user_id))
+		result = err_set(&err, ERR_INPUT, "no user's id");
+	else if (check_slot(node, user_id, &err) != 0)
+		result = -1;
+	else
+		result = receive(node, req, user_id, &err);
+	if (result < 0)
+		log_warn("not taken in: %s user=%" PRId64, err.text, user_id);
+	else
+		log_info("%s user=%" PRId64,
+		    result == 0 ? "arrived" : "was here before", user_id);
+	http_answer(req, result < 0 ? status_of(&err) : 200, "text/plain", NULL,
+	    err.text, strlen(err.text));
+}
