@@ -154,8 +154,10 @@ static const struct command {
 	    "what runs of the APIs can import" },
 	{ "mcp", ctl_mcp, false, false, "mcp [-u url] [-t token-file]",
 	    "the Model Context Protocol on standard input and output" },
-	{ "nodes", ctl_nodes, true, true, NULL,
-	    "the table of nodes, and how each is" },
+	{ "nodes", ctl_nodes, true, true,
+	    "nodes [plan --add|--remove name | "
+	    "move slot ... --to name [-w seconds]]",
+	    "the table of nodes, how each is; people go to another one" },
 	{ "nginx", print_nginx, true, false, NULL,
 	    "print what nginx needs to know of the others of IL_NODES" },
 	{ "version", print_version, false, false, NULL, "print the version" },

@@ -22,6 +22,7 @@
 #include "../protocol/node_key.h"
 #include "../protocol/node_table.h"
 #include "ctl.h"
+#include "nodes_move.h"
 #include "table.h"
 
 /* nginx gives up on a node after a second for its name and one for itself. */
@@ -249,6 +250,8 @@ ctl_nodes(struct ctl *ctl)
 	int result;
 	int code = CTL_OK;
 
+	if (ctl->argc > 1)
+		return nodes_change(ctl);
 	if (node_table_open(&table, &ctl->config, &err) != 0)
 		return ctl_fail(ctl->argv[0], &err);
 	asked = list_nodes(table, &count);

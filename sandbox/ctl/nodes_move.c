@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * `ilctl nodes move`: the people of slots of ours go to another node, one after
+ * another, and then the slots.  What the database says of a person (moves.h)
+ * says how far they are: killed at any moment, the same command goes on.
+ */
+#include "nodes_move.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/config.h"
+#include "../base/err.h"
+#include "../base/fd.h"
+#include "../base/text.h"
+#include "../move/parcel.h"
+#include "../store/moves.h"
+#include "../store/person.h"
+#include "ctl.h"
+#include "nodes_slots.h"
+
+#define WAIT_SECONDS 60 /* for what a person runs */
+#define ROUNDS_MOST 100 /* in which new people come to a slot */
+
+struct mover {
+	struct nodes *n;
+	const struct node_entry *to;
+	int64_t wait_ms;
+	int changes; /* inotify: the database was written to */
+	int64_t *people;
+	size_t count;
+	int slot; /* whose people these are */
+	int64_t moved;
+	int64_t stayed;
+	int gone; /* slots */
+	int64_t bytes;
+};
+
+/* ---- a person ---- */
+
+/* Each commit writes to a file beside the database. */
+static int
+watch_database(struct mover *m, struct err *err)
+{
+	auto_free char *path = xstrdup(m->n->config->database);
+
+	m->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (m->changes < 0 ||
+	    inotify_add_watch(m->changes, dirname(path), IN_MODIFY) < 0)
+		return err_system(err, "watch the database");
+	return 0;
+}
+
+static int
+wait_for_jobs(const struct mover *m, int64_t user_id, struct err *err)
+{
+	int64_t until_ms = clock_monotonic_ms() + m->wait_ms;
+	struct pollfd p = { .fd = m->changes, .events = POLLIN };
+	char events[4096];
+	int64_t open;
+
+	while ((open = person_open(m->n->db, user_id, err)) > 0 &&
+	    poll(&p, 1, clock_poll_timeout(until_ms)) > 0)
+		while (read(m->changes, events, sizeof(events)) > 0)
+			;
+	if (open > 0)
+		return err_set(err, ERR_BUSY,
+		    "a command of theirs is not over");
+	return open < 0 ? -1 : 0;
+}
+
+/* They leave: nothing of theirs begins here any more. */
+static int
+carry(struct mover *m, struct parcel *p, int64_t user_id, bool *sent,
+    struct err *err)
+{
+	const struct nodes *n = m->n;
+
+	if (wait_for_jobs(m, user_id, err) != 0 ||
+	    parcel_pack(p, n->config, n->db, user_id, m->to->name, m->wait_ms,
+		err) != 0)
+		return -1;
+	*sent = true;
+	if (nodes_send(n->config, m->to, user_id, p, err) != 0)
+		return -1;
+	/* the volumes are locked until it is said where the person is */
+	if (moves_end(n->db, m->slot, user_id, err) != 0)
+		return err->code == ERR_NONE ? err_set(err, ERR_CONFLICT,
+						   "they are not leaving any "
+						   "more") :
+					       -1;
+	m->moved++;
+	m->bytes += parcel_size(&p->head);
+	return 0;
+}
+
+/* A person who is not there stays, unless that is not known: after an answer
+ * that did not come, or in an earlier try. */
+static int
+give_up(struct mover *m, int64_t user_id, bool knows, struct err *err)
+{
+	struct err why = *err;
+	bool goes_on = why.code == ERR_BUSY || why.code == ERR_CONFLICT;
+
+	(void)fprintf(stderr, "ilctl nodes: user %" PRId64 ": %s: %s\n",
+	    user_id, why.text,
+	    knows ? "stays here" :
+		    "is told to wait until this command has ended well");
+	m->stayed++;
+	if (knows && moves_stay(m->n->db, m->slot, user_id, err) != 0)
+		return -1;
+	return goes_on ? 0 : -1;
+}
+
+static int
+move_person(struct mover *m, int64_t user_id, struct err *err)
+{
+	char to[MOVES_NODE_MAX + 1] = "";
+	enum move_state before = moves_find(m->n->db, m->slot, user_id, to,
+	    err);
+	bool sent = false;
+	struct parcel p;
+	int begun;
+	int result;
+
+	if (before == MOVE_UNKNOWN)
+		return -1;
+	begun = moves_begin(m->n->db, m->slot, user_id, m->to->name, err);
+	if (begun != 0)
+		return begun < 0 ?
+		    -1 :
+		    err_set(err, ERR_CONFLICT,
+			"user %" PRId64 " is on the way to %s", user_id, to);
+	parcel_init(&p);
+	err->code = ERR_NONE;
+	result = carry(m, &p, user_id, &sent, err);
+	parcel_release(&p);
+	if (result == 0)
+		return 0;
+	return give_up(m, user_id,
+	    err->code != ERR_UNKNOWN && (sent || before != MOVE_LEAVING), err);
+}
+
+/* ---- a slot ---- */
+
+static int
+note_person(void *arg, int64_t user_id)
+{
+	struct mover *m = arg;
+
+	if (slot_of(user_id) != m->slot)
+		return 0;
+	m->people = xrealloc(m->people, (m->count + 1) * sizeof(*m->people));
+	m->people[m->count++] = user_id;
+	return 0;
+}
+
+/* Those of a slot, and then who has come meanwhile.  1: somebody stays. */
+static int
+move_slot(struct mover *m, struct err *err)
+{
+	int64_t stayed = m->stayed;
+
+	for (int i = 0; i < ROUNDS_MOST; i++) {
+		int left;
+
+		m->count = 0;
+		if (moves_each_person(m->n->db, note_person, m, err) != 0)
+			return -1;
+		for (size_t k = 0; k < m->count; k++)
+			if (move_person(m, m->people[k], err) != 0)
+				return -1;
+		if (m->stayed > stayed)
+			return 1;
+		left = moves_end_slot(m->n->db, m->slot, m->to->name, err);
+		if (left <= 0)
+			return left;
+	}
+	return 1;
+}
+
+/* Those who wait need not: their slots stay here after all. */
+static int
+keep_slot(struct mover *m, struct err *err)
+{
+	m->count = 0;
+	if (moves_each_person(m->n->db, note_person, m, err) != 0)
+		return -1;
+	for (size_t i = 0; i < m->count; i++)
+		if (moves_stay(m->n->db, m->slot, m->people[i], err) != 0)
+			return -1;
+	return 0;
+}
+
+/* ---- the table ---- */
+
+/* In its place at once, as whoever reads it found it; not where a link says
+ * where it is: then somebody else puts it there. */
+static int
+replace_table(const char *path, const struct buf *text, struct err *err)
+{
+	auto_free char *draft = xprintf("%s.new", path);
+	auto_close int fd = -1;
+	struct stat old;
+
+	if (lstat(path, &old) != 0 || !S_ISREG(old.st_mode))
+		return err_set(err, ERR_UNAVAILABLE, "%s is no file", path);
+	fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+	    0600);
+	if (fd < 0)
+		return err_system(err, "%s", draft);
+	if (fd_write_all(fd, buf_str(text), text->len, err) == 0 &&
+	    fchown(fd, old.st_uid, old.st_gid) == 0 &&
+	    fchmod(fd, old.st_mode & 0777) == 0 && fsync(fd) == 0 &&
+	    rename(draft, path) == 0)
+		return 0;
+	(void)err_system(err, "write %s", path);
+	(void)unlink(draft);
+	return -1;
+}
+
+static int
+give_slots(const struct mover *m, const bool gone[SLOTS], struct err *err)
+{
+	const char *path = m->n->config->nodes;
+	auto_buf struct buf text = BUF_INIT(NODES_FILE_MAX);
+	struct node_table *new = NULL;
+
+	slots_give(&text, buf_str(&m->n->text), gone, m->to->name);
+	if (text.overflow)
+		return err_set(err, ERR_LIMIT, "%s would be too long", path);
+	if (node_table_parse(&new, buf_str(&text), text.len, m->n->config->node,
+		err) != 0)
+		return err_wrap(err, "the new table");
+	node_table_free(new);
+	if (replace_table(path, &text, err) == 0)
+		printf("%s is new here; put it on the other nodes\n", path);
+	else
+		printf("%s: all nodes need this as their table, %s:\n%s",
+		    err->text, path, buf_str(&text));
+	return 0;
+}
+
+/* ---- the command ---- */
+
+/* Only what is ours, and has gone nowhere else. */
+static int
+check_slots(const struct mover *m, const bool slots[SLOTS], struct err *err)
+{
+	char to[MOVES_NODE_MAX + 1];
+
+	for (int slot = 0; slot < SLOTS; slot++) {
+		const struct node_entry *owner;
+
+		if (!slots[slot])
+			continue;
+		owner = node_table_owner(m->n->table, slot);
+		if (owner != m->n->own)
+			return err_set(err, ERR_CONFLICT,
+			    "slot %d is %s's, not this host's (%s)", slot,
+			    owner->name, m->n->own->name);
+		switch (moves_find(m->n->db, slot, MOVES_ALL, to, err)) {
+		case MOVE_UNKNOWN:
+			return -1;
+		case MOVE_GONE:
+			if (strcmp(to, m->to->name) != 0)
+				return err_set(err, ERR_CONFLICT,
+				    "slot %d has gone to %s, and the table "
+				    "does not say so yet",
+				    slot, to);
+			break;
+		case MOVE_NONE:
+		case MOVE_LEAVING:
+			break;
+		}
+	}
+	return 0;
+}
+
+/* One after another.  Which have gone is said also when it breaks off. */
+static int
+move_each(struct mover *m, const bool slots[SLOTS], bool gone[SLOTS],
+    struct err *err)
+{
+	bool keeps = m->to == m->n->own;
+
+	for (int slot = 0; slot < SLOTS; slot++) {
+		int result;
+
+		if (!slots[slot])
+			continue;
+		m->slot = slot;
+		result = keeps ? keep_slot(m, err) : move_slot(m, err);
+		if (result < 0)
+			return -1;
+		gone[slot] = !keeps && result == 0;
+		m->gone += gone[slot];
+	}
+	return 0;
+}
+
+static int
+move_all(struct mover *m, const bool slots[SLOTS], struct err *err)
+{
+	bool gone[SLOTS] = { false };
+	struct err why = { 0 };
+	int result;
+
+	if (check_slots(m, slots, err) != 0)
+		return -1;
+	if (m->to != m->n->own &&
+	    (nodes_greet(m->n->config, m->to, err) != 0 ||
+		watch_database(m, err) != 0))
+		return -1;
+	result = move_each(m, slots, gone, err);
+	printf("%" PRId64 " people are %s's now, %s; %" PRId64 " are not\n",
+	    m->moved, m->to->name, text_size(m->bytes).text, m->stayed);
+	if (m->gone > 0 && give_slots(m, gone, &why) != 0) {
+		*err = why;
+		return -1;
+	}
+	if (result != 0)
+		return -1;
+	return m->stayed > 0 ? CTL_FAILED : CTL_OK;
+}
+
+/* slot ... --to name [-w seconds] */
+static bool
+read_arguments(struct mover *m, struct ctl *ctl, bool slots[SLOTS],
+    const char **name)
+{
+	bool any = false;
+	int64_t seconds = WAIT_SECONDS;
+
+	for (int i = 2; i < ctl->argc; i++) {
+		const char *word = ctl->argv[i];
+		bool more = i + 1 < ctl->argc;
+
+		if (strcmp(word, "--to") == 0 && more)
+			*name = ctl->argv[++i];
+		else if (strcmp(word, "-w") == 0 && more) {
+			if (!text_parse_int(ctl->argv[++i], 0, 86400, &seconds))
+				return false;
+		} else if (slots_read(word, slots))
+			any = true;
+		else
+			return false;
+	}
+	m->wait_ms = seconds * 1000;
+	return any && *name != NULL;
+}
+
+int
+nodes_move(struct nodes *n, struct ctl *ctl, struct err *err)
+{
+	struct mover m = { .n = n, .changes = -1 };
+	bool slots[SLOTS] = { false };
+	const char *name = NULL;
+	int result;
+
+	if (!read_arguments(&m, ctl, slots, &name))
+		return CTL_MISUSED;
+	m.to = node_table_named(n->table, name);
+	if (m.to == NULL)
+		return err_set(err, ERR_CONFIG, "%s has no line in %s", name,
+		    n->config->nodes);
+	result = move_all(&m, slots, err);
+	cleanup_close(&m.changes);
+	free(m.people);
+	return result;
+}
