@@ -81,7 +81,7 @@ deny(struct front *front, struct front_case *c, int status, const char *word)
 static bool
 is_late(const struct front_case *c)
 {
-	return clock_wall_ms() > c->received_ms + SUBMIT_WITHIN_MS;
+	return clock_wall_ms() > c->until_ms;
 }
 
 static bool
@@ -239,6 +239,8 @@ front_take(void *arg, struct http_request *req, size_t index)
 		.received_ms = received_ms(req),
 	};
 	req->relayed = elsewhere_is_from_node(req);
+	c->until_ms = c->received_ms +
+	    (req->relayed ? SUBMIT_RELAYED_MS : SUBMIT_WITHIN_MS);
 	siblings_begin(front->siblings, front->index, c->started_us / 1000);
 	if (!check_head(front, c) || !check_body(front, c, &signed_at))
 		return false;
@@ -262,6 +264,7 @@ context_of(struct front *front, struct front_case *c)
 		.reply = &c->reply,
 		.health = &front->health,
 		.received_ms = c->received_ms,
+		.until_ms = c->until_ms,
 		.holder = held_has_room(&front->held) ? (int64_t)front->index :
 							-1,
 	};

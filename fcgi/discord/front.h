@@ -39,6 +39,7 @@ struct front_case {
 	struct interaction in;
 	struct reply reply;
 	int64_t received_ms; /* wall clock; by nginx, where it says so */
+	int64_t until_ms;    /* nothing is begun later */
 	int64_t started_us;  /* monotonic */
 	int64_t answered_us;
 	bool woken; /* a worker may be at it already */

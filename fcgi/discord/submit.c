@@ -181,7 +181,7 @@ limits_of(const struct context *c)
 		.queue_max = of[RULE_SERVICE].jobs > 0 ? of[RULE_SERVICE].jobs :
 							 c->config->queue_max,
 		.user_rate = user_rate(c),
-		.until_ms = c->received_ms + SUBMIT_WITHIN_MS,
+		.until_ms = c->until_ms,
 		.user_jobs = of[RULE_USER].jobs,
 		.guild_rate = of[RULE_GUILD].rate,
 		.guild_jobs = of[RULE_GUILD].jobs,

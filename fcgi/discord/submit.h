@@ -23,6 +23,9 @@ struct db;
 /* Discord waits for an answer for 3 s.  What comes later nobody sees, and what
  * it would have begun is not begun. */
 #define SUBMIT_WITHIN_MS 2800
+/* A node that has handed an interaction on waits for 2.5 s (nginx/discord.conf)
+ * and tells the person then: nothing may be begun after that. */
+#define SUBMIT_RELAYED_MS 2400
 /* An editor can only be the first response, so a worker has longer for it. */
 #define SUBMIT_EDITOR_MS 2300
 
@@ -48,6 +51,7 @@ struct context {
 	struct reply *reply;
 	struct chat_health *health;
 	int64_t received_ms; /* wall clock; by nginx, where it says so */
+	int64_t until_ms;    /* nothing is begun later */
 	int64_t holder;	     /* who may hold the response back; -1: nobody */
 
 	/* What it asks for; the strings are those of `in` and of the view, so

@@ -203,7 +203,7 @@ def check_late(a):
         key = file.read().split('$inline_node_key {\n\tdefault "')[1][:64]
     port, a.port = a.port, ports["a"]
     try:
-        for took, status in (("0.100", 418), ("2.900", 504)):
+        for took, status in (("0.100", 418), ("2.500", 504)):
             user = person("a")
             body = f.encode(f.command("py", code="1", user=user))
             got = a.request("POST", "/interactions", body, {
