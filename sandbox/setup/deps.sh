@@ -69,6 +69,7 @@ table() {
 	nodes  cmd:debugfs          e2fsprogs              e2fsprogs         e2fsprogs
 	nodes  cmd:ps               procps                 procps-ng         procps-ng
 	nodes  cmd:curl             curl                   curl              curl
+	nodes  file:faketime        libfaketime            libfaketime       libfaketime
 	host   cmd:qemu-system-x86_64 qemu-system-x86   qemu-system-x86   qemu-system-x86
 	host   cmd:qemu-img         qemu-utils             qemu-img          qemu-img
 	host   cmd:mmdebstrap       mmdebstrap             mmdebstrap        mmdebstrap

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Which slot a person is in, as sandbox/protocol/node_table.h says it."""
+"""Which slot a person is in and whose it is, as sandbox/protocol/node_table.h
+says it."""
 
 KEY = b"inline-slot-hash"
 SLOTS = 1024
@@ -49,3 +50,9 @@ def slot_of(user):
 def slot_of_row(row):
     """The slot that an id of a job or a view says."""
     return row >> 12 & SLOTS - 1
+
+
+def settled_owner(slot, names):
+    """The node of a slot without a line, of nodes that are not joining."""
+    return max(names, key=lambda name: siphash(slot.to_bytes(2, "little")
+                                               + name.encode()))

@@ -10,10 +10,11 @@ mounts, a name and process numbers of their own.
     host.cut()              # the power is off: SIGKILL for all of it
 
 The test itself is the first process of a namespace, so all ends with it,
-whatever ends it.  What is left then are files and empty control groups: the
-next start sweeps them (sweep()).
+whatever ends it.  What is left then are files, empty control groups and loop
+devices: check.py sweeps them, and the next start does (sweep()).
 """
 
+import contextlib
 import fcntl
 import glob
 import os
@@ -76,6 +77,7 @@ def enter():
     fcntl.flock(lock, fcntl.LOCK_EX)
     enter.lock = lock
     sweep()
+    shutil.rmtree(session(), ignore_errors=True)
     # Places that each host finds: programs and libraries of this build.
     mount("-t", "tmpfs", "-o", "mode=755", "inline-nodes", "/srv")
     os.mkdir("/srv/inline")
@@ -84,24 +86,41 @@ def enter():
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
 
+def control_groups():
+    """What engines have made below CGROUP, the innermost first."""
+    tops = glob.glob(f"/sys/fs/cgroup/*/{CGROUP}") + \
+        glob.glob(f"/sys/fs/cgroup/{CGROUP}")
+    return [folder for top in tops
+            for folder, _, _ in os.walk(top, topdown=False)]
+
+
+def loop_devices():
+    """Those of a volume on the disk of a host of a test.  Their paths are
+    those that the host sees, so they are known by their inodes.
+    """
+    volumes = {str(os.stat(path).st_ino) for path in glob.glob(
+        session() + "/*/lib/inline/sandboxes/*/*.ext4")}
+    lines = subprocess.run(["losetup", "-n", "-l", "-O", "NAME,BACK-INO"],
+                           capture_output=True, text=True).stdout.splitlines()
+    return [line.split()[0] for line in lines if line.split()[-1] in volumes]
+
+
+def mounts():
+    """Those within a folder of a test's."""
+    with open("/proc/self/mounts") as file:
+        return [line.split()[1] for line in file
+                if line.split()[1].startswith(cache() + "/")]
+
+
 def sweep():
-    """Take away what a test has left that was killed."""
-    for device in os.listdir("/sys/block"):
-        try:
-            with open(f"/sys/block/{device}/loop/backing_file") as file:
-                if "/nodes/session/" in file.read():
-                    subprocess.run(["losetup", "-d", "/dev/" + device],
-                                   check=False)
-        except OSError:
-            continue
-    for top in glob.glob(f"/sys/fs/cgroup/*/{CGROUP}") + \
-            glob.glob(f"/sys/fs/cgroup/{CGROUP}"):
-        for folder, _, _ in os.walk(top, topdown=False):
-            try:
-                os.rmdir(folder)
-            except OSError:
-                pass
-    shutil.rmtree(session(), ignore_errors=True)
+    """Take away what the test before has left; returns what is still there.
+    """
+    for device in loop_devices():
+        subprocess.run(["losetup", "-d", device], check=False)
+    for folder in control_groups():
+        with contextlib.suppress(OSError):
+            os.rmdir(folder)
+    return loop_devices() + control_groups() + mounts()
 
 
 def wait_for(question, seconds=120, pause=0.05, what=""):
@@ -130,6 +149,14 @@ class Hub:
         """Plug a host's cable in, or out."""
         subprocess.run(["ip", "link", "set", "v-" + name,
                         "up" if up else "down"], check=True)
+
+    @staticmethod
+    def slow(name, rate):
+        """So much comes to a host over its cable in a second; None: all."""
+        words = ["root", "tbf", "rate", rate, "burst", "1600", "limit", "1m"
+                 ] if rate else ["root"]
+        subprocess.run(["tc", "qdisc", "replace" if rate else "del", "dev",
+                        "v-" + name, *words], check=True)
 
 
 class Host:
@@ -254,7 +281,8 @@ class Host:
         """A signal for all processes of a program; returns how many."""
         pids = self.pids(program)
         for pid in pids:
-            os.kill(pid, number)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
         return len(pids)
 
     def stop(self, name, seconds=120):

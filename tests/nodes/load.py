@@ -28,7 +28,8 @@ def code(mark, seconds):
 
 
 class Load:
-    """People, {name: their node}, each in a thread with one command at a time.
+    """People, each in a thread with one command at a time: {user: the front
+    that commands come by (Node.front), None: any}.
     """
 
     def __init__(self, discord, people, seconds=(0, 0.5, 2), name="m"):
@@ -67,7 +68,7 @@ class Load:
         mark = f"{self.name}{next(self.numbers)}"
         one = self.discord.send_command("py", user=user,
                                         code=code(mark, seconds),
-                                        order=self.people[user].order)
+                                        order=self.people[user])
         self.sent[mark] = one
         return mark, one
 
@@ -128,15 +129,20 @@ class Verdict:
     def __init__(self, load, nodes):
         self.load = load
         self.known = load.acknowledged()
-        self.rows = dict(row for node in nodes for row in node.sql(
-            "SELECT CAST(interaction_id AS TEXT), state || ' ' || "
-            "coalesce(outcome, '') FROM jobs"))
+        self.rows = {}
+        for node in nodes:
+            for key, text in node.sql(
+                    "SELECT CAST(interaction_id AS TEXT), state || ' ' || "
+                    "coalesce(outcome, '') FROM jobs"):
+                self.rows.setdefault(key, []).append(f"{node.name} {text}")
 
     def assert_in_database(self):
-        """Acknowledged ⊆ the nodes' databases."""
+        """Acknowledged ⊆ the nodes' databases; nothing is in two of them."""
         lost = [mark for mark, one in self.known.items()
                 if one.id not in self.rows]
         assert self.known and not lost, f"acknowledged and lost: {lost}"
+        twice = [rows for rows in self.rows.values() if len(rows) > 1]
+        assert not twice, f"of one interaction: {twice}"
 
     def assert_told_once(self, *allowed):
         """One end each, and of these kinds."""

@@ -1,26 +1,32 @@
 # SPDX-License-Identifier: MIT
-"""Inline on hosts of its own, n1, n2, n3, which share nothing; Discord and a
-load balancer are on the hub.
+"""Inline on hosts of its own, n1, n2, n3, which share the table of nodes and
+their key; Discord and a load balancer are on the hub.
 
     with Nodes(3) as nodes:
-        run = nodes.discord.send_command("py", code="print(1)",
-                                         order=nodes[0].order)
+        user = nodes[1].person()
+        run = nodes.discord.send_command("py", code="print(1)", user=user,
+                                         order=nodes[0].front)
 """
 
 import atexit
 import contextlib
+import itertools
 import os
+import secrets
 import select
 import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from engine import Engine, IMAGE, spread, start_registry
-from hosts import HUB, ROOT, Host, Hub, session
+from hosts import HUB, NETWORK, ROOT, Host, Hub, session
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "standin"))
+for each in "standin", "fcgi":
+    sys.path.insert(0, os.path.join(ROOT, "tests", each))
 from client import Standin  # noqa: E402
+from slots import settled_owner, slot_of  # noqa: E402
 
 HTTP = 8080         # of each node
 DISCORD = 9000      # the stand-in's, on the hub
@@ -29,6 +35,9 @@ START_SECONDS = 180
 # The balancer brings an interaction to the node that this header names.
 # Without it, any node takes it; one that fails is followed by the next.
 TO = "Test-Node"
+# On each host, below /var/lib/inline: what is the same on all of them.
+SHARED = "shared"
+FIRST_PERSON = 200000000000000000
 NGINX = """daemon off; pid {folder}/pid; error_log {folder}/error.log;
 worker_processes 1;
 events {{ worker_connections 1024; }}
@@ -67,31 +76,50 @@ class Node:
         self.nodes = nodes
         self.number = number
         self.name = f"n{number}"
-        self.order = {"headers": {TO: self.name}}
+        self.front = {"headers": {TO: self.name}}
         self.host = Host(nodes.hub, self.name, number)
         self.engine = Engine(self.host, number)
+        self.share("key", nodes.key)
+        self.share("table", nodes.table())
+
+    def share(self, name, text):
+        """Put a file where this node reads it, whole or not at all."""
+        folder = os.path.join(self.host.folder, "lib/inline", SHARED)
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, name)
+        with open(path + ".new", "w") as file:
+            file.write(text)
+        os.replace(path + ".new", path)
+
+    def person(self):
+        """A new person, who is this node's by the table without lines."""
+        return next(user for user in self.nodes.ids
+                    if self.nodes.home(user) is self)
 
     def settings(self, **settings):
         """Its configuration keys."""
         return {
             "IL_NODE": self.name, "IL_STATE_DIR": "/run/inline",
+            "IL_NODES": f"/var/lib/inline/{SHARED}/table",
+            "IL_NODES_KEY_FILE": f"/var/lib/inline/{SHARED}/key",
             "IL_BASE_DIR": "/var/lib/inline/sandboxes",
             "IL_API_FILES": "/var/lib/inline/files",
             "IL_DATABASE": "/var/lib/inline/database/inline.db",
-            "IL_HTTP_PORT": str(HTTP),
-            "IL_HTTP_GATEWAY": HUB, "SANDBOX_IMAGE": IMAGE,
+            "IL_HTTP_PORT": str(HTTP), "IL_HTTP_TRUST": "none",
+            "SANDBOX_IMAGE": IMAGE,
             "SANDBOX_PULL_ON_STARTUP": "0", "SANDBOX_DERIVE": "0",
             "IL_API_WARM": "0", "IL_API_CELLS": "1", "IL_API_SESSIONS": "1",
             "IL_SPARE_CELLS": "0", "IL_USER_RATE": "1000", "IL_QUOTA": "16m",
-            "IL_MEMORY": "64m", **self.nodes.settings, **settings,
-            **self.nodes.keys}
+            "IL_MEMORY": "64m", **self.nodes.keys, **self.nodes.settings,
+            **settings}
 
-    def start(self, **settings):
+    def start(self, env=None, **settings):
         """`ilctl run`; returns when it says that it is ready."""
         self.host.run("mkdir", "-p", "/var/lib/inline/database")
         process = self.host.start(
             "inline", "/srv/inline/bin/ilctl", "run",
-            env=self.settings(**settings), stdout=subprocess.PIPE)
+            env={**self.settings(**settings), **(env or {})},
+            stdout=subprocess.PIPE)
         deadline = time.monotonic() + START_SECONDS
         seen = b""
         while b"Inline is ready" not in seen:
@@ -147,10 +175,13 @@ class Node:
 class Nodes:
     """All of it."""
 
-    def __init__(self, count=3, start=True, **settings):
-        self.count = count
+    def __init__(self, count=3, start=True, joining=0, **settings):
+        self.names = [f"n{i}" for i in range(1, count + 1)]
+        self.settled = self.names[:count - joining]
         self.settings = settings
         self.begin = start
+        self.key = secrets.token_hex(32) + "\n"
+        self.ids = itertools.count(FIRST_PERSON)
         self.keys = {}
         self.nodes = []
         self.discord = None
@@ -160,12 +191,11 @@ class Nodes:
         atexit.register(self.show)
         self.hub = Hub()
         start_registry()
-        self.nodes = [Node(self, i) for i in range(1, self.count + 1)]
+        self.nodes = [Node(self, i) for i in range(1, len(self.names) + 1)]
         spread([node.engine for node in self.nodes], IMAGE)
         self.start_discord()
         if self.begin:
-            for node in self.nodes:
-                node.start()
+            self.start()
         atexit.unregister(self.show)
         return self
 
@@ -179,6 +209,24 @@ class Nodes:
 
     def __iter__(self):
         return iter(self.nodes)
+
+    def start(self):
+        """Start all of them at one time."""
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda node: node.start(), self.nodes))
+
+    def table(self, *lines):
+        """The text of the table of nodes, with these lines at its end."""
+        return "".join(
+            f"node {name} {NETWORK}{number}"
+            f"{'' if name in self.settled else ' joining'}\n"
+            for number, name in enumerate(self.names, 1)
+        ) + "".join(line + "\n" for line in lines)
+
+    def home(self, user):
+        """The node of a person, by the table without lines."""
+        return self[self.names.index(settled_owner(slot_of(user),
+                                                   self.settled))]
 
     def show(self):
         """The ends of the logs, for who looks for a fault."""
