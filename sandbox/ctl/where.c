@@ -19,8 +19,7 @@
 
 #define INSTALLED "/etc/inline/inline.env"
 #define CONF_MAX (1 << 20)
-#define LISTEN "listen "
-#define DIGITS "0123456789"
+#define BACKLOG " backlog=" /* of the one server that is for people */
 
 /* Nobody else may have said what stands there. */
 static bool
@@ -81,11 +80,12 @@ where_port(const struct config *config)
 
 	if (!where_is_run(config) || file_read(path, &text, &err) != 0)
 		return config->http_port;
-	at = strstr(buf_str(&text), LISTEN);
-	at = at != NULL ? strchr(at + strlen(LISTEN), ':') : NULL;
+	at = strstr(buf_str(&text), BACKLOG);
 	if (at == NULL)
 		return config->http_port;
-	buf_cut(&text, (size_t)(at - text.data) + 1 + strspn(at + 1, DIGITS));
-	return text_parse_int(at + 1, 1, 65535, &port) ? port :
-							 config->http_port;
+	buf_cut(&text, (size_t)(at - text.data));
+	at = strrchr(buf_str(&text), ':');
+	return at != NULL && text_parse_int(at + 1, 1, 65535, &port) ?
+	    port :
+	    config->http_port;
 }
