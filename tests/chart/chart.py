@@ -207,7 +207,8 @@ VARIANTS = {
     "the sidecar": {"snekbox__enabled": True},
     "the sidecar for others": {
         "snekbox__enabled": True, "snekbox__serviceName": "eval",
-        "snekbox__port": 80,
+        "snekbox__port": 80, "snekbox__tokenSecret": "one",
+        "api__existingSecret": "tokens",
         "snekbox__from": [{"namespaceSelector": {}}]},
     "a backup": {"backup__enabled": True, "replicaCount": 2,
                  "backup__storageClassName": "slow"},

@@ -191,7 +191,8 @@ def uninstalled_it_leaves_nothing():
     wait_for(lambda: not release.get("persistentvolumeclaims")["items"])
 
 
-with Release(NODES, snekbox__enabled=True, backup__enabled=True,
+with Release(NODES, snekbox__enabled=True,
+             snekbox__tokenSecret="snekbox-token", backup__enabled=True,
              backup__size="1Gi", snekbox__from=[
                  {"podSelector": {}}]) as release:
     people = spread(release, NODES)

@@ -372,10 +372,13 @@ class Release:
         """One for programs and one for Prometheus, before anything starts."""
         said = self.ask(
             "exec", "discord", "-c", "balancer", "--", "sh", "-c",
-            "for name in alice prometheus; do ilctl token -f /tmp/tokens add "
+            "for name in alice prometheus snekbox; do ilctl token -f /tmp/tokens add "
             "$name; done; echo; cat /tmp/tokens")
         made, _, lines = said.partition("\n\n")
-        self.token, self.metrics_token = re.findall(r"il_[0-9a-f]{64}", made)
+        self.token, self.metrics_token, snekbox = re.findall(
+            r"il_[0-9a-f]{64}", made)
+        self.ask("create", "secret", "generic", "snekbox-token",
+                 "--from-literal=token=" + snekbox)
         self.merge({"api": {"tokens": lines}})
 
     @property

@@ -156,6 +156,9 @@ node {{ $name }}-{{ $i }} {{ $name }}-{{ $i }}.{{ $domain }}{{ if ge $i $settled
 {{- if and .Values.api.expose (not (include "inline.tokenSecret" .)) }}
 {{- fail "api.expose: whoever reaches the APIs runs code, so api.tokens or api.existingSecret has to be set" }}
 {{- end }}
+{{- if and .Values.snekbox.enabled (include "inline.tokenSecret" .) (not .Values.snekbox.tokenSecret) }}
+{{- fail "snekbox.tokenSecret: where api has tokens, nodes ask the sidecar for one, too" }}
+{{- end }}
 {{- if and .Values.backup.enabled (ne .Values.persistence.accessMode "ReadWriteOnce") }}
 {{- fail "backup.enabled: its pod mounts the node's claim beside the node, so persistence.accessMode has to be ReadWriteOnce" }}
 {{- end }}
