@@ -175,6 +175,9 @@ def check_rows(fronts):
     tap.equal((got.type, b.job(bob)["text"]), (5, "print(2)"),
               "what he submits is done there")
     b.finish_jobs()
+    body = f.submit("py:%d" % view, user=ann, code="print(2)")
+    tap.ok("not kept" in a.send(body).text and body["id"] not in b.log(),
+           "and by somebody else, on that one's node")
     b.query("UPDATE views SET share = 1, kind = 'py' WHERE id = ?", view)
     got = a.send(f.press("py-try:%d" % view, user=ann))
     tap.equal((got.type, b.job(ann).get("kind"), a.job(ann)),
