@@ -29,6 +29,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "chart"))
 import chart  # noqa: E402
 from chart import FOLDER, helm, nested, yaml  # noqa: E402
 from client import Standin  # noqa: E402
+from discord import BALANCER, SERVICE, STANDIN, make_keys, to  # noqa: E402
 
 # A test whose time is over leaves nothing, either.
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -37,8 +38,6 @@ NAME = "inline"
 IMAGE = os.environ.get("INLINE_IMAGE", "")
 UPGRADE = os.environ.get("INLINE_UPGRADE", "")
 MORE = os.environ.get("INLINE_VALUES", "")
-# The node to which an interaction is brought; without it, any.
-TO = "Test-Node"
 READY_SECONDS = 600
 ASK_SECONDS = 15
 LABEL = f"app.kubernetes.io/instance={NAME}"
@@ -47,80 +46,6 @@ SETTINGS = {"IL_CELLS": 4, "IL_MEMORY": "64m", "IL_PIP_MEMORY": "128m",
             "IL_WORKERS": 3, "IL_API_CELLS": 2, "IL_API_SESSIONS": 1,
             "IL_API_MEMORY": "128m", "IL_API_WARM": 1, "IL_SPARE_CELLS": 0,
             "IL_QUOTA": "16m", "IL_USER_RATE": 1000}
-STANDIN = """
-apiVersion: v1
-kind: Pod
-metadata:
-  name: discord
-  labels: {app: discord}
-spec:
-  enableServiceLinks: false
-  automountServiceAccountToken: false
-  containers:
-    - name: standin
-      image: %(image)s
-      command: [python3, -B, /opt/inline/lib/standin/standin.py, --port, "8081",
-                --endpoint, "http://127.0.0.1:9001/interactions",
-                --rate-limit, "1000", --deadline, "3", --key-file, /key/key]
-      volumeMounts: [{name: key, mountPath: /key}]
-    - name: balancer
-      image: %(image)s
-      command: [sh, -c, 'sed "s/@DNS@/$(sed -n "s/^nameserver //p"
-                /etc/resolv.conf | head -n 1)/" /conf/nginx.conf
-                >/tmp/nginx.conf; exec nginx -e stderr -c /tmp/nginx.conf']
-      volumeMounts: [{name: conf, mountPath: /conf}]
-  volumes:
-    - name: key
-      emptyDir: {}
-    - name: conf
-      configMap: {name: balancer}
-  initContainers:
-    - name: key
-      image: %(image)s
-      command: [sh, -c, "umask 077; cp /secret/key /key/key"]
-      volumeMounts: [{name: key, mountPath: /key},
-                     {name: secret, mountPath: /secret}]
-"""
-SERVICE = """
-apiVersion: v1
-kind: Service
-metadata: {name: discord}
-spec:
-  selector: {app: discord}
-  ports: [{port: 9000}]
-"""
-# Discord's own part of it: what it sends goes to a node, or to the Service.
-BALANCER = """daemon off; pid /tmp/pid; error_log stderr;
-events { worker_connections 4096; }
-http {
-    access_log off; resolver @DNS@ ipv6=off valid=1s;
-    client_body_temp_path /tmp/body; proxy_temp_path /tmp/proxy;
-    fastcgi_temp_path /tmp/fastcgi; uwsgi_temp_path /tmp/uwsgi;
-    scgi_temp_path /tmp/scgi;
-    proxy_http_version 1.1; proxy_set_header Host inline.example.org;
-    map $http_test_node $node {
-        default %(name)s.%(space)s.svc.cluster.local:80;
-        "~^[0-9]+$" %(name)s-$http_test_node.%(name)s-nodes.%(space)s.svc.cluster.local:8080;
-    }
-    server {
-        listen 127.0.0.1:9001;
-        location / { proxy_pass http://$node; }
-    }
-    server {
-        listen 9000;
-        client_max_body_size 64m;
-        location / {
-            proxy_set_header Host 127.0.0.1:8081;
-            proxy_pass http://127.0.0.1:8081;
-        }
-    }
-}
-"""
-
-
-def to(node):
-    """An order for the stand-in: to this node, whoever's it is."""
-    return {"headers": {TO: str(node)}}
 
 
 def kubectl(*words, data=None, check=True, timeout=180):
@@ -333,12 +258,7 @@ class Release:
     def start_discord(self):
         """The stand-in in a pod, with a key of this test's."""
         key = os.path.join(self.folder, "key")
-        said = subprocess.run(
-            [sys.executable, "-B", os.path.join(
-                ROOT, "tests", "standin", "standin.py"),
-             "--key-file", key, "--print-env"],
-            capture_output=True, text=True, check=True).stdout
-        keys = dict(line.split("=", 1) for line in said.splitlines())
+        keys = make_keys(key)
         self.merge({"discord": {"publicKey": keys["DISCORD_PUBLIC_KEY"],
                                 "applicationId": keys[
                                     "DISCORD_APPLICATION_ID"]}})

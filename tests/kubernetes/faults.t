@@ -102,7 +102,7 @@ def is_away(user):
     one = release.discord.send_command("py", user=user, code="1", order=to(0))
     one.wait_answered(30)
     took = time.monotonic() - begun
-    return took if "away" in str(one.answer) else None
+    return took if "does not answer just now" in str(one.answer) else None
 
 
 @test
