@@ -51,6 +51,7 @@ FORGED = {"Inline-By": "c", "Inline-Foreign": "0", "Inline-Node": "h:1",
           "Inline-Node-Key": "0" * 64, "Inline-Owner": "ab" * 32,
           "Inline-Took": "0.1", "Inline-User": "1"}
 heard = []      # what the programs were told
+passes_on = []  # a location and a node: what they answer instead
 
 
 def receive(link, size):
@@ -92,6 +93,9 @@ def play(link):
             params).encode()
         if "INLINE_GATE" in params:
             answer = b"Status: 204 No Content\r\n\r\n"
+        elif passes_on and params.get("INLINE_NODE_AWAY", "0") == "0":
+            answer = ("X-Accel-Redirect: %s\r\nInline-Node: %s\r\n\r\n" %
+                      tuple(passes_on)).encode()
         link.sendall(b"".join(
             struct.pack("!BBHHBx", 1, kind, 1, len(data), 0) + data
             for kind, data in ((6, answer), (6, b""), (3, b"\0" * 8))))
@@ -204,6 +208,44 @@ def a_program_of_this_host_asks_the_node_that_it_names():
         assert locally("/health", node)[0] == 404, node
 
 
+def is_reached(port, node, listener):
+    """Does nginx go where a program of ours sends it, by any way there is?"""
+    listener.settimeout(0.3)
+    ways = [("/interactions", "@person"), ("/v1/files", "@node_v1"),
+            ("/v1/files", "@node_librechat"), ("/mcp", "@node_mcp")]
+    found = []
+    for path, location in ways:
+        passes_on[:] = location, node
+        asker = threading.Thread(target=ask, args=(port, path, "POST", "{}"))
+        asker.start()
+        try:
+            listener.accept()[0].close()
+            found.append(location)
+        except TimeoutError:
+            pass
+        asker.join()
+    passes_on.clear()
+    assert len(found) in (0, len(ways)), found
+    return bool(found)
+
+
+@test
+def nginx_goes_to_nodes_alone_and_on_one_host_to_nobody():
+    with socket.socket() as other, socket.socket(socket.AF_UNIX) as local:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        place = os.path.join(folder, "local")
+        local.bind(place)
+        local.listen()
+        os.chmod(place, 0o666)
+        address = "127.0.0.1:%d" % other.getsockname()[1]
+        assert is_reached(public, address, other)
+        assert not is_reached(alone, address, other)
+        for name in "unix:" + place, f"unix:{place}:/x":
+            for port in public, alone:
+                assert not is_reached(port, name, local), (port, name)
+
+
 folder = tempfile.mkdtemp(prefix="inline-nginx-")
 os.chmod(folder, 0o755)     # nginx's workers are not root
 public, peers = free_port(), free_port()
@@ -226,27 +268,38 @@ program.bind(os.path.join(folder, "program"))
 program.listen(64)
 os.chmod(os.path.join(folder, "program"), 0o666)
 threading.Thread(target=serve, args=(program,), daemon=True).start()
-with open(os.path.join(folder, "conf"), "w") as file:
-    file.write(CONF % {
-        "folder": folder, "lib": os.path.join(BUILD, "lib"), "nodes": made,
-        "public": public, "upstreams": "".join(
-            f"upstream inline_{name} {{ server unix:{folder}/program; }}\n\t"
-            for name in ("discord", "api", "gate", "run", "files", "session",
-                         "connect", "mcp"))})
-server = subprocess.Popen(["nginx", "-e", os.path.join(folder, "log"), "-c",
-                           os.path.join(folder, "conf")])
+
+
+def start(name, port, nodes):
+    place = os.path.join(folder, name)
+    os.mkdir(place)
+    with open(os.path.join(place, "conf"), "w") as out:
+        out.write(CONF % {
+            "folder": place, "lib": os.path.join(BUILD, "lib"),
+            "nodes": nodes, "public": port, "upstreams": "".join(
+                f"upstream inline_{one} {{ server unix:{folder}/program; }}\n"
+                for one in ("discord", "api", "gate", "run", "files",
+                            "session", "connect", "mcp"))})
+    return subprocess.Popen(["nginx", "-e", os.path.join(place, "log"), "-c",
+                             os.path.join(place, "conf")])
 
 
 def answers():
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", public)) == 0
+    for port in public, alone:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return False
+    return True
 
 
+alone = free_port()
+servers = start("with", public, made), start("without", alone, "")
 try:
     wait_for(answers)
     run()
 finally:
-    server.terminate()
-    server.wait()
+    for server in servers:
+        server.terminate()
+        server.wait()
     program.close()
     subprocess.run(["rm", "-rf", folder], check=True)

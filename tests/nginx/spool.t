@@ -343,7 +343,7 @@ def the_disk_is_reckoned_with_what_nginx_lets_in():
         assert counts == {str(number(header, name + r" INT64_C"))}, (
             zone, counts)
         assert conf.count("limit_conn inline_%s " % zone) == len(re.findall(
-            r"client_max_body_size 1\d+m;[^}]*limit_conn_status", conf)) == 9
+            r"client_max_body_size 1\d+m;[^}]*limit_conn_status", conf)) == 8
     pattern = re.search(r'"~(\S+  \S+)\$" medium;', sizes)[1]
     most = number(header, "SPOOL_MEDIUM_BYTES INT64_C")
     for length, fits in (most - 1, True), (most, False), (most * 10, False):
