@@ -174,6 +174,21 @@ def a_share_that_is_broken_off_is_not_said_to_be_done():
 
 
 @test
+def what_is_tried_leaves_no_row():
+    for timeit, how in (0, 1), (1, 2):
+        view = house.sql(
+            "INSERT INTO views (user_id, kind, text, input, version, share, "
+            "timeit, created_ms) VALUES (1, 'py', 'x = 1', '5', '3.13', 1, ?, "
+            "1) RETURNING id", timeit)[0][0]
+        sent = house.begin("py-try", kind_of_answer="callback", view_id=view)
+        modal = sent.wait_answered(timeout=60).view["modal"]
+        assert modal["custom_id"] == f"py-tried:{how}:3.13", modal
+        assert [part["component"]["value"] for part in modal["components"]] \
+            == ["x = 1", "5"], modal
+        assert house.sql("SELECT max(id) FROM views") == [(view,)]
+
+
+@test
 def what_was_pruned_is_told():
     for kind in ("py", "py-edit", "py-give", "py-share", "py-output",
                  "py-file", "py-install"):
