@@ -80,6 +80,7 @@ def each_node_takes_interactions_of_each_ones_people():
 
 @test
 def what_a_node_says_of_a_person_is_so():
+    assert people
     for node, user in people.items():
         known = py(user, node).wait_final().view["user"]
         for pod in nodes:
