@@ -47,7 +47,9 @@ def only_a_nodes_own_container_is_privileged():
                 continue
             assert rights["allowPrivilegeEscalation"] is False
             assert rights["readOnlyRootFilesystem"] is True
-            assert rights["capabilities"] == {"drop": ["ALL"]}
+            assert rights["capabilities"]["drop"] == ["ALL"]
+            more = rights["capabilities"].get("add", [])
+            assert more == (["DAC_READ_SEARCH"] if owner == "CronJob" else [])
             assert rights["seccompProfile"] == {"type": "RuntimeDefault"}
     assert found == [("StatefulSet", "inline")], found
 
