@@ -41,7 +41,9 @@ MORE = os.environ.get("INLINE_VALUES", "")
 READY_SECONDS = 600
 ASK_SECONDS = 15
 LABEL = f"app.kubernetes.io/instance={NAME}"
-# A node of 1.6 GiB.
+# A node of 1.6 GiB: four of them fit on a host with two processors.
+RESOURCES = {"requests": {"cpu": "100m", "memory": "1700Mi"},
+             "limits": {"memory": "1700Mi"}}
 SETTINGS = {"IL_CELLS": 4, "IL_MEMORY": "64m", "IL_PIP_MEMORY": "128m",
             "IL_WORKERS": 3, "IL_API_CELLS": 2, "IL_API_SESSIONS": 1,
             "IL_API_MEMORY": "128m", "IL_API_WARM": 1, "IL_SPARE_CELLS": 0,
@@ -107,6 +109,7 @@ class Release:
         repository, tag = split_image(IMAGE)
         self.values = nested(
             replicaCount=nodes, image__repository=repository, image__tag=tag,
+            resources=RESOURCES,
             persistence__retain=False, persistence__size="8Gi",
             networkPolicy__extraIngress=[{"from": [{"podSelector": {
                 "matchLabels": {"app": "discord"}}}]}],
