@@ -26,7 +26,8 @@
 #define RESOLV_MAX 65536
 #define BLANKS " \t\r"
 
-/* Whoever shows the key, where the others come, is one of them. */
+/* Whoever shows the key, where the others come, is one of them; elsewhere it is
+ * a node that has been led astray. */
 static void
 add_maps(struct buf *out, const char *key)
 {
@@ -34,9 +35,11 @@ add_maps(struct buf *out, const char *key)
 	    "map \"$server_name $http_inline_node_key\" $inline_from_node {\n"
 	    "\tdefault 0;\n\t\"~^" SERVER_NAME " %s$\" 1;\n}\n"
 	    "map \"\" $inline_node_key {\n\tdefault \"%s\";\n}\n"
+	    "map \"$inline_from_node $http_inline_node_key\" "
+	    "$inline_node_away {\n\tdefault 0;\n\t\"~^0 %s$\" 1;\n}\n"
 	    "map \"$inline_from_node $http_inline_foreign\" "
 	    "$inline_node_foreign {\n\tdefault 1;\n\t\"1 0\" 0;\n}\n",
-	    key, key);
+	    key, key, key);
 }
 
 /* An address as of "nameserver", if it is one that nginx takes. */

@@ -229,11 +229,14 @@ def check_late(a):
     user = person("a")
     body = f.encode(f.command("py", code="1", user=user))
     got = a.request("POST", "/interactions", body, {
-        **a.headers(body), "Inline-Node-Key": key, "Inline-By": "c",
+        **a.headers(body), "Inline-Node-Key": "0" * 64, "Inline-By": "c",
         "Inline-From-Node": "1", "Inline-Node": "127.0.0.1:1",
         "Inline-Node-Away": "1", "Inline-Took": "9.000"})
     tap.equal((got.status, got.type, len(a.jobs(user))), (200, 5, 1),
               "what a client says of nodes is passed over")
+    got = a.request("POST", "/interactions", body, {
+        **a.headers(body), "Inline-Node-Key": key})
+    tap.equal(got.status, 421, "a node is told that this is no port of nodes")
 
 
 # ---- what is away ----
@@ -350,6 +353,18 @@ def check_tables(a):
         f.until(lambda: a.send(f.command(
             "py", code="1", user=person("c"))).type == 5)
         tap.ok(True, "until they agree")
+        put("table", table().replace("node c 127.0.0.1:%d" % ports["c"],
+                                     "node c 127.0.0.1:%d" % a.port))
+
+        def is_led_astray():
+            a.send(f.command("py", code="1", user=person("c")))
+            return 'status="200 : 421"' in a.log()
+
+        f.until(is_led_astray)
+        handed = a.log().count("outcome=handed-on")
+        is_told(a, "a node whose address is the port of clients")
+        tap.equal(a.log().count("outcome=handed-on"), handed + 1,
+                  "nothing goes round")
         put("table", table(c="a"))
 
         def is_here():

@@ -163,8 +163,12 @@ def a_stranger_is_heard_of_as_nginx_says():
     # nor with the key, which counts at the other port alone
     told = params(public, "/v1/files/x", **{**FORGED, "Inline-Node-Key": KEY})
     assert said(told, "INLINE_FROM_NODE", "INLINE_FOREIGN",
-                "INLINE_OWNER") == ["0", "1", ""], told
+                "INLINE_OWNER", "INLINE_NODE_AWAY") == [
+                    "0", "1", "", "1"], told
     assert KEY not in json.dumps(told), told
+    # where a node that comes here was led astray, and is passed on no more
+    assert ask(public, "/interactions", "POST", "{}",
+               **{"Inline-Node-Key": KEY})[0] == 421
 
 
 @test
