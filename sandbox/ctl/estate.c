@@ -180,16 +180,19 @@ estate_prepare(const struct run *run, struct err *err)
 	return give_sandboxes(run, err);
 }
 
-/* A secret that its group, or everybody, may read stays as it is: one of
- * Kubernetes, say, a link on a file system that is read-only.  Returns 1 then.
- * 0: it is to be given; -1: it is such a one, and the group may not read it. */
+/* A secret that its group, or everybody, may reach and read stays as it is: one
+ * of Kubernetes, say, a link on a file system that is read-only.  Returns 1
+ * then.  0: it is to be given; -1: it is such a one, and the group may not read
+ * it. */
 static int
 is_readable(const char *path, gid_t gid, struct err *err)
 {
+	auto_free char *copy = xstrdup(path);
 	struct stat st;
 	struct stat link;
 
-	if (lstat(path, &link) != 0 || stat(path, &st) != 0)
+	if (stat(dirname(copy), &st) != 0 || (st.st_mode & S_IXOTH) == 0 ||
+	    lstat(path, &link) != 0 || stat(path, &st) != 0)
 		return 0;
 	if ((st.st_mode & S_IROTH) != 0 ||
 	    ((st.st_mode & S_IRGRP) != 0 && st.st_gid == gid))

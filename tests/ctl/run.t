@@ -288,6 +288,24 @@ def a_secret_is_read_where_it_is_or_refused():
 
 
 @test
+def a_secret_that_all_may_read_is_read_in_a_folder_of_root_alone():
+    if os.geteuid() != 0:
+        return
+    with House() as house:
+        folder = os.path.join(house.folder, "closed")
+        os.mkdir(folder, 0o700)
+        tokens = os.path.join(folder, "tokens")
+        open(tokens, "w").close()
+        os.chmod(tokens, 0o644)
+        house.environment["IL_API_TOKENS_FILE"] = tokens
+        house.start().wait_ready()
+        stat = os.stat(folder)
+        assert (stat.st_uid, stat.st_mode & 0o777) == (0, 0o710) and \
+            stat.st_gid == os.stat(tokens).st_gid != 0, stat
+        assert house.stop() == 0
+
+
+@test
 def with_a_public_key_there_is_no_stand_in():
     with House(DISCORD_PUBLIC_KEY="ab" * 32) as house:
         lines = house.start().wait_starts(ALL)
