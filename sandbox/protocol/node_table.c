@@ -12,6 +12,7 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/file.h"
@@ -387,13 +388,23 @@ node_table_open(struct node_table **table, const struct config *config,
 	return load(table, config, &seen, err);
 }
 
+/* Its rights may have changed, too. */
 static bool
 is_same_file(const struct stat *one, const struct stat *other)
 {
 	return one->st_dev == other->st_dev && one->st_ino == other->st_ino &&
 	    one->st_size == other->st_size &&
-	    one->st_mtim.tv_sec == other->st_mtim.tv_sec &&
-	    one->st_mtim.tv_nsec == other->st_mtim.tv_nsec;
+	    one->st_ctim.tv_sec == other->st_ctim.tv_sec &&
+	    one->st_ctim.tv_nsec == other->st_ctim.tv_nsec;
+}
+
+/* Half of a table that is being written in place may be a table. */
+static bool
+is_being_written(const struct stat *file)
+{
+	int64_t age_s = clock_wall_ms() / 1000 - (int64_t)file->st_mtim.tv_sec;
+
+	return age_s == 0 || age_s == 1;
 }
 
 void
@@ -408,7 +419,7 @@ node_table_refresh(struct node_table *table, int64_t now_ms)
 	table->look_ms = now_ms + LOOK_MS;
 	if (stat(table->config->nodes, &seen) != 0)
 		seen = (struct stat){ .st_ino = 0 };
-	if (is_same_file(&seen, &table->seen))
+	if (is_same_file(&seen, &table->seen) || is_being_written(&seen))
 		return;
 	table->seen = seen;
 	if (load(&new, table->config, &seen, &err) != 0 || new == NULL) {

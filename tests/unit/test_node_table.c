@@ -2,8 +2,11 @@
 /* The table of nodes: whose slot a person is in, and which node has it. */
 #include "sandbox/protocol/node_table.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
+#include <sys/stat.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include "sandbox/base/buf.h"
 #include "sandbox/base/cleanup.h"
@@ -410,6 +413,39 @@ test_logged_once(struct node_table *table)
 	is_int(lines, 1, "it is logged once");
 }
 
+/* In place, as an editor or cp does. */
+static void
+overwrite(const char *text, const struct timeval *times)
+{
+	struct stat before;
+	struct stat after;
+	auto_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	(void)stat(path, &before);
+	do { /* a file system's clock has ticks */
+		(void)!pwrite(fd, text, strlen(text), 0);
+		(void)utimes(path, times);
+		(void)stat(path, &after);
+	} while (before.st_ctim.tv_sec == after.st_ctim.tv_sec &&
+	    before.st_ctim.tv_nsec == after.st_ctim.tv_nsec);
+}
+
+static void
+test_in_place(struct node_table *table)
+{
+	struct timeval times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+
+	put("node a\n####\n\n");
+	is_int(count_after(table, 1000), 1, "a table");
+	overwrite("node a\nnode b", NULL);
+	is_int(count_after(table, 1000), 1, "is not read while it is written");
+	overwrite("node a\nnode b", times);
+	is_int(count_after(table, 1000), 2, "and is afterwards");
+	overwrite("node a\n#####b", times);
+	is_int(count_after(table, 1000), 1,
+	    "one of the same size and time, too");
+}
+
 static void
 test_file(void)
 {
@@ -448,6 +484,7 @@ test_file(void)
 	put("node a\n");
 	is_int(count_after(table, 1000), 1, "and again when it is right");
 	is_str(node_table_own(table)->name, "a", "and this host is found");
+	test_in_place(table);
 	node_table_free(table);
 }
 
