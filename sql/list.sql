@@ -84,7 +84,7 @@ WITH recent AS (
 	FROM recent
 )
 SELECT kind, state, outcome, jobs,
-	coalesce(CAST(sum(ran) / count(ran) AS BIGINT), -1),
+	coalesce(sum(ran) / count(ran), -1),
 	coalesce(max(CASE WHEN place = (jobs + 1) / 2 THEN told END), -1),
 	coalesce(max(CASE WHEN place = (jobs * 95 + 99) / 100
 		THEN told END), -1),

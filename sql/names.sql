@@ -19,6 +19,6 @@ DELETE FROM names WHERE sandbox_id = :sandbox_id;
 -- Only of a sandbox that is not on its way out.  Those of packages do not say
 -- how many files there are.
 -- name: names_taken
-UPDATE sandboxes SET named_files = CASE WHEN CAST(:files AS BIGINT) < 0
-	THEN named_files ELSE :files END
+UPDATE sandboxes
+SET named_files = CASE WHEN :files < 0 THEN named_files ELSE :files END
 WHERE id = :sandbox_id AND state = 'active';

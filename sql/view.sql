@@ -38,7 +38,7 @@ INSERT INTO views (id, user_id, kind, share, text, input, version, timeit, keep,
 	source, bytes, created_ms)
 SELECT :id, user_id, kind, 1, text, input, version, timeit, keep, id,
 	length(CAST(text AS BLOB)) + length(CAST(input AS BLOB)),
-	CAST(:created_ms AS BIGINT)
+	:created_ms
 FROM views AS v WHERE v.id = :of AND NOT EXISTS (SELECT 1 FROM views AS shared
 	WHERE shared.user_id = v.user_id AND shared.id > v.id
 	AND shared.source = v.id AND shared.created_ms > :since_ms);

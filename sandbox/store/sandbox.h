@@ -32,7 +32,6 @@ struct sandbox {
 	int64_t user_id;
 	enum sandbox_state state;
 	char cwd[1025]; /* "" is the workspace itself */
-	int64_t created_at;
 	int64_t used_at;
 	int64_t expires_at;
 	bool pinned; /* never expires */

@@ -19,7 +19,7 @@ test_create(struct db *db)
 	    "its id is 32 hex digits");
 	ok(a.state == SANDBOX_ACTIVE && a.user_id == 1 && !a.pinned, "active");
 	is_str(a.cwd, "", "at the top");
-	is_int(a.expires_at, a.created_at + 100, "it expires after retention");
+	is_int(a.expires_at, a.used_at + 100, "it expires after retention");
 	is_int(sandbox_create(db, 1, 100, &b, &created, &err), 0, "again");
 	ok(!created, "it is not new");
 	is_str(b.id, a.id, "the same one");
@@ -43,7 +43,7 @@ test_change(struct db *db)
 	is_int(sandbox_find(db, 3, &b, &err), 0, "find");
 	is_str(b.cwd, "src/deep", "cwd is kept");
 	ok(b.used_bytes == 1000 && b.used_files == 7, "usage is kept");
-	ok(b.expires_at >= a.created_at + 5000, "use puts expiry off");
+	ok(b.expires_at >= a.used_at + 5000, "use puts expiry off");
 	is_int(sandbox_touch(db, a.id, 10, &err), 0, "touch for less");
 	(void)sandbox_find(db, 3, &a, &err);
 	is_int(a.expires_at, b.expires_at, "never takes time away");
