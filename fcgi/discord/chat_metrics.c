@@ -126,7 +126,7 @@ tell_jobs(struct buf *out, struct db *db, struct err *err)
 		}
 	exposition_head(out, "inline_job_queue_age_seconds", "gauge",
 	    "Age of the oldest command that no worker has; 0: there is none.");
-	exposition_seconds(out, "inline_job_queue_age_seconds", "",
+	exposition_seconds(out, "inline_job_queue_age_seconds",
 	    all.oldest_ms * 1000);
 	return 0;
 }

@@ -59,10 +59,9 @@ exposition_number(struct buf *out, const char *name, const char *labels,
 }
 
 void
-exposition_seconds(struct buf *out, const char *name, const char *labels,
-    int64_t us)
+exposition_seconds(struct buf *out, const char *name, int64_t us)
 {
-	add_name(out, name, "", labels);
+	add_name(out, name, "", "");
 	add_seconds(out, us);
 }
 

@@ -32,9 +32,8 @@ void exposition_head(struct buf *out, const char *name, const char *type,
 /* One number of a family; labels: 'state="idle"', or "". */
 void exposition_number(struct buf *out, const char *name, const char *labels,
     int64_t number);
-/* The same in seconds. */
-void exposition_seconds(struct buf *out, const char *name, const char *labels,
-    int64_t us);
+/* The same in seconds, without labels. */
+void exposition_seconds(struct buf *out, const char *name, int64_t us);
 /* One histogram of a family.  Nothing was observed: nothing is said. */
 void exposition_histogram(struct buf *out, const char *name, const char *labels,
     const struct histogram *h);

@@ -181,5 +181,5 @@ tally_tell(struct buf *out, const struct tally *tally, const char *const *kinds,
 	    "scope", limits, tally->limits, TALLY_LIMITS);
 	exposition_head(out, blocked, "gauge",
 	    "For how long nothing is sent to Discord.");
-	exposition_seconds(out, blocked, "", left_ms > 0 ? left_ms * 1000 : 0);
+	exposition_seconds(out, blocked, left_ms > 0 ? left_ms * 1000 : 0);
 }

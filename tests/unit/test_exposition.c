@@ -71,11 +71,12 @@ test_lines(void)
 {
 	buf_reset(&text);
 	exposition_gauge(&text, "inline_b", "Of b.", -3);
-	exposition_seconds(&text, "inline_c_seconds", "a=\"1\",b=\"2\"", 1500);
+	exposition_number(&text, "inline_d", "a=\"1\",b=\"2\"", 4);
+	exposition_seconds(&text, "inline_c_seconds", 1500);
 	is_str(buf_str(&text),
 	    "# HELP inline_b Of b.\n# TYPE inline_b gauge\ninline_b -3\n"
-	    "inline_c_seconds{a=\"1\",b=\"2\"} 0.001500\n",
-	    "a gauge, and seconds");
+	    "inline_d{a=\"1\",b=\"2\"} 4\ninline_c_seconds 0.001500\n",
+	    "a gauge, a number and seconds");
 	ok(passes_again(), "they pass");
 }
 
