@@ -37,7 +37,7 @@ struct reply {
 	enum chat_outcome said; /* of status 200, for who counts */
 	int64_t job_id;	 /* the workers are to be woken; 0: there is none */
 	int64_t hold_ms; /* so long after the receipt a worker may give
-			      * another body; 0: it may not */
+			  * another body; 0: it may not */
 	char *headers;	 /* further lines of the head, heap; or NULL */
 	bool pledged;	 /* true only once the group is committed */
 	struct err err;	 /* our own fault, for the log; ERR_NONE: none */

@@ -209,7 +209,7 @@ become(const struct child *child, pid_t parent)
 		log_err("%s: to give up rights: %m", child->name);
 		_exit(CHILD_NOT_STARTED);
 	}
-	/* it is a password */
+	/* DISCORD_TOKEN is a password. */
 	if (child->account != ACCOUNT_WORKER)
 		(void)unsetenv("DISCORD_TOKEN");
 	/* A change of the user takes the signal away: it comes last. */

@@ -8,8 +8,9 @@
  *	   '------byte------> wake --poll-----'   |  '--frames---> cell
  *	                                          '--HTTPS-------> Discord
  *
- * It may use the database, the network to Discord and leased cells.  It never
- * touches Docker or a workspace; all of that is behind il-sandboxd.
+ * It may use the database, the network to Discord, leased cells and, with other
+ * nodes, nginx's socket by which they are asked.  It never touches Docker or a
+ * workspace; all of that is behind il-sandboxd.
  *
  * The life of a job is in the database (store/job.h), changed by
  * compare-and-set: claimed here, started right before the cell gets the
