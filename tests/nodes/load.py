@@ -107,11 +107,6 @@ class Load:
         wait_for(lambda: len(self.acknowledged_at) >= begun + count, seconds,
                  what="acknowledged commands")
 
-    def longest_gap(self, since):
-        """The longest time in which nothing was acknowledged, from then on."""
-        times = [since] + [at for at in self.acknowledged_at if at > since]
-        return max(b - a for a, b in zip(times, times[1:]))
-
     def told(self, one):
         """All that its sender was told at the end, in order: (how, text)."""
         said = [("answer", str(one.answer))] if one.answer_type == 4 else []
