@@ -266,7 +266,9 @@ def check_faults(a):
                          % status)):
             is_told(a, "it answers %d" % status)
     for name, text in (("nothing", ""), ("half a line", "HTTP/1.1 41"),
-                       ("half an answer", within(say)[:-20])):
+                       ("half an answer", within(say)[:-20]),
+                       ("no answer within", within("")),
+                       ("none at all", "HTTP/1.1 418 x\r\n\r\n")):
         with Fake(saying(text)):
             is_told(a, "it says %s and hangs up" % name)
         with Fake(saying(text, silent)):
