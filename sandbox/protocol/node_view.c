@@ -44,7 +44,9 @@ node_view_read(struct node_view *view, const char *json, size_t len,
 
 	if (json_unpack(root, "{s:s, s:s, s:s, s:b}", "text", &text, "input",
 		&input, "version", &version, "timeit", &timeit) != 0 ||
-	    *text == '\0')
+	    *text == '\0' || strlen(text) > NODE_VIEW_TEXT_MAX ||
+	    strlen(input) > NODE_VIEW_TEXT_MAX ||
+	    strlen(version) > NODE_VIEW_TEXT_MAX)
 		return err_set(err, ERR_PROTOCOL,
 		    "what it says of the view makes no sense");
 	*view = (struct node_view){

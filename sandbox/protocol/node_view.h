@@ -21,8 +21,10 @@ struct err;
  * other node.  No text holds a NUL; what a reader does not know is passed over.
  */
 #define NODE_VIEWS "/nodes/views/"
-/* Bytes of the JSON: of the code with what it reads, each byte six at most. */
-#define NODE_VIEW_MAX (2 << 20)
+/* Bytes of each of its texts. */
+#define NODE_VIEW_TEXT_MAX ((size_t)1 << 20)
+/* Bytes of the JSON: each of the code's and of the input's is six at most. */
+#define NODE_VIEW_MAX (12 * NODE_VIEW_TEXT_MAX + 4096)
 
 struct node_view {
 	char *text;    /* the code, not empty */

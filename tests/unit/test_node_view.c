@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sandbox/base/buf.h"
 #include "sandbox/base/cleanup.h"
 #include "sandbox/base/err.h"
 #include "tap.h"
@@ -76,10 +77,34 @@ test_wrong(void)
 	ok(!view.timeit, "as it was run");
 }
 
+/* One whose code is as long as it gets, and of what takes most room. */
+static void
+test_long(void)
+{
+	auto_free char *most = xcalloc(NODE_VIEW_TEXT_MAX + 2, 1);
+	const struct node_view given = { most, most, version, true };
+	struct node_view view = { .text = NULL };
+	auto_free char *json = NULL;
+	auto_free char *more = NULL;
+	struct err err;
+
+	memset(most, '\1', NODE_VIEW_TEXT_MAX);
+	json = node_view_write(&given);
+	ok(strlen(json) <= NODE_VIEW_MAX, "it has room");
+	is_int(node_view_read(&view, json, strlen(json), &err), 0,
+	    "and is read");
+	ok(strcmp(view.input, most) == 0, "whole");
+	node_view_release(&view);
+	most[NODE_VIEW_TEXT_MAX] = '\1';
+	more = node_view_write(&given);
+	wrong(more, strlen(more), "and no more than that");
+}
+
 int
 main(void)
 {
 	test_both_ways();
+	test_long();
 	test_wrong();
 	return tap_done();
 }

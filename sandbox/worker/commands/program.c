@@ -17,6 +17,8 @@
 #include "../worker.h"
 
 #define NODE_AWAY 2
+_Static_assert(NODE_VIEW_TEXT_MAX <= SOURCE_TEXT_MAX, "what comes has room");
+
 #define MARK "\xef\xbb\xbf" /* "I am UTF-8", at the begin of a file */
 
 static bool
