@@ -52,7 +52,6 @@ table() {
 	test   cmd:curl             curl                   curl              curl
 	test   cmd:openssl          openssl                openssl           openssl
 	test   cmd:git              git                    git               git
-	test   file:faketime        libfaketime            libfaketime       libfaketime
 	test   cmd:promtool         prometheus             golang-github-prometheus prometheus
 	package cmd:dh              debhelper              debhelper         -
 	package cmd:lintian         lintian                -                 -
