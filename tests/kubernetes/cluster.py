@@ -341,6 +341,8 @@ class Load:
     def __init__(self, release, people, programs=0, seconds=(0, 1, 4)):
         self.release, self.people, self.seconds = release, people, seconds
         self.programs = programs
+        # Of this load alone: what an earlier one ran is in the same files.
+        self.name = f"{time.monotonic_ns():x}"
         self.sent = {}
         self.answers = []
         self.errors = []
@@ -375,7 +377,7 @@ class Load:
     def person(self, user):
         turn = 0
         while not self.ended.is_set():
-            mark = f"{user}.{turn}"
+            mark = f"{self.name}.{user}.{turn}"
             one = self.release.discord.send_command(
                 "py", user=user, code=code(
                     mark, self.seconds[turn % len(self.seconds)]))
