@@ -100,6 +100,17 @@ def split_image(name):
     return repository, tag
 
 
+class Discord(Standin):
+    """The stand-in's control, as the API server has it.  Through `kubectl
+    port-forward` many requests at a time come to a standstill.
+    """
+
+    path = ""
+
+    def http(self, method, path, *rest, **more):
+        return super().http(method, self.path + path, *rest, **more)
+
+
 class Release:
     """The chart, installed, from its namespace to its end."""
 
@@ -121,7 +132,7 @@ class Release:
         for source in nested(**values), self.more():
             self.merge(source)
         self.helm = None
-        self.forward = None
+        self.proxy = None
         self.discord = None
         self.token = self.metrics_token = None
 
@@ -183,9 +194,9 @@ class Release:
     def close(self):
         """Remove all of it."""
         atexit.unregister(self.close)
-        if self.forward:
-            self.forward.kill()
-            self.forward.wait()
+        if self.proxy:
+            self.proxy.kill()
+            self.proxy.wait()
         if self.helm:
             self.helm.close()
         kubectl("delete", "namespace", self.space, "--wait=true",
@@ -194,7 +205,8 @@ class Release:
 
     def show(self):
         """The ends of the logs, for who looks for a fault."""
-        said = self.ask("get", "pods,events", "-o", "wide", check=False)
+        said = self.ask("get", "pods", "-o", "wide", check=False)
+        said += self.ask("get", "events", check=False)
         for pod in self.pods():
             said += self.ask("logs", pod, "--tail=30", "--all-containers",
                              check=False)
@@ -280,16 +292,17 @@ class Release:
             pod, yaml.safe_load(SERVICE)]))
         self.ask("wait", "--for=condition=Ready", "pod/discord",
                  "--timeout=300s", timeout=360)
-        self.forward = subprocess.Popen(
-            ["kubectl", "--namespace", self.space, "port-forward",
-             "pod/discord", ":8081"], stdin=subprocess.DEVNULL,
+        self.proxy = subprocess.Popen(
+            ["kubectl", "proxy", "--port=0"], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE)
-        ready, _, _ = select.select([self.forward.stdout], [], [], 60)
-        line = self.forward.stdout.readline().decode() if ready else ""
+        ready, _, _ = select.select([self.proxy.stdout], [], [], 60)
+        line = self.proxy.stdout.readline().decode() if ready else ""
         port = re.search(r"127\.0\.0\.1:(\d+)", line)
-        assert port, f"kubectl port-forward: {line}"
-        self.discord = Standin()
+        assert port, f"kubectl proxy: {line}"
+        self.discord = Discord()
         self.discord.port = int(port[1])
+        self.discord.path = (f"/api/v1/namespaces/{self.space}"
+                             "/pods/discord:9000/proxy")
 
     def make_tokens(self):
         """One for programs and one for Prometheus, before anything starts."""
@@ -386,6 +399,8 @@ class Load:
             one.wait_answered(60)
             if self.is_acknowledged(mark):
                 one.wait_final(timeout=240)
+            else:
+                self.ended.wait(1)  # as who reads first
 
     def program(self, _):
         while not self.ended.is_set():

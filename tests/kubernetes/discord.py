@@ -72,6 +72,7 @@ http {
     server {
         listen 9000;
         client_max_body_size 64m;
+        proxy_read_timeout 600s;
         location / {
             proxy_set_header Host 127.0.0.1:8081;
             proxy_pass http://127.0.0.1:8081;

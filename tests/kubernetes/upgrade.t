@@ -37,9 +37,17 @@ def an_upgrade_under_load_refuses_nobody_and_cuts_nothing():
 def a_fourth_node_has_nobody_at_first():
     release.upgrade(replicaCount=NODES + 1)
     release.wait_ready()
+    for node in range(NODES):  # the kubelet brings it within a minute or so
+        wait_for(lambda: f"node {NEW} " in table(node), 180,
+                 what="the new table")
     assert release.sql(NODES, "SELECT count(*) FROM sandboxes") == [[0]]
     for user, home in people.items():
         assert at(user, range(NODES + 1)) == home, user
+
+
+def table(node):
+    """The table of nodes as this one has it."""
+    return release.run_in(node, "cat", "/etc/inline/nodes/table")
 
 
 def at(user, nodes):
@@ -55,8 +63,8 @@ def a_quarter_is_moved_and_nobody_else():
     lines = []
     for node in range(NODES):
         plan = release.run_in(node, "ilctl", "nodes", "plan", "--add", NEW)
-        for command in re.findall(r"ilctl nodes move [^\n]* --to " + NEW,
-                                  plan):
+        for command in re.findall(f"on {NAME}-{node}:\n\t(ilctl nodes move "
+                                  f".* --to {NEW})", plan):
             said = release.run_in(node, *command.split(), timeout=600)
             lines += re.findall(r"^\s*(slots \S+ \S+)$", said, re.M)
     assert lines
@@ -84,8 +92,9 @@ def slots_of(lines):
 @test
 def settled_it_needs_no_lines_and_nobody_moves():
     release.upgrade(nodes__slots="", nodes__settled=NODES + 1)
-    wait_for(lambda: "joining" not in release.run_in(
-        0, "cat", "/etc/inline/nodes/table"), 180, what="the new table")
+    for node in range(NODES + 1):
+        wait_for(lambda: "joining" not in table(node), 180,
+                 what="the new table")
     for user, node in people.items():
         assert at(user, range(NODES + 1)) == node, user
 
