@@ -162,12 +162,6 @@ const struct mcp_tool_row mcp_tool_rows[MCP_TOOLS] = {
 	    .idempotent = true },
 };
 
-const char *
-mcp_tool_name(enum mcp_tool tool)
-{
-	return mcp_tool_rows[tool].name;
-}
-
 /* ---- as a list ---- */
 
 static const char file_schema[] =

@@ -82,6 +82,4 @@ enum mcp_verdict mcp_call_parse(struct mcp_call *call, struct mcp_message *m,
 /* Append the list of all tools: [{…},…]. */
 void mcp_add_tools(struct buf *out, const char *const *interpreters);
 
-const char *mcp_tool_name(enum mcp_tool tool);
-
 #endif
