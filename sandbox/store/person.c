@@ -10,6 +10,7 @@
 #include "../base/err.h"
 #include "../protocol/node_table.h"
 #include "db.h"
+#include "row_id.h"
 
 #define COLUMNS_MAX 17
 #define TEXT_MAX ((uint32_t)8 << 20)
@@ -167,6 +168,9 @@ read_row(struct reader *in, const struct table *table, struct stmt *s,
 		(void)snprintf(name, sizeof(name), ":%s", column + 1);
 		if (table == tables)
 			note_sandbox(sandbox, i, text, number);
+		if (strcmp(column, ":id") == 0 &&
+		    !row_id_is_good((int64_t)number))
+			return false;
 		if (s != NULL && text != NULL)
 			db_bind_text(s, name, text);
 		else if (s != NULL)

@@ -24,6 +24,12 @@ row_id_slot(int64_t id)
 	return id < ROW_ID_FIRST ? -1 : (int)((id & REST_MASK) >> SLOT_SHIFT);
 }
 
+bool
+row_id_is_good(int64_t id)
+{
+	return id > 0 && id >> TIME_SHIFT <= TIME_LAST;
+}
+
 int64_t
 row_id_next(int64_t newest, int64_t now_ms, int slot)
 {

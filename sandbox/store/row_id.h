@@ -2,6 +2,7 @@
 #ifndef ROW_ID_H
 #define ROW_ID_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct db;
@@ -21,6 +22,10 @@ struct err;
 
 /* The slot of a row's user; -1: the id does not say it. */
 int row_id_slot(int64_t id);
+
+/* May a row that comes from elsewhere have it?  Behind the last one that a
+ * clock gives, none would be left for others. */
+bool row_id_is_good(int64_t id);
 
 /* The next id of a table whose newest id is given (0: none), by the wall
  * clock, for a user in this slot. */

@@ -169,6 +169,25 @@ test_rows(struct db *db, struct buf *rows)
 	is_int(person_is_here(db, 9, &sandbox, &err), -1, "another one there");
 }
 
+/* A view's id is the number behind its table's. */
+static void
+test_ids(const struct buf *rows)
+{
+	static const int64_t ids[] = { 0, -1, INT64_MAX, INT64_MIN };
+	auto_buf struct buf bad = BUF_INIT(PERSON_ROWS_MAX);
+	struct person_sandbox sandbox;
+	struct err err = { 0 };
+	char *at;
+
+	buf_add(&bad, rows->data, rows->len);
+	at = memmem(bad.data, bad.len, "x.txt\x03", 6);
+	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+		memcpy(at + 6, &ids[i], sizeof(ids[i]));
+		is_int(person_check(bad.data, bad.len, &sandbox, &err), -1,
+		    "no id that leaves none for others");
+	}
+}
+
 /* What is cut, or of a table that there is not, or begins anew. */
 static void
 test_hostile(const struct buf *rows)
@@ -216,6 +235,7 @@ main(void)
 	test_states(db);
 	test_people(db);
 	test_rows(db, &rows);
+	test_ids(&rows);
 	test_hostile(&rows);
 	(void)store_sql("DELETE FROM sandboxes WHERE user_id = 9");
 	test_gone(db);
