@@ -12,6 +12,8 @@
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/locale/locale.h"
 #include "../../sandbox/protocol/node_table.h"
+#include "../../sandbox/store/db.h"
+#include "../../sandbox/store/moves.h"
 
 /* Of what nginx says of the other node, so much is logged. */
 #define WORD_MOST 64
@@ -53,24 +55,38 @@ tell_differ(const struct interaction *in, struct reply *reply, const char *by,
 	return tell(in, reply, TEXT_NODES_DIFFER, "nodes-differ");
 }
 
+static bool
+is_said(const struct http_request *req, const char *param)
+{
+	const char *value = http_param(req, param);
+
+	return value != NULL && strcmp(value, "1") == 0;
+}
+
 bool
 elsewhere_is_from_node(const struct http_request *req)
 {
-	const char *from = http_param(req, "INLINE_FROM_NODE");
+	return is_said(req, "INLINE_FROM_NODE");
+}
 
-	return from != NULL && strcmp(from, "1") == 0;
+/* The node that has handed it on has given the person to us. */
+static bool
+is_given(const struct http_request *req)
+{
+	return elsewhere_is_from_node(req) && is_said(req, "INLINE_MOVED");
 }
 
 /* In nginx/discord.conf; a name and an address hold nothing but letters, digits
- * and a few signs. */
+ * and a few signs.  moved: whatever that node's table says. */
 static bool
 hand_on(struct node_table *nodes, struct reply *reply,
-    const struct node_entry *node)
+    const struct node_entry *node, bool moved)
 {
 	reply->status = 200;
 	reply->headers = xprintf("X-Accel-Redirect: @person\r\n"
-				 "Inline-Node: %s\r\nInline-By: %s\r\n",
-	    node->address, node_table_own(nodes)->name);
+				 "Inline-Node: %s\r\nInline-By: %s\r\n%s",
+	    node->address, node_table_own(nodes)->name,
+	    moved ? "Inline-Moved: 1\r\n" : "");
 	reply->outcome = "handed-on";
 	reply->said = CHAT_HANDED_ON;
 	return true;
@@ -92,10 +108,55 @@ elsewhere_decide(struct node_table *nodes, const struct http_request *req,
 		return false;
 	node_table_refresh(nodes, clock_monotonic_ms());
 	node = node_table_other(nodes, slot);
-	if (node == NULL)
+	if (node == NULL || is_given(req))
 		return false;
 	if (elsewhere_is_from_node(req))
 		return tell_differ(in, reply, http_param(req, "INLINE_BY"),
 		    node->name);
-	return hand_on(nodes, reply, node);
+	return hand_on(nodes, reply, node, false);
+}
+
+/* Where another person's row is asked for, only the whole slot is known. */
+static enum move_state
+find_move(struct context *c, char to[MOVES_NODE_MAX + 1])
+{
+	int slot = route_slot(c->in);
+	int64_t user_id = slot >= 0 && slot == slot_of(c->in->user_id) ?
+	    c->in->user_id :
+	    MOVES_ALL;
+
+	if (slot < 0 || c->db == NULL)
+		return MOVE_NONE;
+	/* from here on nobody else changes it */
+	if (c->in->type != INTERACTION_AUTOCOMPLETE &&
+	    db_begin(c->db, &c->reply->err) != 0)
+		return MOVE_UNKNOWN;
+	return moves_find(c->db, slot, user_id, to, &c->reply->err);
+}
+
+bool
+elsewhere_moved(struct node_table *nodes, const struct http_request *req,
+    struct context *c)
+{
+	char to[MOVES_NODE_MAX + 1] = "";
+	const struct node_entry *node;
+
+	switch (find_move(c, to)) {
+	case MOVE_NONE:
+		return false;
+	case MOVE_UNKNOWN:
+		(void)submit_fault(c, "database");
+		return true;
+	case MOVE_LEAVING:
+		(void)tell(c->in, c->reply, TEXT_NODE_MOVES, "moves");
+		c->reply->said = CHAT_REFUSED;
+		return true;
+	case MOVE_GONE:
+		break;
+	}
+	node = node_table_named(nodes, to);
+	if (node == NULL || is_given(req))
+		return tell_differ(c->in, c->reply,
+		    http_param(req, "INLINE_BY"), to);
+	return hand_on(nodes, c->reply, node, true);
 }

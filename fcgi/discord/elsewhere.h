@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+struct context;
 struct http_request;
 struct interaction;
 struct node_table;
@@ -14,13 +15,20 @@ struct reply;
  * on one of them, and the row of a button as well.  nginx/discord.conf hands an
  * interaction on to that node; this says to which, and in words why it cannot
  * be.  A node that was handed one hands it to nobody: two tables that differ
- * end in an answer.
+ * end in an answer.  But for who has moved away (store/moves.h), whatever the
+ * table says: they are handed on once more, and that is said with it.
  */
 
 /* Is the interaction for another node?  Then the reply is made: its headers
  * have nginx hand it on, or it says in words why that cannot be. */
 bool elsewhere_decide(struct node_table *nodes, const struct http_request *req,
     const struct interaction *in, struct reply *reply);
+
+/* The table has said that it is ours: does the person move, or have they moved?
+ * Then the reply is made.  Asked where a job may follow, so that none begins of
+ * a person who leaves: what is so stays until the group is committed. */
+bool elsewhere_moved(struct node_table *nodes, const struct http_request *req,
+    struct context *c);
 
 /* nginx knows another node by the key that it has shown. */
 bool elsewhere_is_from_node(const struct http_request *req);

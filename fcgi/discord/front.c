@@ -307,7 +307,8 @@ decide_all(struct front *front, size_t count)
 
 		if (is_late(c))
 			reply_error(&c->reply, 504, "late");
-		else
+		else if (front->nodes == NULL ||
+		    !elsewhere_moved(front->nodes, c->http, &context))
 			route(&context);
 	}
 	if (front->db == NULL || commit_all(front, count, &err) == 0)
@@ -367,7 +368,8 @@ front_settle(void *arg, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct front_case *c = &front->cases[i];
 
-		c->held = hold(front, c);
+		/* not who is handed on */
+		c->held = c->reply.headers == NULL && hold(front, c);
 		if (!c->held)
 			answer(c->http, &c->reply);
 		c->answered_us = clock_monotonic_us();
