@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@
 #include "../base/text.h"
 #include "../volume/manifest.h"
 #include "ctl.h"
+#include "restore_person.h"
 
 #define DRAFT ".restored"
 #define WORKERS_MOST 256
@@ -284,7 +286,7 @@ open_backup(struct restore *r, const char *path, struct err *err)
 	if (found == 1)
 		return err_set(err, ERR_NOT_FOUND, "there is no backup in %s",
 		    path);
-	return found < 0 ? -1 : check_all(r, err);
+	return found < 0 ? -1 : 0;
 }
 
 /* What is in the way is told at once: to read a large backup takes long. */
@@ -292,39 +294,84 @@ static int
 restore(struct restore *r, const char *path, bool force, bool check,
     struct err *err)
 {
-	if (check)
-		return open_backup(r, path, err);
-	if (take_place(r, force, err) != 0 || open_backup(r, path, err) != 0 ||
-	    make_place(r, err) != 0)
+	if ((!check && take_place(r, force, err) != 0) ||
+	    open_backup(r, path, err) != 0 || check_all(r, err) != 0)
 		return -1;
-	return write_all(r, err);
+	if (check)
+		return 0;
+	return make_place(r, err) != 0 ? -1 : write_all(r, err);
+}
+
+/* [--user id [--to name]], with which there are no other options. */
+static int
+restore_one(struct restore *r, const char *path, const char *user,
+    const char *to, struct err *err)
+{
+	int64_t user_id;
+	int result;
+
+	if (!text_parse_snowflake(user, strlen(user), &user_id))
+		return err_set(err, ERR_CONFIG, "%s is no user's id", user);
+	if (open_backup(r, path, err) != 0)
+		return -1;
+	result = restore_person(r->config, r->folder, &r->m, user_id, to, err);
+	if (result >= 0)
+		printf("user %s of %s UTC: %s\n", user,
+		    text_time(r->m.time).text,
+		    result == 0 ? "restored" : "is there already");
+	return result;
+}
+
+struct arguments {
+	const char *user;
+	const char *to;
+	bool force;
+	bool check;
+};
+
+static bool
+read_arguments(struct arguments *a, const struct ctl *ctl)
+{
+	static const struct option options[] = {
+		{ "user", required_argument, NULL, 'u' },
+		{ "to", required_argument, NULL, 't' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(ctl->argc, ctl->argv, "fn", options, NULL)) !=
+	    -1) {
+		if (c == '?')
+			return false;
+		a->force = a->force || c == 'f';
+		a->check = a->check || c == 'n';
+		a->user = c == 'u' ? optarg : a->user;
+		a->to = c == 't' ? optarg : a->to;
+	}
+	return optind + 1 == ctl->argc &&
+	    (a->user != NULL ? !a->force && !a->check : a->to == NULL);
 }
 
 int
 ctl_restore(struct ctl *ctl)
 {
 	struct restore r = { .config = &ctl->config, .folder = -1, .base = -1 };
+	struct arguments a = { .user = NULL };
 	struct err err = { 0 };
-	bool force = false;
-	bool check = false;
 	int result;
-	int c;
 
-	while ((c = getopt(ctl->argc, ctl->argv, "fn")) != -1) {
-		if (c != 'f' && c != 'n')
-			return CTL_MISUSED;
-		force = force || c == 'f';
-		check = check || c == 'n';
-	}
-	if (optind + 1 != ctl->argc)
+	if (!read_arguments(&a, ctl))
 		return CTL_MISUSED;
-	result = restore(&r, ctl->argv[optind], force, check, &err);
-	if (result == 0)
+	if (a.user != NULL)
+		result = restore_one(&r, ctl->argv[optind], a.user, a.to, &err);
+	else
+		result = restore(&r, ctl->argv[optind], a.force, a.check, &err);
+	if (result == 0 && a.user == NULL)
 		printf("%zu files of %s UTC, %s: %s\n", r.m.file_count,
 		    text_time(r.m.time).text, text_size(r.bytes).text,
-		    check ? "all is whole" : "restored");
+		    a.check ? "all is whole" : "restored");
 	cleanup_close(&r.base);
 	cleanup_close(&r.folder);
 	manifest_release(&r.m);
-	return result == 0 ? CTL_OK : ctl_fail("restore", &err);
+	return result >= 0 ? CTL_OK : ctl_fail("restore", &err);
 }
