@@ -51,6 +51,7 @@ static const struct route {
 	    const char *id);
 } routes[] = {
 	{ "GET", NODE_VIEWS, views_get },
+	{ "PUT", "/nodes/slots/", slots_put },
 	{ "PUT", "/nodes/people/", people_put },
 };
 

@@ -20,12 +20,11 @@
 #define WHOLE_MS 60000 /* for an answer of a line */
 
 /* Has this host given the slot away, while its table still says that it is
- * ours?  Then the person would be nobody's.  Where the table says that, too,
- * they may come back, and what was noted is over. */
+ * ours?  Then who comes would be nobody's.  Where the table says that, too, the
+ * slot may come back, and what was noted of it is over. */
 static int
-check_slot(struct node *node, int64_t user_id, struct err *err)
+check_slot(struct node *node, int slot, struct err *err)
 {
-	int slot = slot_of(user_id);
 	char to[MOVES_NODE_MAX + 1];
 
 	node_table_refresh(node->table, clock_monotonic_ms());
@@ -79,8 +78,10 @@ status_of(const struct err *err)
 		return 409;
 	case ERR_LIMIT:
 		return 507;
-	default:
+	case ERR_UNKNOWN:
 		return 500;
+	default:
+		return 503;
 	}
 }
 
@@ -94,7 +95,7 @@ people_put(struct node *node, struct http_request *req, const char *id)
 	http_allow_slow_reader(req, WHOLE_MS);
 	if (!text_parse_snowflake(id, strlen(id), &user_id))
 		result = err_set(&err, ERR_INPUT, "no user's id");
-	else if (check_slot(node, user_id, &err) != 0)
+	else if (check_slot(node, slot_of(user_id), &err) != 0)
 		result = -1;
 	else
 		result = receive(node, req, user_id, &err);
@@ -105,4 +106,19 @@ people_put(struct node *node, struct http_request *req, const char *id)
 		    result == 0 ? "arrived" : "was here before", user_id);
 	http_answer(req, result < 0 ? status_of(&err) : 200, "text/plain", NULL,
 	    err.text, strlen(err.text));
+}
+
+void
+slots_put(struct node *node, struct http_request *req, const char *id)
+{
+	struct err err = { 0 };
+	int64_t slot = 0;
+	int result = text_parse_int(id, 0, SLOTS - 1, &slot) ?
+	    check_slot(node, (int)slot, &err) :
+	    err_set(&err, ERR_INPUT, "no slot");
+
+	if (result != 0)
+		log_warn("no person of the slot is taken in: %s", err.text);
+	http_answer(req, result != 0 ? status_of(&err) : 200, "text/plain",
+	    NULL, err.text, strlen(err.text));
 }

@@ -172,6 +172,8 @@ move_slot(struct mover *m, struct err *err)
 {
 	int64_t stayed = m->stayed;
 
+	if (nodes_announce(m->n->config, m->to, m->slot, err) != 0)
+		return -1;
 	for (int i = 0; i < ROUNDS_MOST; i++) {
 		int left;
 
@@ -319,9 +321,7 @@ move_all(struct mover *m, const bool slots[SLOTS], struct err *err)
 
 	if (check_slots(m, slots, err) != 0)
 		return -1;
-	if (m->to != m->n->own &&
-	    (nodes_greet(m->n->config, m->to, err) != 0 ||
-		watch_database(m, err) != 0))
+	if (m->to != m->n->own && watch_database(m, err) != 0)
 		return -1;
 	result = move_each(m, slots, gone, err);
 	printf("%" PRId64 " people are %s's now, %s; %" PRId64 " are not\n",

@@ -31,8 +31,9 @@ int nodes_move(struct nodes *n, struct ctl *ctl, struct err *err);
  */
 int nodes_send(const struct config *config, const struct node_entry *to,
     int64_t user_id, const struct parcel *parcel, struct err *err);
-/* Does the node answer? */
-int nodes_greet(const struct config *config, const struct node_entry *to,
-    struct err *err);
+/* Tell a node that the people of a slot are about to come, and hear whether it
+ * is there and takes them. */
+int nodes_announce(const struct config *config, const struct node_entry *to,
+    int slot, struct err *err);
 
 #endif

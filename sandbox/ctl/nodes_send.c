@@ -86,7 +86,30 @@ receive(int fd, char reason[REASON_MAX])
 	return (int)status;
 }
 
-/* What is refused by its status is not there; of all else nobody knows. */
+/* Of these a person is not there: il-node says so, or nginx before it has asked
+ * it.  Of all others nobody knows; nginx makes a 413 of an answer that broke
+ * off. */
+static enum err_code
+code_of(int status)
+{
+	switch (status) {
+	case 400:
+	case 403:
+	case 404:
+		return ERR_INPUT;
+	case 409:
+		return ERR_CONFLICT;
+	case 429:
+		return ERR_BUSY;
+	case 503:
+		return ERR_UNAVAILABLE;
+	case 507:
+		return ERR_LIMIT;
+	default:
+		return ERR_UNKNOWN;
+	}
+}
+
 static int
 judge(int status, const char *reason, const struct node_entry *to,
     struct err *err)
@@ -95,13 +118,8 @@ judge(int status, const char *reason, const struct node_entry *to,
 		return 0;
 	if (status < 0)
 		return err_set(err, ERR_UNKNOWN, "%s gave no answer", to->name);
-	return err_set(err,
-	    status == 507		      ? ERR_LIMIT :
-		status == 409		      ? ERR_CONFLICT :
-		status == 429		      ? ERR_BUSY :
-		status >= 400 && status < 500 ? ERR_INPUT :
-						ERR_UNKNOWN,
-	    "%s answered %d %s", to->name, status, reason);
+	return err_set(err, code_of(status), "%s answered %d %s", to->name,
+	    status, reason);
 }
 
 int
@@ -130,22 +148,18 @@ nodes_send(const struct config *config, const struct node_entry *to,
 }
 
 int
-nodes_greet(const struct config *config, const struct node_entry *to,
-    struct err *err)
+nodes_announce(const struct config *config, const struct node_entry *to,
+    int slot, struct err *err)
 {
-	auto_free char *head = xprintf("GET /health HTTP/1.1\r\nHost: inline"
-				       "\r\nInline-Node: %s\r\n"
+	auto_free char *head = xprintf("PUT /nodes/slots/%d HTTP/1.1\r\n"
+				       "Host: inline\r\nInline-Node: %s\r\n"
+				       "Content-Length: 0\r\n"
 				       "Connection: close\r\n\r\n",
-	    to->address);
+	    slot, to->address);
 	auto_close int fd = open_nginx(config, err);
 	char reason[REASON_MAX] = "";
-	int status;
 
 	if (fd < 0 || send_piece(&fd, head, strlen(head), err) != 0)
 		return -1;
-	status = receive(fd, reason);
-	/* it may be unwell, and it is there */
-	if (status == 200 || status == 503)
-		return 0;
-	return judge(status, reason, to, err);
+	return judge(receive(fd, reason), reason, to, err);
 }

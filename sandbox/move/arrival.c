@@ -421,8 +421,12 @@ arrival_end(struct arrival *a, struct err *err)
 		return here;
 	if (*a->draft != '\0' && name_draft(a, err) != 0)
 		return fail(err);
-	return person_put(a->db, a->user_id, buf_str(&a->rows), a->rows.len,
-	    err);
+	if (person_put(a->db, a->user_id, buf_str(&a->rows), a->rows.len,
+		err) == 0)
+		return 0;
+	if (err->code != ERR_CONFLICT)
+		err->code = ERR_UNKNOWN;
+	return -1;
 }
 
 void

@@ -19,7 +19,7 @@ struct err;
  * What is taken in is checked: it may be anything.  A stream that is wrong is
  * ERR_INPUT, a disk without room ERR_LIMIT, a person who is here otherwise, or
  * just arrives by another stream, ERR_CONFLICT, a stream for another node
- * ERR_NOT_FOUND.
+ * ERR_NOT_FOUND.  With all errors but ERR_UNKNOWN the person is not here.
  */
 #define ARRIVAL_PREFIX ".arriving-"
 
