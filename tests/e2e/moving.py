@@ -93,6 +93,8 @@ class Node(Service):
 def clean(*nodes):
     """Nothing of a move is left anywhere, and each folder has its row."""
     for node in nodes:
+        wait_for(lambda node=node: not node.sql(
+            "SELECT 1 FROM sandboxes WHERE state = 'removing'"))
         wait_for(lambda node=node: not node.drafts() and node.folders() ==
                  sorted(row[0] for row in node.sql(
                      "SELECT id FROM sandboxes WHERE state = 'active'")))

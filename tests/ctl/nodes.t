@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""`ilctl nodes plan`: which slots would move; and what `move` refuses before it
+begins.  No engine and no other host is needed."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "standin"))
+from tap import run, test  # noqa: E402
+
+BUILD = os.environ.get("BUILD", "build")
+SLOTS = 1024
+folder = tempfile.TemporaryDirectory(prefix="inline-plan-")
+table = os.path.join(folder.name, "table")
+THREE = "# ours\nnode a\nnode b 10.0.0.2\nnode c 10.0.0.3:81\n"
+
+
+def ilctl(*words, text=None, **settings):
+    if text is not None:
+        with open(table, "w") as file:
+            file.write(text)
+    done = subprocess.run(
+        [os.path.join(BUILD, "bin", "ilctl"), *words], env={
+            "PATH": os.environ["PATH"], "IL_STATE_DIR": folder.name,
+            "IL_BASE_DIR": folder.name, "IL_NODE": "a", "IL_NODES": table,
+            "IL_NODES_KEY_FILE": table, **settings},
+        capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+def slots(text):
+    """The numbers of "17,200-210"."""
+    found = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found |= set(range(int(first), int(last or first) + 1))
+    return found
+
+
+def plan(*words, text):
+    """{(from, to): slots}, and how many it says there are."""
+    code, said = ilctl("nodes", "plan", *words, text=text)
+    assert code == 0, said
+    moves = {(m[1], m[4]): slots(m[3]) for m in re.finditer(
+        r"of (\w+) become \w+'s(, with \d+ people)?; on \w+:\n"
+        r"\tilctl nodes move (\S+) --to (\w+)\n", said)}
+    return moves, int(re.search(r"(\d+) of 1024 slots would", said)[1])
+
+
+def owners(text):
+    """Whose each slot is, by what leaves nothing to each."""
+    found = {}
+    for name in "abcd":
+        if f"node {name}" not in text:
+            continue
+        moves, _ = plan("--remove", name, text=text)
+        for moved in moves.values():
+            found.update(dict.fromkeys(moved, name))
+    return found
+
+
+@test
+def a_fourth_node_is_given_a_quarter_and_nobody_else_changes():
+    before = owners(THREE)
+    assert sorted(before) == list(range(SLOTS))
+    moves, count = plan("--add", "d", text=THREE + "node d joining\n")
+    assert {to for _, to in moves} == {"d"} and len(moves) == 3, moves
+    moved = set().union(*moves.values())
+    assert len(moved) == count and 200 < count < 312, count
+    for (name, _), some in moves.items():
+        assert all(before[slot] == name for slot in some)
+    # what the plan says is what hashing says once it has joined
+    after = owners(THREE + "node d\n")
+    assert {slot for slot in after if after[slot] == "d"} == moved
+    assert all(after[slot] == before[slot] for slot in before
+               if slot not in moved)
+
+
+@test
+def who_goes_leaves_to_the_others_and_lines_stay_as_they_are():
+    moves, count = plan("--remove", "c", text=THREE + "slots 0-9 c\n")
+    assert {name for name, _ in moves} == {"c"}, moves
+    assert set().union(*moves.values()) >= set(range(10))
+    given = "slots 0-9,700 b\n"
+    moves, count = plan("--add", "d", text=THREE + "node d joining\n" + given)
+    assert not set().union(*moves.values()) & {*range(10), 700}
+    assert open(table).read().endswith(given), "nothing is changed"
+
+
+@test
+def what_makes_no_sense_is_refused_in_words():
+    four = THREE + "node d joining\n"
+    with open(table, "w") as file:
+        file.write(four)
+    for words, code, what in (
+            (("plan",), 64, "usage"), (("plan", "--add"), 64, "usage"),
+            (("plan", "--add", "x"), 78, "has no line"),
+            (("move",), 64, "usage"), (("move", "1"), 64, "usage"),
+            (("move", "1024", "--to", "d"), 64, "usage"),
+            (("move", "9-1", "--to", "d"), 64, "usage"),
+            (("move", "1", "--to", "x"), 78, "has no line"),
+            (("move", "0-1023", "--to", "d"), 1, "not this host's (a)"),
+            (("other",), 64, "usage")):
+        assert (got := ilctl("nodes", *words))[0] == code and \
+            what in got[1], (words, got)
+    assert ilctl("nodes", "plan", "--remove", "a", text="node a\n")[0] == 78
+    code, said = ilctl("nodes", "plan", "--add", "a", IL_NODES="")
+    assert code == 78 and "one host" in said, said
+    code, said = ilctl("nodes", "plan", "--add", "d",
+                       text=four + "slots 1 a\nslots 1 b\n")
+    assert code == 78 and "line 7" in said, said
+
+
+assert ilctl("migrate", text=THREE)[0] == 0
+run()

@@ -1,0 +1,255 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What il-node takes in, byte for byte: a person made here, and then each thing
+that can be wrong with one.  Nothing of who is refused is left."""
+
+import hashlib
+import http.client
+import json
+import os
+import re
+import secrets
+import socket
+import struct
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "fcgi")]
+
+from service import wait_for  # noqa: E402
+from client import Standin  # noqa: E402
+from moving import Node, put_table  # noqa: E402
+from slots import slot_of  # noqa: E402
+from tap import run, test  # noqa: E402
+
+BLOCK = 65536
+standin = Standin(rate_limit=1000).start()
+node = Node("b", standin, IL_WARM_SECONDS="1")
+image = b""     # a volume of ours
+
+
+def blake(data):
+    return hashlib.blake2b(data, digest_size=32)
+
+
+def text(value):
+    value = value.encode()
+    return struct.pack("<I", len(value)) + value
+
+
+def numbers(*values):
+    return struct.pack(f"<{len(values)}q", *values)
+
+
+def rows(sandbox, state="active", view=7 << 50):
+    """A sandbox, a name in it, and a view that is shared."""
+    return (b"\0" + text(sandbox) + text(state) + text("") +
+            numbers(1, 2, 9999999999, 0, 0, 0, -1) +
+            b"\2" + text("file") + text("") + text("x.txt") +
+            b"\3" + numbers(view) + text("py") + text("") + numbers(1, 1) +
+            text("print(6 * 7)") + text("") + text("3.11") + numbers(0, 0) +
+            text("42") + text("") + text("") + numbers(0, 14, 5))
+
+
+def manifest(name, size, blocks, owner=0):
+    lines = ["inline-backup 1 5", f"f 384 {owner} {owner} {size} 0 "
+             f"{len(blocks)} {name}"]
+    lines += [f"b {at} {len(data)} {blake(data).hexdigest()}"
+              for at, data in blocks]
+    end = blake(b"".join(line.encode() + b"\0" for line in lines))
+    return "".join(line + "\n" for line in
+                   [*lines, "e " + end.hexdigest()]).encode()
+
+
+def parcel(sandbox, to="b", name=None, of=None, the_rows=None, blocks=None,
+           cut=0):
+    """A person with one volume."""
+    of = of or [(at, image[at:at + BLOCK]) for at in
+                range(0, len(image), BLOCK) if any(image[at:at + BLOCK])]
+    the_rows = rows(sandbox) if the_rows is None else the_rows
+    listed = manifest(name or f"{sandbox}/workspace.ext4", len(image), of)
+    sent = b"".join(data for _, data in of) if blocks is None else blocks
+    head = f"inline-person 1 {to} {len(the_rows)} {len(listed)} {len(sent)}"
+    whole = head.encode().ljust(160, b"\n") + the_rows + listed + sent
+    whole += blake(whole).digest()
+    return whole[:len(whole) - cut]
+
+
+def put(body, user="77", length=None, key=None, path="/nodes/people/"):
+    link = http.client.HTTPConnection("127.0.0.1", node.nodes_port,
+                                      timeout=60)
+    try:
+        link.putrequest("PUT", path + user)
+        link.putheader("Content-Length", str(length or len(body)))
+        link.putheader("Inline-Node-Key", KEY if key is None else key)
+        link.endheaders()
+        try:
+            link.send(body)
+            if length is not None:
+                link.sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+        answer = link.getresponse()
+        return answer.status, answer.read().decode()
+    except (http.client.HTTPException, OSError) as error:
+        return 0, repr(error)
+    finally:
+        link.close()
+
+
+def empty(user="77"):
+    """Nothing of this person is here, in the database or on the disk."""
+    return not node.rows(user) and not node.rows(user, "views") and \
+        not node.drafts() and len(node.folders()) == len(node.sql(
+            "SELECT 1 FROM sandboxes"))
+
+
+def expire():
+    """All who are here go, with their files."""
+    node.sql("UPDATE sandboxes SET expires_at = 1, pinned = 0")
+    assert node.ilctl("expire")[0] == 0
+    node.sql("DELETE FROM sandboxes")
+    node.sql("DELETE FROM views")
+    assert not node.folders()
+
+
+def view(view_id, user):
+    link = http.client.HTTPConnection("127.0.0.1", node.nodes_port,
+                                      timeout=60)
+    link.request("GET", f"/nodes/views/{view_id}", headers={
+        "Inline-Node-Key": KEY, "Inline-User": user})
+    answer = link.getresponse()
+    return answer.status, answer.read()
+
+
+@test
+def a_whole_person_is_taken_in_and_once():
+    sandbox = secrets.token_hex(16)
+    body = parcel(sandbox)
+    assert put(body) == (200, ""), put(body)
+    found = node.sql("SELECT id, state FROM sandboxes WHERE user_id = 77")
+    assert found == [(sandbox, "active")], found
+    path = os.path.join(node.settings["IL_BASE_DIR"], sandbox,
+                        "workspace.ext4")
+    with open(path, "rb") as file:
+        stored = file.read()
+    # the owner of the root folder alone is another one
+    assert len(stored) == len(image)
+    assert sum(stored[at:at + 4096] != image[at:at + 4096]
+               for at in range(0, len(image), 4096)) <= 1
+    changed = os.stat(path).st_mtime_ns
+    assert put(body) == (200, "") and os.stat(path).st_mtime_ns == changed
+    status, said = put(parcel(secrets.token_hex(16)))
+    assert status == 409 and "has a sandbox there already" in said, said
+    status, said = put(body, user="78")
+    assert status == 409 and sandbox in said, said
+    assert not node.drafts() and empty("78")
+
+
+@test
+def what_is_shared_is_shown_to_others_and_nothing_else():
+    status, said = view(7 << 50, "5")
+    assert status == 200 and json.loads(said) == {
+        "text": "print(6 * 7)", "input": "", "version": "3.11",
+        "timeit": False}, said
+    node.sql("UPDATE views SET share = 0 WHERE user_id = 77")
+    assert view(7 << 50, "5")[0] == 404 and view(7 << 50, "77")[0] == 200
+    for view_id, user in ((7 << 50) + 1, "77"), ("x", "77"), (7 << 50, "x"), (
+            7 << 50, ""):
+        assert view(view_id, user)[0] == 404, (view_id, user)
+    node.sql("UPDATE views SET text = '' WHERE user_id = 77")
+    assert view(7 << 50, "77")[0] == 404
+    # and no other way leads in
+    for key in "", "0" * 64:
+        assert put(parcel("0" * 32), key=key)[0] == 403
+    assert put(b"", path="/nodes/others/")[0] in (404, 413)
+    expire()
+
+
+@test
+def a_folder_without_a_row_gives_way():
+    """Somebody was killed between the name and the rows."""
+    sandbox = secrets.token_hex(16)
+    folder = os.path.join(node.settings["IL_BASE_DIR"], sandbox)
+    os.mkdir(folder)
+    with open(os.path.join(folder, "workspace.ext4"), "w") as file:
+        file.write("half")
+    os.chown(folder, *[os.stat(node.settings["IL_BASE_DIR"]).st_uid] * 2)
+    os.mkdir(folder.replace(sandbox, ".arriving-" + sandbox))
+    os.chown(folder.replace(sandbox, ".arriving-" + sandbox),
+             *[os.stat(node.settings["IL_BASE_DIR"]).st_uid] * 2)
+    assert put(parcel(sandbox)) == (200, "")
+    assert os.path.getsize(os.path.join(folder, "workspace.ext4")) == \
+        len(image) and not node.drafts()
+    expire()
+
+
+@test
+def what_is_wrong_is_refused_and_nothing_is_left():
+    sandbox = secrets.token_hex(16)
+    whole = parcel(sandbox)
+    first = 160 + len(rows(sandbox))
+    flips = {"the head": 3, "a length": 20, "a row's table": 160,
+             "a row": 170, "the manifest": first + 5,
+             "a block's hash": first + 120, "a block": len(whole) // 2,
+             "the last block": len(whole) - 40, "the hash": len(whole) - 1}
+    for what, at in flips.items():
+        bad = bytearray(whole)
+        bad[at] ^= 1
+        status, said = put(bytes(bad))
+        assert status in (400, 409) and said, (what, status, said)
+        assert empty(), what
+    other = secrets.token_hex(16)
+    no_ext4 = [(0, b"x" * BLOCK)]
+    cases = {
+        "another node": parcel(sandbox, to="c"),
+        "no node": parcel(sandbox, to=""),
+        "too little": parcel(sandbox, cut=33),
+        "too much": whole + b"x",
+        "another sandbox's file": parcel(sandbox,
+                                         name=f"{other}/workspace.ext4"),
+        "a folder": parcel(sandbox, name=f"{sandbox}/"),
+        "a name that leads out": parcel(sandbox,
+                                        name=f"{sandbox}/../x.ext4"),
+        "the database": parcel(sandbox, name="database"),
+        "no file system": parcel(sandbox, of=no_ext4),
+        "files without a sandbox": parcel(sandbox, the_rows=b""),
+        "files of one that expired": parcel(
+            sandbox, the_rows=rows(sandbox, "expired")),
+        "a state that there is not": parcel(
+            sandbox, the_rows=rows(sandbox, "activ")),
+        "fewer blocks": parcel(sandbox, blocks=b""),
+        "nothing": b"",
+    }
+    for what, body in cases.items():
+        status, said = put(body)
+        assert status in (400, 409, 411, 503), (what, status, said)
+        assert empty(), what
+    status, said = put(whole[:len(whole) // 2], length=len(whole))
+    wait_for(empty)
+    for user in "0", "x", "-1", "9" * 20:
+        assert put(whole, user=user)[0] == 400, user
+    node.sql("INSERT INTO moves VALUES (?, 0, 'a', 'gone')",
+             slot_of(77))
+    status, said = put(whole)
+    assert status == 409 and "has given slot" in said, said
+    node.sql("DELETE FROM moves")
+    assert put(whole) == (200, "")
+
+
+put_table(node.line() + "node a 127.0.0.1:1 joining\n")
+try:
+    with node:
+        node.ask("alice", "print(1)")
+        mine, = node.sql("SELECT id FROM sandboxes")
+        with open(os.path.join(node.settings["IL_BASE_DIR"], mine[0],
+                               "workspace.ext4"), "rb") as volume:
+            image = volume.read()
+        expire()
+        with open(os.path.join(node.settings["IL_STATE_DIR"],
+                               "nginx.conf")) as conf:
+            KEY = re.search(r'inline_node_key \{\s*default "(\w+)"',
+                            conf.read())[1]
+        run()
+finally:
+    standin.stop()
