@@ -321,9 +321,12 @@ def who_does_not_know_the_key_is_no_node():
             "Inline-Node-Key": KEY, "Inline-Owner": nobody,
             "INLINE_FROM_NODE": "1"})
         assert b"secret" not in answer.body and answer.status == 404, answer
-    # where it is believed nowhere: no stranger can find out whether it is it
+    # at the port of clients it shows a node that was led astray: a request that
+    # came there is not passed on, so that none goes round
+    answer = get(b, "/v1/files/" + file_id, **{"Inline-Node-Key": KEY})
+    assert answer.status == 404 and b"secret" not in answer.body, answer
     assert get(b, "/v1/files/" + file_id,
-               **{"Inline-Node-Key": KEY}).body == b"secret"
+               **{"Inline-Node-Key": nobody}).body == b"secret"
 
 
 @test
