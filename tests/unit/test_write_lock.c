@@ -93,7 +93,7 @@ test_store(void)
 	struct db *two = store_open(DB_WORKER);
 	struct job job;
 
-	is_int(store_insert(one, 1, JOB_PY), 1, "a commit");
+	ok(store_insert(one, 1, JOB_PY) > 0, "a commit");
 	is_int(db_begin(two, &err), 0, "begin");
 	ok(two->lock.held, "takes the turn");
 	db_rollback(two);
