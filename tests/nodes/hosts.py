@@ -156,7 +156,8 @@ class Hub:
         words = ["root", "tbf", "rate", rate, "burst", "1600", "limit", "1m"
                  ] if rate else ["root"]
         subprocess.run(["tc", "qdisc", "replace" if rate else "del", "dev",
-                        "v-" + name, *words], check=True)
+                        "v-" + name, *words], check=bool(rate),
+                       stderr=None if rate else subprocess.DEVNULL)
 
 
 class Host:
@@ -182,9 +183,12 @@ class Host:
         assert self.init.stdout.readline() == b"up\n"
         with open(f"/proc/{self.init.pid}/task/{self.init.pid}/children") as f:
             self.pid = int(f.read())
+        # Its card is the same one after a power cut: others know it.
+        card = "02:00:" + ":".join(f"{int(part):02x}"
+                                   for part in self.address.split("."))
         subprocess.run(["ip", "link", "add", "v-" + self.name, "type", "veth",
-                        "peer", "name", "eth0", "netns", str(self.pid)],
-                       check=True)
+                        "peer", "name", "eth0", "address", card, "netns",
+                        str(self.pid)], check=True)
         subprocess.run(["ip", "link", "set", "v-" + self.name, "master", "hub",
                         "up"], check=True)
         self.run("sh", "-ec", f"""
