@@ -24,9 +24,7 @@
 bool
 gate_is_foreign(const struct http_request *req)
 {
-	const char *foreign = http_param(req, "INLINE_FOREIGN");
-
-	return foreign != NULL && strcmp(foreign, "1") == 0;
+	return http_says(req, "INLINE_FOREIGN");
 }
 
 /* A cell of the token's; for a new session one of its sessions at rest gives

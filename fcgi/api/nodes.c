@@ -64,21 +64,6 @@ find_tag(const char *id)
 	return libre_is_id(id, len) ? id : NULL;
 }
 
-static bool
-is_said(const struct http_request *req, const char *param)
-{
-	const char *value = http_param(req, param);
-
-	return value != NULL && strcmp(value, "1") == 0;
-}
-
-/* nginx knows it by the key that it has shown. */
-static bool
-is_from_node(const struct http_request *req)
-{
-	return is_said(req, "INLINE_FROM_NODE");
-}
-
 bool
 nodes_pass_on(const struct api_app *app, struct http_request *req,
     const char *id, const char *location)
@@ -87,8 +72,8 @@ nodes_pass_on(const struct api_app *app, struct http_request *req,
 	const struct node_entry *node;
 	char headers[128 + NODES_ADDRESS_MAX];
 
-	if (tag == NULL || is_from_node(req) ||
-	    is_said(req, "INLINE_NODE_AWAY"))
+	if (tag == NULL || http_is_from_node(req) ||
+	    http_says(req, "INLINE_NODE_AWAY"))
 		return false;
 	node = find_other(app, tag);
 	if (node == NULL)
@@ -152,7 +137,7 @@ nodes_serve_file(struct api_app *app, struct http_request *req)
 {
 	const char *owner = http_param(req, "INLINE_OWNER");
 
-	if (!is_from_node(req) ||
+	if (!http_is_from_node(req) ||
 	    strncmp(req->path, NODE_FILES, strlen(NODE_FILES)) != 0)
 		return false;
 	if (owner == NULL || strcmp(req->method, "GET") != 0 ||

@@ -25,9 +25,7 @@ reply_text(struct http_request *req, int status, const char *headers,
 bool
 reply_wants_extras(const struct http_request *req)
 {
-	const char *extras = http_param(req, "HTTP_INLINE_EXTRAS");
-
-	return extras != NULL && strcmp(extras, "1") == 0;
+	return http_says(req, "HTTP_INLINE_EXTRAS");
 }
 
 void

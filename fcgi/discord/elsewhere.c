@@ -55,25 +55,25 @@ tell_differ(const struct interaction *in, struct reply *reply, const char *by,
 	return tell(in, reply, TEXT_NODES_DIFFER, "nodes-differ");
 }
 
-static bool
-is_said(const struct http_request *req, const char *param)
+void
+elsewhere_note_node(struct http_request *req, int64_t *received_ms,
+    int64_t *until_ms)
 {
-	const char *value = http_param(req, param);
+	int64_t before_ms = http_param_ms(req, "INLINE_TOOK_BEFORE");
 
-	return value != NULL && strcmp(value, "1") == 0;
-}
-
-bool
-elsewhere_is_from_node(const struct http_request *req)
-{
-	return is_said(req, "INLINE_FROM_NODE");
+	if (!http_is_from_node(req))
+		return;
+	req->relayed = true;
+	if (before_ms > 0 && before_ms < *received_ms)
+		*received_ms -= before_ms;
+	*until_ms = *received_ms + SUBMIT_RELAYED_MS;
 }
 
 /* The node that has handed it on has given the person to us. */
 static bool
 is_given(const struct http_request *req)
 {
-	return elsewhere_is_from_node(req) && is_said(req, "INLINE_MOVED");
+	return http_is_from_node(req) && http_says(req, "INLINE_MOVED");
 }
 
 /* In nginx/discord.conf; a name and an address hold nothing but letters, digits
@@ -110,7 +110,7 @@ elsewhere_decide(struct node_table *nodes, const struct http_request *req,
 	node = node_table_other(nodes, slot);
 	if (node == NULL || is_given(req))
 		return false;
-	if (elsewhere_is_from_node(req))
+	if (http_is_from_node(req))
 		return tell_differ(in, reply, http_param(req, "INLINE_BY"),
 		    node->name);
 	return hand_on(nodes, reply, node, false);

@@ -3,6 +3,7 @@
 #define ELSEWHERE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct context;
 struct http_request;
@@ -19,6 +20,11 @@ struct reply;
  * table says: they are handed on once more, and that is said with it.
  */
 
+/* Where another node has handed it on, that one had it for a while, which
+ * counts, and tells the person itself when it has waited long enough. */
+void elsewhere_note_node(struct http_request *req, int64_t *received_ms,
+    int64_t *until_ms);
+
 /* Is the interaction for another node?  Then the reply is made: its headers
  * have nginx hand it on, or it says in words why that cannot be. */
 bool elsewhere_decide(struct node_table *nodes, const struct http_request *req,
@@ -29,8 +35,5 @@ bool elsewhere_decide(struct node_table *nodes, const struct http_request *req,
  * a person who leaves: what is so stays until the group is committed. */
 bool elsewhere_moved(struct node_table *nodes, const struct http_request *req,
     struct context *c);
-
-/* nginx knows another node by the key that it has shown. */
-bool elsewhere_is_from_node(const struct http_request *req);
 
 #endif

@@ -170,8 +170,10 @@ log_case(const struct front_case *c)
 static bool
 check_person(struct front *front, struct front_case *c)
 {
-	if (front->nodes == NULL ||
-	    !elsewhere_decide(front->nodes, c->http, &c->in, &c->reply))
+	if (front->nodes == NULL)
+		return true;
+	elsewhere_note_node(c->http, &c->received_ms, &c->until_ms);
+	if (!elsewhere_decide(front->nodes, c->http, &c->in, &c->reply))
 		return true;
 	answer(c->http, &c->reply);
 	c->answered_us = clock_monotonic_us();
@@ -238,9 +240,7 @@ front_take(void *arg, struct http_request *req, size_t index)
 		.started_us = clock_monotonic_us(),
 		.received_ms = received_ms(req),
 	};
-	req->relayed = elsewhere_is_from_node(req);
-	c->until_ms = c->received_ms +
-	    (req->relayed ? SUBMIT_RELAYED_MS : SUBMIT_WITHIN_MS);
+	c->until_ms = c->received_ms + SUBMIT_WITHIN_MS;
 	siblings_begin(front->siblings, front->index, c->started_us / 1000);
 	if (!check_head(front, c) || !check_body(front, c, &signed_at))
 		return false;

@@ -78,7 +78,6 @@ is_open(struct node *node)
 static bool
 answer(void *arg, struct http_request *req, size_t index)
 {
-	const char *from = http_param(req, "INLINE_FROM_NODE");
 	const struct route *route = routes;
 	const struct route *end = routes + sizeof(routes) / sizeof(*routes);
 
@@ -87,7 +86,7 @@ answer(void *arg, struct http_request *req, size_t index)
 	    (strcmp(route->method, req->method) != 0 ||
 		strncmp(route->path, req->path, strlen(route->path)) != 0))
 		route++;
-	if (route == end || from == NULL || strcmp(from, "1") != 0)
+	if (route == end || !http_is_from_node(req))
 		http_answer(req, 404, NULL, NULL, "", 0);
 	else if (!is_open(arg))
 		http_answer(req, 503, NULL, NULL, "", 0);

@@ -177,9 +177,20 @@ http_accept(struct http_request *req)
 	return true;
 }
 
-/* A parameter in seconds, "12.345", as milliseconds; -1: absent, or none. */
-static int64_t
-param_ms(const struct http_request *req, const char *name)
+bool
+http_says(const struct http_request *req, const char *name)
+{
+	return strcmp(param_or_empty(req, name), "1") == 0;
+}
+
+bool
+http_is_from_node(const struct http_request *req)
+{
+	return http_says(req, "INLINE_FROM_NODE");
+}
+
+int64_t
+http_param_ms(const struct http_request *req, const char *name)
 {
 	int64_t ms;
 
@@ -189,12 +200,9 @@ param_ms(const struct http_request *req, const char *name)
 int64_t
 http_received_ms(const struct http_request *req)
 {
-	int64_t sent_ms = param_ms(req, "INLINE_SENT");
-	int64_t took_ms = param_ms(req, "INLINE_TOOK");
-	int64_t before_ms = param_ms(req, "INLINE_TOOK_BEFORE");
+	int64_t sent_ms = http_param_ms(req, "INLINE_SENT");
+	int64_t took_ms = http_param_ms(req, "INLINE_TOOK");
 
-	if (before_ms > 0)
-		took_ms += before_ms;
 	return sent_ms < 0 || took_ms < 0 || took_ms > sent_ms ?
 	    -1 :
 	    sent_ms - took_ms;
@@ -203,7 +211,7 @@ http_received_ms(const struct http_request *req)
 int64_t
 http_waited_us(const struct http_request *req)
 {
-	int64_t sent_ms = param_ms(req, "INLINE_SENT");
+	int64_t sent_ms = http_param_ms(req, "INLINE_SENT");
 	int64_t waited_ms = clock_wall_ms() - sent_ms;
 
 	if (sent_ms < 0)

@@ -68,8 +68,15 @@ bool http_accept(struct http_request *req);
 /* A header of the request by its CGI name ("HTTP_USER_AGENT"); NULL: absent. */
 const char *http_param(const struct http_request *req, const char *name);
 
-/* Wall clock time, in milliseconds, at which nginx had its first byte, that of
- * another node where one has handed it on; -1: it does not say. */
+/* Is a parameter "1"? */
+bool http_says(const struct http_request *req, const char *name);
+/* Does another node ask?  nginx knows it by the key that it has shown. */
+bool http_is_from_node(const struct http_request *req);
+/* A parameter in seconds, "12.345", as milliseconds; -1: absent, or none. */
+int64_t http_param_ms(const struct http_request *req, const char *name);
+
+/* Wall clock time, in milliseconds, at which nginx had its first byte; -1: it
+ * does not say. */
 int64_t http_received_ms(const struct http_request *req);
 
 /* How long ago nginx sent it on its way to us, which it says in milliseconds of
