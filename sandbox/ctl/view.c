@@ -54,6 +54,15 @@ is_covered(const char *const *paths, size_t count, size_t i)
 	return false;
 }
 
+static bool
+is_shown(const char *const *paths, size_t count, const char *path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(paths[i], path) == 0)
+			return true;
+	return false;
+}
+
 /* Mounts of containers: a copy would keep their devices in use when they are
  * long gone. */
 static int
@@ -94,8 +103,9 @@ build(const char *const *paths, size_t count)
 	for (size_t i = 0; good && i < count; i++) {
 		auto_free char *barrier = barrier_of(paths[i]);
 
-		/* After it was covered for another path it is none. */
-		good = barrier == NULL ||
+		/* After it was covered for another path it is none.  What is
+		 * shown whole stays: a cover would come along with it. */
+		good = barrier == NULL || is_shown(paths, count, barrier) ||
 		    mount("tmpfs", barrier, "tmpfs", MS_NOSUID | MS_NODEV,
 			COVER_OPTIONS) == 0;
 	}

@@ -20,8 +20,8 @@ def terminated():
         is_(b.containers(), [], "no container is left")
         left = [os.path.relpath(os.path.join(folder, name), b.state)
                 for folder, _, names in os.walk(b.state) for name in names]
-        is_(sorted(left), ["instance", "node"], "no socket is left")
-        is_(sorted(os.listdir(b.state)), ["broker", "instance", "node"],
+        is_(sorted(left), ["instance"], "no socket is left")
+        is_(sorted(os.listdir(b.state)), ["broker", "instance"],
             "no folder but that of the sockets, which the set-up may have made")
         asked.answer()
         is_(asked.answer()[0], None, "whoever waited is hung up on")

@@ -143,8 +143,8 @@ def each_program_has_the_rights_of_its_duty():
                     assert int(one[key][0], 16) == 0, (name, key, one)
                 users.setdefault(one["Uid"][0], set()).add(name)
                 groups = set(one["Groups"])
-                assert len(groups) == {"il-fcgi": 1, "il-api": 1, "nginx": 1,
-                                       "il-worker": 2}.get(name, 0), (name, one)
+                assert len(groups) == {"il-fcgi": 1, "il-api": 2, "nginx": 1,
+                                       "il-worker": 3}.get(name, 0), (name, one)
         assert all(len(names) == 1 for names in users.values()), users
         assert not users or len(users) == len(OWN), users
 
