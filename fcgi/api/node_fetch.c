@@ -159,7 +159,7 @@ store(struct fetch *f, struct api_app *app, struct err *err)
 		filestore_abort(&file);
 	}
 	app->store.owner = owner;
-	/* That our store has no room is no fault of the request's. */
+	/* A store of ours without room is no fault of the request's. */
 	if (fd < 0 && err->code != ERR_TIMEOUT)
 		err->code = ERR_UNAVAILABLE;
 	return fd;

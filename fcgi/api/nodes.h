@@ -28,8 +28,8 @@ struct http_request;
 /* At the start.  ERR_CONFIG: as of node_table_open(). */
 int nodes_open(struct api_app *app, struct err *err);
 
-/* What a request asks for, by the id of a session or a file, is on another
- * node: have nginx ask that one instead, in its location of this name.  False:
+/* A request names a session or a file that is on another node: have nginx ask
+ * that one instead, in its location of this name.  False:
  * it is not, or that node was asked in vain, or the request came from a node,
  * which has looked already. */
 bool nodes_pass_on(const struct api_app *app, struct http_request *req,

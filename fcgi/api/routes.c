@@ -276,8 +276,8 @@ dispatch(struct api_app *app, struct http_request *req,
 	gate_leave(app);
 }
 
-/* Whoever is answered without having been read would see its connection break
- * before the answer. */
+/* A client that is answered before its body was read would see the connection
+ * break before the answer. */
 static void
 drain(struct http_request *req)
 {

@@ -364,7 +364,7 @@ find_view(struct context *c, int64_t id, enum job_kind kind)
 	return true;
 }
 
-/* What is submitted is the invoker's own, as is the row of an old id. */
+/* A submitted modal is the invoker's own, and so is the row of an old id. */
 int
 route_action_slot(const struct interaction *in)
 {

@@ -15,7 +15,7 @@
 #include "../../sandbox/store/db.h"
 #include "../../sandbox/store/moves.h"
 
-/* Of what nginx says of the other node, so much is logged. */
+/* Bytes that are logged of what nginx says of the other node. */
 #define WORD_MOST 64
 
 /* Before any row is looked at, so the words are all that there is.  Always

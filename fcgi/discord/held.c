@@ -160,10 +160,10 @@ accept_workers(struct held *held)
 	}
 }
 
-/* What became of a job's response, with the one that a worker has brought, or,
- * where that is "", with what is due.  One that is not held any more has had
- * its late one, unless it was made before the first job of this process: by one
- * that was killed, perhaps. */
+/* The outcome of a job's response, with the one that a worker has brought, or,
+ * where that is "", with the due one.  A job that is not held any more has had
+ * its late one, unless another process made it before our first job: perhaps
+ * one that was killed. */
 static enum first_response
 respond_to(struct held *held, int64_t job_id, const char *json)
 {

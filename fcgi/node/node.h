@@ -8,8 +8,8 @@ struct http_request;
 struct node_table;
 
 /*
- * What a process of il-node has.  All that it is asked comes from other nodes:
- * nginx has looked at the key.
+ * The state of a process of il-node.  All requests come from other nodes: nginx
+ * has looked at the key.
  */
 struct node {
 	const struct config *config;

@@ -300,7 +300,7 @@ config_is_said(const struct config_values *values, const char *name)
 	    values->from_file[key] != NULL;
 }
 
-/* Of a key that there is no more, or never was. */
+/* A key is refused that is gone, or never was. */
 static int
 config_unknown(const char *key, size_t len, struct err *err)
 {

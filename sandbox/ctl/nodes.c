@@ -60,7 +60,7 @@ ask(struct asked *asked, const char *socket_path, struct err *err)
 	return 0;
 }
 
-/* What has come of an answer; its end closes the connection. */
+/* Take the part of an answer that has come; its end closes the connection. */
 static void
 receive(struct asked *asked)
 {

@@ -26,8 +26,8 @@
 #define RESOLV_MAX 65536
 #define BLANKS " \t\r"
 
-/* Whoever shows the key, where the others come, is one of them; elsewhere it is
- * a node that has been led astray. */
+/* A sender that shows the key at the port for nodes is one; at another port it
+ * is a node that was led astray. */
 static void
 add_maps(struct buf *out, const char *key)
 {

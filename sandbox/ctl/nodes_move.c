@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `ilctl nodes move`: the people of slots of ours go to another node, one after
- * another, and then the slots.  What the database says of a person (moves.h)
- * says how far they are: killed at any moment, the same command goes on.
+ * another, and then the slots.  A row of the database (moves.h) says how far a
+ * person is: killed at any moment, the same command goes on.
  */
 #include "nodes_move.h"
 
@@ -166,7 +166,7 @@ note_person(void *arg, int64_t user_id)
 	return 0;
 }
 
-/* Those of a slot, and then who has come meanwhile.  1: somebody stays. */
+/* Move a slot's people, then those who came meanwhile.  1: somebody stays. */
 static int
 move_slot(struct mover *m, struct err *err)
 {
@@ -192,7 +192,7 @@ move_slot(struct mover *m, struct err *err)
 	return 1;
 }
 
-/* Those who wait need not: their slots stay here after all. */
+/* The slot stays here after all: its people need not wait. */
 static int
 keep_slot(struct mover *m, struct err *err)
 {

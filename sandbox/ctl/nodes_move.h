@@ -11,7 +11,7 @@ struct db;
 struct err;
 struct parcel;
 
-/* What the sub-commands of `ilctl nodes` have; all is the caller's. */
+/* The state of the sub-commands of `ilctl nodes`; all is the caller's. */
 struct nodes {
 	const struct config *config;
 	struct node_table *table;

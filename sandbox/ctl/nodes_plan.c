@@ -25,8 +25,8 @@ count_person(void *arg, int64_t user_id)
 	return 0;
 }
 
-/* What goes from one node to others in the new table: a line for each of
- * them; to one alone, if it has a name. */
+/* Print the slots that go from one node to others in the new table, a line for
+ * each of them; with a name, to that one alone. */
 static int
 print_from(struct nodes *n, struct node_table *new,
     const struct node_entry *from, const char *name,

@@ -86,9 +86,9 @@ receive(int fd, char reason[REASON_MAX])
 	return (int)status;
 }
 
-/* Of these a person is not there: il-node says so, or nginx before it has asked
- * it.  Of all others nobody knows; nginx makes a 413 of an answer that broke
- * off. */
+/* After these statuses a person is not there: il-node says so, or nginx before
+ * it has asked it.  All others leave it open; nginx makes a 413 of an answer
+ * that broke off. */
 static enum err_code
 code_of(int status)
 {

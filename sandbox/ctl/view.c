@@ -103,8 +103,9 @@ build(const char *const *paths, size_t count)
 	for (size_t i = 0; good && i < count; i++) {
 		auto_free char *barrier = barrier_of(paths[i]);
 
-		/* After it was covered for another path it is none.  What is
-		 * shown whole stays: a cover would come along with it. */
+		/* After it was covered for another path it is none.  A
+		 * folder that is shown whole gets none: the cover would come
+		 * along with it. */
 		good = barrier == NULL || is_shown(paths, count, barrier) ||
 		    mount("tmpfs", barrier, "tmpfs", MS_NOSUID | MS_NODEV,
 			COVER_OPTIONS) == 0;

@@ -25,7 +25,7 @@
 #include "parcel.h"
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-/* What the disk keeps, as the broker does (../broker/ledger.h). */
+/* The room that the disk keeps, as the broker does (../broker/ledger.h). */
 #define FLOOR_SHARE 50
 #define FLOOR_LEAST ((uint64_t)256 << 20)
 #define FLOOR_MOST ((uint64_t)2 << 30)
@@ -120,7 +120,7 @@ arrival_sweep(int base)
 	}
 }
 
-/* What is made is as the base folder's owner's: that is the broker's. */
+/* New files are the base folder's owner's, which is the broker's. */
 static int
 give(const struct arrival *a, int fd, struct err *err)
 {
@@ -209,7 +209,7 @@ take_rows(struct arrival *a, struct err *err)
 	return here < 0 ? -1 : 0;
 }
 
-/* Nothing but volumes of that sandbox. */
+/* Does the manifest name volumes of that sandbox alone? */
 static bool
 is_of_sandbox(const struct arrival *a)
 {

@@ -16,7 +16,7 @@ struct err;
  * and on the disk the folder gets the sandbox's name, and then the rows are
  * inserted: so the person is here wholly, or not at all, whatever dies.
  *
- * What is taken in is checked: it may be anything.  A stream that is wrong is
+ * A stream may be anything, and is checked.  A stream that is wrong is
  * ERR_INPUT, a disk without room ERR_LIMIT, a person who is here otherwise, or
  * just arrives by another stream, ERR_CONFLICT, a stream for another node
  * ERR_NOT_FOUND.  With all errors but ERR_UNKNOWN the person is not here.
@@ -32,7 +32,7 @@ int arrival_take(struct arrival *a, const void *data, size_t len,
     struct err *err);
 /* The stream is at its end: let the person in.  1: they were here before. */
 int arrival_end(struct arrival *a, struct err *err);
-/* What did not come to its end is removed. */
+/* An arrival that did not come to its end is removed. */
 void arrival_free(struct arrival *a);
 
 /* Remove what arrivals have left that were killed; those that are under way

@@ -30,8 +30,8 @@ struct node_table;
 #define NODES_TAG_LEN 6
 #define NODES_PORT 8079
 
-/* Of SipHash-2-4, for people's slots and for rendezvous hashing.  It is no
- * secret, and it never changes: everybody would be on another node. */
+/* The key of SipHash-2-4, for people's slots and for rendezvous hashing.  It is
+ * no secret, and it never changes: everybody would be on another node. */
 #define SLOT_KEY "inline-slot-hash"
 #define SLOTS 1024
 
@@ -56,10 +56,10 @@ int node_table_parse(struct node_table **table, const char *text, size_t len,
     const char *own, struct err *err);
 void node_table_free(struct node_table *table);
 
-/* Read the file again if it has changed and rests for a second.  That is looked
- * at once in a second (now_ms: on the monotonic clock).  A table that is wrong
- * is logged, and the one of before stays.  Entries that were found before may
- * be gone afterwards. */
+/* Read the file again if it has changed and rests for a second.  The file
+ * is looked at once in a second (now_ms: on the monotonic clock).  A table that
+ * is wrong is logged, and the one of before stays.  Entries that were found
+ * before may be gone afterwards. */
 void node_table_refresh(struct node_table *table, int64_t now_ms);
 
 /* This node; NULL on one host. */

@@ -8,7 +8,7 @@
 struct err;
 
 /*
- * What a node says to another one of a run whose code somebody else has shared:
+ * A node asks another one for a run whose code somebody has shared:
  *
  *	GET NODE_VIEWS<view id>
  *	Inline-User: <user id>		who asks for it

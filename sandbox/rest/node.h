@@ -9,8 +9,8 @@ struct err;
 struct rest;
 
 /*
- * What is asked of another node (IL_NODES), over the handle that Discord's API
- * has: through the nginx of this host, which knows the key.
+ * Requests to another node (IL_NODES), over the handle that Discord's API has:
+ * through the nginx of this host, which knows the key.
  */
 struct rest_node {
 	const char *socket;  /* NODES_SOCKET, of our own nginx */

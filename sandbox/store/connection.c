@@ -119,9 +119,8 @@ read_version(struct db *db, int *version, struct err *err)
 	return result;
 }
 
-/* Those that set a connection up are run, not prepared; an operator's lists,
- * that of all people among them, would be kilobytes of each worker and each
- * front. */
+/* Statements that set a connection up are run, not prepared; an operator's
+ * lists would be kilobytes of each worker and each front. */
 static bool
 is_for(enum db_role role, const char *name)
 {

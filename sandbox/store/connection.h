@@ -11,7 +11,7 @@
 
 #include "../base/err.h"
 
-/* What the files that call SQLite share; nobody else includes it. */
+/* The files that call SQLite share this; nobody else includes it. */
 
 /* A statement of sql/ on one connection. */
 struct stmt {

@@ -31,15 +31,15 @@ editor_input(const char *name, const char *label, const char *hint,
 	    "required", required, "placeholder", hint, "value", value);
 }
 
-/* What it is sent back with, heap: its action and view. */
+/* The id that it is sent back with, heap: its action and view. */
 static inline char *
 editor_id(enum action action, int64_t view_id)
 {
 	return xprintf("%s:%" PRId64, command_actions[action].name, view_id);
 }
 
-/* Of one that has no view, as what it holds is somebody else's: how to run what
- * is sent back. */
+/* An editor of somebody else's code has no view: its id says how to run the
+ * code that is sent back. */
 #define EDITOR_TRIED 1
 #define EDITOR_TRIED_TIMEIT 2
 static inline char *

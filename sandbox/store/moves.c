@@ -61,7 +61,7 @@ moves_stay(struct db *db, int slot, int64_t user_id, struct err *err)
 									  0;
 }
 
-/* What the person had here; the sandbox's session and names go with it. */
+/* Drop the person's rows; the sandbox's session and names go with it. */
 static int
 drop_rows(struct db *db, int64_t user_id, struct err *err)
 {

@@ -8,8 +8,8 @@ struct db;
 struct err;
 
 /*
- * Who is on the way to another node, or has gone there although the table of
- * nodes does not say so yet.  A person's slot is given by the caller
+ * People on the way to another node, or gone there although the table of nodes
+ * does not say so yet.  A person's slot is given by the caller
  * (protocol/node_table.h).
  *
  *	none → leaving (nothing of theirs begins here) → gone (all is there)
@@ -24,8 +24,8 @@ struct err;
 
 enum move_state { MOVE_NONE, MOVE_LEAVING, MOVE_GONE, MOVE_UNKNOWN };
 
-/* Of a person, or of the slot; to: the node's name.  MOVE_UNKNOWN: err says
- * why. */
+/* The state of a person, or of the slot; to: the node's name.  MOVE_UNKNOWN:
+ * err says why. */
 enum move_state moves_find(struct db *db, int slot, int64_t user_id,
     char to[MOVES_NODE_MAX + 1], struct err *err);
 

@@ -139,7 +139,7 @@ read_column(struct reader *in, bool is_text, char **text, uint64_t *number)
 	return true;
 }
 
-/* What a column of the first table, by its place there, says of the sandbox. */
+/* Note a column of the first table, by its place there, of the sandbox. */
 static void
 note_sandbox(struct person_sandbox *sandbox, size_t column, const char *text,
     uint64_t number)

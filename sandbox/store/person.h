@@ -23,7 +23,7 @@ struct err;
  */
 #define PERSON_ROWS_MAX ((size_t)16 << 20)
 
-/* What the rows say of the sandbox. */
+/* The sandbox, as the rows have it. */
 struct person_sandbox {
 	char id[SANDBOX_ID_LEN + 1]; /* "": there is none */
 	bool active;		     /* only such a one has files */
@@ -45,7 +45,7 @@ int64_t person_open(struct db *db, int64_t user_id, struct err *err);
 int person_is_here(struct db *db, int64_t user_id,
     const struct person_sandbox *sandbox, struct err *err);
 /* Insert rows that person_check() has taken, in one transaction: the person is
- * this node's from then on.  What is there already stays. */
+ * this node's from then on.  A row that is there already stays. */
 int person_put(struct db *db, int64_t user_id, const char *rows, size_t len,
     struct err *err);
 

@@ -10,8 +10,8 @@
 #include "../render/render_view.h"
 #include "py_view.h"
 
-/* What is sent back with it.  What somebody else shared is run as one's own,
- * and by a node that may have no row of it. */
+/* The id that it is sent back with.  Code that somebody else shared runs as
+ * one's own, on a node that may have no row of it. */
 static char *
 make_id(enum job_kind kind, const struct view *view)
 {
