@@ -7,13 +7,11 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/err.h"
 #include "../../sandbox/base/exposition.h"
-#include "../../sandbox/base/log.h"
+#include "../../sandbox/base/shared_file.h"
 
 /* Elements of an array. */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -25,7 +23,7 @@ static const int statuses[] = { 101, 200, 201, 202, 204, 307, 400, 401, 403,
 	404, 405, 408, 411, 413, 415, 422, 429, 499, 500, 501, 502, 503, 507,
 	0 };
 
-static const char *const kinds[] = {
+static const char *const kinds[API_KINDS] = {
 	[API_EVAL] = "eval",
 	[API_EXECUTE] = "execute",
 	[API_STREAM] = "stream",
@@ -34,7 +32,6 @@ static const char *const kinds[] = {
 	[API_CONNECT] = "connect",
 	[API_LIBRECHAT] = "librechat",
 	[API_MCP] = "mcp",
-	[API_KINDS] = NULL,
 };
 
 /* The reasons begin at 1. */
@@ -81,21 +78,17 @@ struct metrics_shared {
 	struct histogram duration[API_KINDS];
 	struct histogram waited[API_KINDS];
 	_Atomic int64_t leases[COUNT(leases)];
-	_Atomic int64_t bytes_in;
-	_Atomic int64_t bytes_out;
+	_Atomic int64_t bytes[2]; /* that came, and that left */
 	struct process processes[PROCESSES];
 };
 
 int
 metrics_open(struct metrics *m, const char *const *routes, struct err *err)
 {
-	void *memory = mmap(NULL, sizeof(*m->shared), PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (memory == MAP_FAILED)
-		return err_system(err, "memory for counters");
-	*m = (struct metrics){ .shared = memory, .routes = routes };
-	return 0;
+	*m = (struct metrics){ .shared = shared_file_open(NULL,
+				   sizeof(*m->shared), err),
+		.routes = routes };
+	return m->shared != NULL ? 0 : -1;
 }
 
 /* ---- counting ---- */
@@ -113,8 +106,8 @@ metrics_request(struct metrics *m, size_t route, int status,
 		i++;
 	m->shared->requests[route][i]++;
 	histogram_observe(&m->shared->latency[route], duration_us);
-	m->shared->bytes_in += bytes_in;
-	m->shared->bytes_out += bytes_out;
+	m->shared->bytes[0] += bytes_in;
+	m->shared->bytes[1] += bytes_out;
 }
 
 void
@@ -201,31 +194,17 @@ sum_gauge(const struct metrics *m, enum metrics_gauge gauge)
 
 /* ---- telling, as Prometheus reads it ---- */
 
-/* A family of them; names ends with NULL. */
-static void
-add_histograms(struct buf *out, const char *name, const char *help,
-    const char *key, const char *const *names, const struct histogram *h)
-{
-	char label[128];
-
-	exposition_head(out, name, "histogram", help);
-	for (size_t i = 0; names[i] != NULL; i++) {
-		(void)snprintf(label, sizeof(label), "%s=\"%s\"", key,
-		    names[i]);
-		exposition_histogram(out, name, label, &h[i]);
-	}
-}
-
 /* By route and status, those that there were; how long they took. */
 static void
 add_requests(struct buf *out, const struct metrics *m)
 {
 	static const char total[] = "inline_api_requests_total";
-	static const char queue[] = "inline_api_queue_seconds";
 	const struct metrics_shared *shared = m->shared;
+	struct exposition_label route = { "route", m->routes, 0 };
 
 	exposition_head(out, total, "counter", "Requests answered.");
 	for (size_t i = 0; m->routes[i] != NULL; i++) {
+		route.count++;
 		for (size_t k = 0; k < COUNT(statuses); k++) {
 			int64_t n = shared->requests[i][k];
 			char status[16] = "other";
@@ -240,35 +219,30 @@ add_requests(struct buf *out, const struct metrics *m)
 			    total, m->routes[i], status, n);
 		}
 	}
-	add_histograms(out, "inline_api_request_duration_seconds",
-	    "From request to answer.", "route", m->routes, shared->latency);
-	exposition_head(out, queue, "histogram",
-	    "How long requests waited to be taken.");
-	exposition_histogram(out, queue, "", &shared->queued);
+	exposition_histograms(out, "inline_api_request_duration_seconds",
+	    "From request to answer.", &route, shared->latency);
+	exposition_histograms(out, "inline_api_queue_seconds",
+	    "How long requests waited to be taken.", NULL, &shared->queued);
 }
 
-/* All outcomes of all kinds, zeros too; then what the cells took. */
+/* How runs ended; then what the cells took. */
 static void
 add_runs(struct buf *out, const struct metrics_shared *shared)
 {
-	static const char total[] = "inline_api_runs_total";
-	static const char asked[] = "inline_api_leases_total";
+	const struct exposition_label api = { "api", kinds, API_KINDS };
+	const struct exposition_label outcome = { "outcome", outcomes,
+		COUNT(outcomes) };
+	const struct exposition_label lease = { "outcome", leases,
+		COUNT(leases) };
 
-	exposition_head(out, total, "counter", "Runs, by how they ended.");
-	for (size_t i = 0; i < API_KINDS; i++)
-		for (size_t k = 0; k < COUNT(outcomes); k++)
-			buf_addf(out,
-			    "%s{api=\"%s\",outcome=\"%s\"} %" PRId64 "\n",
-			    total, kinds[i], outcomes[k], shared->runs[i][k]);
-	add_histograms(out, "inline_api_run_duration_seconds",
-	    "How long code ran.", "api", kinds, shared->duration);
-	add_histograms(out, "inline_api_run_wait_seconds",
-	    "How long runs waited for a cell.", "api", kinds, shared->waited);
-	exposition_head(out, asked, "counter",
-	    "Cells asked for, by the answer.");
-	for (size_t i = 0; i < COUNT(leases); i++)
-		buf_addf(out, "%s{outcome=\"%s\"} %" PRId64 "\n", asked,
-		    leases[i], shared->leases[i]);
+	exposition_table(out, "inline_api_runs_total", "counter",
+	    "Runs, by how they ended.", &api, &outcome, &shared->runs[0][0]);
+	exposition_histograms(out, "inline_api_run_duration_seconds",
+	    "How long code ran.", &api, shared->duration);
+	exposition_histograms(out, "inline_api_run_wait_seconds",
+	    "How long runs waited for a cell.", &api, shared->waited);
+	exposition_table(out, "inline_api_leases_total", "counter",
+	    "Cells asked for, by the answer.", NULL, &lease, shared->leases);
 }
 
 /* What another program has said of itself; NULL: nothing. */
@@ -277,8 +251,8 @@ add_other(struct buf *out, const char *name, const char *help,
     const struct buf *said)
 {
 	exposition_gauge(out, name, help, said != NULL);
-	if (said != NULL && !exposition_pass(out, buf_str(said)))
-		log_warn("metrics: %s comes with lines that are none", name);
+	if (said != NULL)
+		buf_adds(out, buf_str(said));
 }
 
 void
@@ -286,15 +260,13 @@ metrics_add(struct buf *out, const struct metrics *m,
     const struct metrics_others *others, int64_t bytes, int64_t files,
     int64_t quota)
 {
-	static const char name[] = "inline_api_bytes_total";
+	static const char *const ways[] = { "in", "out" };
+	const struct exposition_label direction = { "direction", ways, 2 };
 
 	add_requests(out, m);
 	add_runs(out, m->shared);
-	exposition_head(out, name, "counter", "Bytes of bodies.");
-	buf_addf(out,
-	    "%s{direction=\"in\"} %" PRId64 "\n%s{direction=\"out\"} %" PRId64
-	    "\n",
-	    name, m->shared->bytes_in, name, m->shared->bytes_out);
+	exposition_table(out, "inline_api_bytes_total", "counter",
+	    "Bytes of bodies.", NULL, &direction, m->shared->bytes);
 	exposition_gauge(out, "inline_api_requests", "Requests being answered.",
 	    sum_gauge(m, METRICS_REQUESTS));
 	exposition_gauge(out, "inline_api_running", "Runs that have a cell.",

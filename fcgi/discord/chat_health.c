@@ -198,7 +198,7 @@ judge(struct chat_health *h)
 	look(h->config, *h->db, &facts, &counts, &silence);
 	condition_judge(&facts, &verdict);
 	if (verdict.what != h->condition)
-		log_warn("condition=%s %s", condition_word(verdict.what),
+		log_warn("condition=%s %s", condition_words[verdict.what],
 		    verdict.text);
 	h->condition = verdict.what;
 	h->judged_ms = now_ms;

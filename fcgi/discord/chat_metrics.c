@@ -77,31 +77,19 @@ chat_metrics_count(struct chat_metrics *m, enum interaction_type type,
 
 /* ---- telling ---- */
 
-/* Zeros, too: what grows from nothing to one has not grown to Prometheus. */
 static void
 tell_interactions(struct buf *out, const struct chat_metrics *m)
 {
-	static const char total[] = "inline_interactions_total";
-	static const char took[] = "inline_interaction_response_seconds";
-	char labels[64];
+	const struct exposition_label type = { "type", types, TYPES };
+	const struct exposition_label outcome = { "outcome", outcomes,
+		CHAT_OUTCOMES };
 
-	exposition_head(out, total, "counter",
-	    "Requests to /interactions, by what came of them.");
-	for (size_t i = 0; i < TYPES; i++)
-		for (size_t k = 0; k < CHAT_OUTCOMES; k++) {
-			(void)snprintf(labels, sizeof(labels),
-			    "type=\"%s\",outcome=\"%s\"", types[i],
-			    outcomes[k]);
-			exposition_number(out, total, labels,
-			    m->interactions[i][k]);
-		}
-	exposition_head(out, took, "histogram",
-	    "From an interaction's first byte to its first response.");
-	for (size_t k = 0; k < CHAT_OUTCOMES; k++) {
-		(void)snprintf(labels, sizeof(labels), "outcome=\"%s\"",
-		    outcomes[k]);
-		exposition_histogram(out, took, labels, &m->response[k]);
-	}
+	exposition_table(out, "inline_interactions_total", "counter",
+	    "Requests to /interactions, by what came of them.", &type, &outcome,
+	    &m->interactions[0][0]);
+	exposition_histograms(out, "inline_interaction_response_seconds",
+	    "From an interaction's first byte to its first response.", &outcome,
+	    m->response);
 }
 
 static int

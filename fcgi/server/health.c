@@ -117,22 +117,19 @@ health_details(const struct health *h)
 void
 health_add_condition(struct buf *out, const struct config *config)
 {
-	static const char name[] = "inline_condition";
+	const struct exposition_label state = { "state", condition_words,
+		CONDITIONS };
+	_Atomic int64_t is[CONDITIONS] = { 0 };
 	struct condition_verdict verdict;
 	struct health health;
-	char label[64];
 
 	gather(config, &health);
 	condition_judge(&health.facts, &verdict);
-	exposition_head(out, name, "gauge",
+	is[verdict.what] = 1;
+	exposition_table(out, "inline_condition", "gauge",
 	    "Can a command be answered now?  1: well, or the first cause why "
-	    "not.");
-	for (int i = 0; i < CONDITIONS; i++) {
-		(void)snprintf(label, sizeof(label), "state=\"%s\"",
-		    condition_word((enum condition)i));
-		exposition_number(out, name, label,
-		    verdict.what == (enum condition)i);
-	}
+	    "not.",
+	    NULL, &state, is);
 }
 
 char *

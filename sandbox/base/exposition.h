@@ -2,7 +2,6 @@
 #ifndef EXPOSITION_H
 #define EXPOSITION_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,16 +33,26 @@ void exposition_number(struct buf *out, const char *name, const char *labels,
     int64_t number);
 /* The same in seconds, without labels. */
 void exposition_seconds(struct buf *out, const char *name, int64_t us);
-/* One histogram of a family.  Nothing was observed: nothing is said. */
-void exposition_histogram(struct buf *out, const char *name, const char *labels,
-    const struct histogram *h);
 /* A family with one number. */
 void exposition_gauge(struct buf *out, const char *name, const char *help,
     int64_t number);
 
-/* Append what another program of ours has written; a line that is not of the
- * format, or not about "inline_…", is left out, as one such line would cost all
- * of them.  False: there was one. */
-bool exposition_pass(struct buf *out, const char *text);
+/* A label and its values. */
+struct exposition_label {
+	const char *key;
+	const char *const *values;
+	size_t count;
+};
+/* A family with a number for each value of the label `columns`, and that for
+ * each value of `rows`; rows NULL: it has one label.  A column whose value is
+ * NULL is left out, not a row.  Numbers are told even if they are zero, as one
+ * that appears with its first event has not grown for Prometheus. */
+void exposition_table(struct buf *out, const char *name, const char *type,
+    const char *help, const struct exposition_label *rows,
+    const struct exposition_label *columns, const _Atomic int64_t *numbers);
+/* A family of histograms, one for each value; label NULL: there is one.  A
+ * histogram that has observed nothing is left out. */
+void exposition_histograms(struct buf *out, const char *name, const char *help,
+    const struct exposition_label *label, const struct histogram *h);
 
 #endif

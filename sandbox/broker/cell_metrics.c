@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "cell_metrics.h"
 
-#include <stdio.h>
-
 #include "../base/buf.h"
 #include "../base/clock.h"
 
-static const char *const outcomes[] = {
+static const char *const outcomes[WAYS] = {
 	[WAY_WARM] = "warm",
 	[WAY_SPARE] = "spare",
 	[WAY_COLD] = "cold",
@@ -23,7 +21,6 @@ static const char *const outcomes[] = {
 	[WAY_REFUSED + REFUSAL_INTERPRETER] = "interpreter",
 	[WAY_REFUSED + REFUSAL_SANDBOXES] = "sandboxes",
 };
-#define OUTCOMES (sizeof(outcomes) / sizeof(outcomes[0]))
 
 /* ---- counting ---- */
 
@@ -43,7 +40,7 @@ cell_metrics_start(struct cell_metrics *m, const struct cell_class *class,
 {
 	size_t i = class_index(class);
 
-	m->starts[i][up]++;
+	m->starts[i][!up]++;
 	if (up)
 		histogram_observe(&m->start[i], took_ms * 1000);
 }
@@ -57,72 +54,37 @@ cell_metrics_out_of_memory(struct cell_metrics *m,
 
 /* ---- telling ---- */
 
-static void
-add_leases(struct buf *out, const struct cell_metrics *m)
+struct exposition_label
+cell_metrics_classes(const char *names[CLASS_MAX])
 {
-	static const char total[] = "inline_leases_total";
-	static const char wait[] = "inline_lease_wait_seconds";
 	const struct cell_class *class;
-	char labels[64];
+	size_t count = 0;
 
-	exposition_head(out, total, "counter",
-	    "Cells that were asked for, by class and answer.");
-	for (size_t i = 0; (class = class_at(i)) != NULL; i++)
-		for (size_t k = 0; k < OUTCOMES; k++) {
-			if (outcomes[k] == NULL)
-				continue;
-			(void)snprintf(labels, sizeof(labels),
-			    "class=\"%s\",outcome=\"%s\"", class->name,
-			    outcomes[k]);
-			exposition_number(out, total, labels, m->leases[i][k]);
-		}
-	exposition_head(out, wait, "histogram",
-	    "How long who got a cell had waited for it.");
-	for (size_t i = 0; (class = class_at(i)) != NULL; i++) {
-		(void)snprintf(labels, sizeof(labels), "class=\"%s\"",
-		    class->name);
-		exposition_histogram(out, wait, labels, &m->waited[i]);
-	}
-}
-
-static void
-add_starts(struct buf *out, const struct cell_metrics *m)
-{
-	static const char total[] = "inline_cell_starts_total";
-	static const char took[] = "inline_cell_start_seconds";
-	static const char memory[] = "inline_cell_memory_ends_total";
-	const struct cell_class *class;
-	char labels[64];
-
-	exposition_head(out, total, "counter",
-	    "Cells that were started, by class and whether they came up.");
-	for (size_t i = 0; (class = class_at(i)) != NULL; i++) {
-		(void)snprintf(labels, sizeof(labels),
-		    "class=\"%s\",outcome=\"up\"", class->name);
-		exposition_number(out, total, labels, m->starts[i][true]);
-		(void)snprintf(labels, sizeof(labels),
-		    "class=\"%s\",outcome=\"failed\"", class->name);
-		exposition_number(out, total, labels, m->starts[i][false]);
-	}
-	exposition_head(out, took, "histogram",
-	    "From docker run until the cell was up.");
-	for (size_t i = 0; (class = class_at(i)) != NULL; i++) {
-		(void)snprintf(labels, sizeof(labels), "class=\"%s\"",
-		    class->name);
-		exposition_histogram(out, took, labels, &m->start[i]);
-	}
-	exposition_head(out, memory, "counter",
-	    "Cells that the memory of their run has ended.");
-	for (size_t i = 0; (class = class_at(i)) != NULL; i++) {
-		(void)snprintf(labels, sizeof(labels), "class=\"%s\"",
-		    class->name);
-		exposition_number(out, memory, labels, m->out_of_memory[i]);
-	}
+	for (; (class = class_at(count)) != NULL; count++)
+		names[count] = class->name;
+	return (struct exposition_label){ "class", names, count };
 }
 
 void
 cell_metrics_add(struct buf *out, const struct cell_metrics *m)
 {
-	add_leases(out, m);
-	add_starts(out, m);
+	static const char *const up[] = { "up", "failed" };
+	const char *names[CLASS_MAX];
+	const struct exposition_label class = cell_metrics_classes(names);
+	const struct exposition_label way = { "outcome", outcomes, WAYS };
+	const struct exposition_label start = { "outcome", up, 2 };
+
+	exposition_table(out, "inline_leases_total", "counter",
+	    "Cells that were asked for, by class and answer.", &class, &way,
+	    &m->leases[0][0]);
+	exposition_histograms(out, "inline_lease_wait_seconds",
+	    "How long who got a cell had waited for it.", &class, m->waited);
+	exposition_table(out, "inline_cell_starts_total", "counter",
+	    "Cells that were started, by class and whether they came up.",
+	    &class, &start, &m->starts[0][0]);
+	exposition_histograms(out, "inline_cell_start_seconds",
+	    "From docker run until the cell was up.", &class, m->start);
+	exposition_table(out, "inline_cell_memory_ends_total", "counter",
+	    "Cells that the memory of their run has ended.", NULL, &class,
+	    m->out_of_memory);
 }

@@ -28,11 +28,11 @@ enum lease_way {
 #define WAYS (WAY_REFUSED + REFUSAL_SANDBOXES + 1)
 
 struct cell_metrics {
-	int64_t leases[CLASS_MAX][WAYS];
-	struct histogram waited[CLASS_MAX]; /* for one that was granted */
-	int64_t starts[CLASS_MAX][2];	    /* false, true: it came up */
-	struct histogram start[CLASS_MAX];  /* from docker run until then */
-	int64_t out_of_memory[CLASS_MAX];
+	_Atomic int64_t leases[CLASS_MAX][WAYS];
+	struct histogram waited[CLASS_MAX];   /* for one that was granted */
+	_Atomic int64_t starts[CLASS_MAX][2]; /* it came up; it did not */
+	struct histogram start[CLASS_MAX];    /* from docker run until then */
+	_Atomic int64_t out_of_memory[CLASS_MAX];
 };
 
 /* since_ms: when it was asked for. */
@@ -45,6 +45,8 @@ void cell_metrics_start(struct cell_metrics *m, const struct cell_class *class,
 void cell_metrics_out_of_memory(struct cell_metrics *m,
     const struct cell_class *class);
 
+/* The classes as a label; their names go into the array. */
+struct exposition_label cell_metrics_classes(const char *names[CLASS_MAX]);
 /* Append all of it. */
 void cell_metrics_add(struct buf *out, const struct cell_metrics *m);
 

@@ -3,8 +3,6 @@
  * How it is: what clients are told for /health and for people, and what
  * Prometheus is told.
  */
-#include <stdio.h>
-
 #include "../base/buf.h"
 #include "../base/clock.h"
 #include "../base/config.h"
@@ -134,24 +132,18 @@ add_cells(struct buf *out, const struct pool *pool)
 {
 	static const char *const names[SHOWN] = { "starting", "spare", "idle",
 		"leased", "ending" };
-	int64_t cells[CLASS_MAX][SHOWN] = { 0 };
-	const struct cell_class *class;
+	const char *classes[CLASS_MAX];
+	const struct exposition_label class = cell_metrics_classes(classes);
+	const struct exposition_label state = { "state", names, SHOWN };
+	_Atomic int64_t cells[CLASS_MAX][SHOWN] = { 0 };
 	const struct container *c;
-	char labels[64];
 
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (c->state != CONTAINER_GONE)
 			cells[class_index(c->class)][shown_state(c)]++;
 	}
-	exposition_head(out, "inline_cells", "gauge",
-	    "Cells, by class and state.");
-	for (size_t i = 0; (class = class_at(i)) != NULL; i++)
-		for (size_t k = 0; k < SHOWN; k++) {
-			(void)snprintf(labels, sizeof(labels),
-			    "class=\"%s\",state=\"%s\"", class->name, names[k]);
-			exposition_number(out, "inline_cells", labels,
-			    cells[i][k]);
-		}
+	exposition_table(out, "inline_cells", "gauge",
+	    "Cells, by class and state.", &class, &state, &cells[0][0]);
 }
 
 /* Of the file system of the sandboxes.  It does not answer: nothing is said. */

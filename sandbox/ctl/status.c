@@ -206,7 +206,7 @@ print_json(const struct condition_facts *facts,
 	return table_print_json(json_pack(
 	    "{s:b, s:s, s:o, s:o, s:b, s:b, s:b, s:b, s:i, s:i, s:o, s:o}",
 	    "healthy", v->what == CONDITION_WELL, "condition",
-	    condition_word(v->what), "text", table_text_to_json(v->text),
+	    condition_words[v->what], "text", table_text_to_json(v->text),
 	    "mend", table_text_to_json(v->mend), "il_fcgi", facts->front,
 	    "il_api", facts->api, "il_sandboxd", facts->broker, "database",
 	    facts->database, "workers", facts->workers.alive, "moving",

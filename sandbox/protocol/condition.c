@@ -19,7 +19,7 @@
 #define TOLD FOLDER "/jobs"
 #define TOLD_MAX 8192
 
-static const char *const words[CONDITIONS] = {
+const char *const condition_words[CONDITIONS] = {
 	[CONDITION_WELL] = "well",
 	[CONDITION_FRONT] = "front",
 	[CONDITION_API] = "api",
@@ -33,12 +33,6 @@ static const char *const words[CONDITIONS] = {
 	[CONDITION_QUEUE] = "queue",
 	[CONDITION_DISK] = "disk",
 };
-
-const char *
-condition_word(enum condition what)
-{
-	return words[what];
-}
 
 void
 condition_look(struct condition_facts *facts, const struct config *config)

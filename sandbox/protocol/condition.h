@@ -68,7 +68,7 @@ struct condition_verdict {
 void condition_judge(const struct condition_facts *facts,
     struct condition_verdict *verdict);
 /* The word for labels: "well", "front", … */
-const char *condition_word(enum condition what);
+extern const char *const condition_words[CONDITIONS];
 
 /* ---- what il-fcgi tells ---- */
 

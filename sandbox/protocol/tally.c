@@ -93,92 +93,39 @@ tally_request(struct tally *tally, enum tally_route route, int status,
 
 /* ---- telling ---- */
 
-/* Zeros, too: what grows from nothing to one has not grown to Prometheus. */
-static void
-tell_jobs(struct buf *out, const struct tally *tally, const char *const *kinds,
-    size_t count)
-{
-	static const char total[] = "inline_jobs_total";
-	static const char wait[] = "inline_job_wait_seconds";
-	static const char took[] = "inline_job_duration_seconds";
-	char labels[128];
-
-	exposition_head(out, total, "counter",
-	    "Commands that a worker has ended, by how.");
-	for (size_t i = 0; i < count; i++)
-		for (size_t k = 0; k < TALLY_ENDS; k++) {
-			(void)snprintf(labels, sizeof(labels),
-			    "kind=\"%s\",outcome=\"%s\"", kinds[i], ends[k]);
-			exposition_number(out, total, labels,
-			    tally->jobs[i][k]);
-		}
-	exposition_head(out, wait, "histogram",
-	    "From a command's arrival until a worker had it.");
-	exposition_histogram(out, wait, "", &tally->waited);
-	exposition_head(out, took, "histogram", "From then until it was told.");
-	for (size_t i = 0; i < count; i++) {
-		(void)snprintf(labels, sizeof(labels), "kind=\"%s\"", kinds[i]);
-		exposition_histogram(out, took, labels, &tally->took[i]);
-	}
-}
-
-/* A family with one label. */
-static void
-tell_row(struct buf *out, const char *name, const char *help, const char *key,
-    const char *const *names, const _Atomic int64_t *numbers, size_t count)
-{
-	char labels[64];
-
-	exposition_head(out, name, "counter", help);
-	for (size_t i = 0; i < count; i++) {
-		(void)snprintf(labels, sizeof(labels), "%s=\"%s\"", key,
-		    names[i]);
-		exposition_number(out, name, labels, numbers[i]);
-	}
-}
-
-static void
-tell_requests(struct buf *out, const struct tally *tally)
-{
-	static const char total[] = "inline_discord_requests_total";
-	static const char took[] = "inline_discord_request_duration_seconds";
-	char labels[64];
-
-	exposition_head(out, total, "counter",
-	    "Requests to Discord's REST API and its files, by the answer.");
-	for (size_t i = 0; i < TALLY_ROUTES; i++)
-		for (size_t k = 0; k < TALLY_STATUSES; k++) {
-			(void)snprintf(labels, sizeof(labels),
-			    "route=\"%s\",status=\"%s\"", routes[i],
-			    statuses[k]);
-			exposition_number(out, total, labels,
-			    tally->requests[i][k]);
-		}
-	exposition_head(out, took, "histogram",
-	    "How long such a request took.");
-	for (size_t i = 0; i < TALLY_ROUTES; i++) {
-		(void)snprintf(labels, sizeof(labels), "route=\"%s\"",
-		    routes[i]);
-		exposition_histogram(out, took, labels, &tally->answered[i]);
-	}
-}
-
 void
 tally_tell(struct buf *out, const struct tally *tally, const char *const *kinds,
     size_t count, int64_t now_ms)
 {
 	static const char blocked[] = "inline_discord_blocked_seconds";
+	const struct exposition_label kind = { "kind", kinds, count };
+	const struct exposition_label outcome = { "outcome", ends, TALLY_ENDS };
+	const struct exposition_label way = { "way", tolds, TALLY_TOLDS };
+	const struct exposition_label route = { "route", routes, TALLY_ROUTES };
+	const struct exposition_label status = { "status", statuses,
+		TALLY_STATUSES };
+	const struct exposition_label scope = { "scope", limits, TALLY_LIMITS };
 	int64_t left_ms = tally->blocked_until_ms - now_ms;
 
 	assert(count <= TALLY_KINDS);
-	tell_jobs(out, tally, kinds, count);
-	tell_row(out, "inline_answers_total",
-	    "Answers to commands, by the way.", "way", tolds, tally->told,
-	    TALLY_TOLDS);
-	tell_requests(out, tally);
-	tell_row(out, "inline_discord_limits_total",
-	    "Answers of Discord that a limit is reached, by whose it is.",
-	    "scope", limits, tally->limits, TALLY_LIMITS);
+	exposition_table(out, "inline_jobs_total", "counter",
+	    "Commands that a worker has ended, by how.", &kind, &outcome,
+	    &tally->jobs[0][0]);
+	exposition_histograms(out, "inline_job_wait_seconds",
+	    "From a command's arrival until a worker had it.", NULL,
+	    &tally->waited);
+	exposition_histograms(out, "inline_job_duration_seconds",
+	    "From then until it was told.", &kind, tally->took);
+	exposition_table(out, "inline_answers_total", "counter",
+	    "Answers to commands, by the way.", NULL, &way, tally->told);
+	exposition_table(out, "inline_discord_requests_total", "counter",
+	    "Requests to Discord's REST API and its files, by the answer.",
+	    &route, &status, &tally->requests[0][0]);
+	exposition_histograms(out, "inline_discord_request_duration_seconds",
+	    "How long such a request took.", &route, tally->answered);
+	exposition_table(out, "inline_discord_limits_total", "counter",
+	    "Answers of Discord that a limit is reached, by whose it is.", NULL,
+	    &scope, tally->limits);
 	exposition_head(out, blocked, "gauge",
 	    "For how long nothing is sent to Discord.");
 	exposition_seconds(out, blocked, left_ms > 0 ? left_ms * 1000 : 0);

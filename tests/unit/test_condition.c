@@ -45,7 +45,8 @@ finds(const struct condition_facts *facts, enum condition what,
 	struct condition_verdict v;
 
 	condition_judge(facts, &v);
-	is_str(condition_word(v.what), condition_word(what), "the first cause");
+	is_str(condition_words[v.what], condition_words[what],
+	    "the first cause");
 	ok(strstr(v.text, text) != NULL, text);
 	ok(strstr(v.mend, mend) != NULL, mend);
 }
