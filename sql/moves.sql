@@ -31,9 +31,6 @@ DELETE FROM moves WHERE slot = :slot;
 -- name: moves_come
 DELETE FROM moves WHERE slot = :slot AND user_id = :user_id;
 
--- name: moves_next
-SELECT slot FROM moves WHERE slot > :slot ORDER BY slot LIMIT 1;
-
 -- Who has anything here; what is being removed is nobody's any more.
 -- name: list_people
 SELECT user_id FROM sandboxes WHERE state <> 'removing'

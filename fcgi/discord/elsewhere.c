@@ -46,9 +46,11 @@ tell_away(const struct interaction *in, struct reply *reply, const char *what)
 /* The one that has handed it on takes us for the person's node, and we another
  * one. */
 static bool
-tell_differ(const struct interaction *in, struct reply *reply, const char *by,
-    const char *owner)
+tell_differ(const struct interaction *in, struct reply *reply,
+    const struct http_request *req, const char *owner)
 {
+	const char *by = http_param(req, "INLINE_BY");
+
 	log_warn("the tables of nodes differ: node %.*s has handed on "
 		 "interaction=%" PRId64 " of a person who is on node %s",
 	    WORD_MOST, by != NULL ? by : "?", in->id, owner);
@@ -108,22 +110,16 @@ elsewhere_decide(struct node_table *nodes, const struct http_request *req,
 		return false;
 	node_table_refresh(nodes, clock_monotonic_ms());
 	node = node_table_other(nodes, slot);
-	if (node == NULL || is_given(req))
-		return false;
-	if (http_is_from_node(req))
-		return tell_differ(in, reply, http_param(req, "INLINE_BY"),
-		    node->name);
-	return hand_on(nodes, reply, node, false);
+	return node != NULL && !http_is_from_node(req) &&
+	    hand_on(nodes, reply, node, false);
 }
 
 /* Where another person's row is asked for, only the whole slot is known. */
 static enum move_state
-find_move(struct context *c, char to[MOVES_NODE_MAX + 1])
+find_move(struct context *c, int slot, char to[MOVES_NODE_MAX + 1])
 {
-	int slot = route_slot(c->in);
-	int64_t user_id = slot >= 0 && slot == slot_of(c->in->user_id) ?
-	    c->in->user_id :
-	    MOVES_ALL;
+	int64_t user_id = slot == slot_of(c->in->user_id) ? c->in->user_id :
+							    MOVES_ALL;
 
 	if (slot < 0 || c->db == NULL)
 		return MOVE_NONE;
@@ -139,11 +135,15 @@ elsewhere_moved(struct node_table *nodes, const struct http_request *req,
     struct context *c)
 {
 	char to[MOVES_NODE_MAX + 1] = "";
-	const struct node_entry *node;
+	const struct node_entry *node = NULL;
+	int slot = route_slot(c->in);
 
-	switch (find_move(c, to)) {
+	if (slot >= 0 && !is_given(req))
+		node = node_table_other(nodes, slot);
+	switch (find_move(c, slot, to)) {
 	case MOVE_NONE:
-		return false;
+		return node != NULL &&
+		    tell_differ(c->in, c->reply, req, node->name);
 	case MOVE_UNKNOWN:
 		(void)submit_fault(c, "database");
 		return true;
@@ -156,7 +156,6 @@ elsewhere_moved(struct node_table *nodes, const struct http_request *req,
 	}
 	node = node_table_named(nodes, to);
 	if (node == NULL || is_given(req))
-		return tell_differ(c->in, c->reply,
-		    http_param(req, "INLINE_BY"), to);
+		return tell_differ(c->in, c->reply, req, to);
 	return hand_on(nodes, c->reply, node, true);
 }

@@ -16,7 +16,7 @@ struct reply;
  * on one of them, and the row of a button as well.  nginx/discord.conf hands an
  * interaction on to that node; this says to which, and in words why it cannot
  * be.  A node that was handed one hands it to nobody: two tables that differ
- * end in an answer.  But for who has moved away (store/moves.h), whatever the
+ * end in an answer.  But for who has moved away (store/moves.h), whatever any
  * table says: they are handed on once more, and that is said with it.
  */
 
@@ -30,9 +30,10 @@ void elsewhere_note_node(struct http_request *req, int64_t *received_ms,
 bool elsewhere_decide(struct node_table *nodes, const struct http_request *req,
     const struct interaction *in, struct reply *reply);
 
-/* The table has said that it is ours: does the person move, or have they moved?
- * Then the reply is made.  Asked where a job may follow, so that none begins of
- * a person who leaves: what is so stays until the group is committed. */
+/* Does the person move, or have they moved, or are they another node's although
+ * one has handed them to us?  Then the reply is made.  Asked where a job may
+ * follow, so that none begins of a person who leaves: what is so stays until
+ * the group is committed. */
 bool elsewhere_moved(struct node_table *nodes, const struct http_request *req,
     struct context *c);
 

@@ -14,8 +14,7 @@
  * nginx lets nobody here who does not know the nodes' key; what comes is
  * checked all the same.
  *
- * Its first process forgets who has left this node once the table says so, and
- * removes what arrivals have left that were killed.
+ * Its first process removes what arrivals have left that were killed.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -29,7 +28,6 @@
 #include "../server/serve.h"
 
 #include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
@@ -37,7 +35,6 @@
 #include "../../sandbox/protocol/node_table.h"
 #include "../../sandbox/protocol/node_view.h"
 #include "../../sandbox/store/db.h"
-#include "../../sandbox/store/moves.h"
 
 /* nginx lets four people arrive at one time (nginx/node.conf). */
 #define CHILDREN 6
@@ -99,22 +96,12 @@ answer(void *arg, struct http_request *req, size_t index)
 static void
 tidy(void *arg)
 {
-	struct node node = *(struct node *)arg;
-	struct err err = { 0 };
-	int slot = -1;
+	const struct node *node = arg;
+	auto_close int base = open(node->config->base_dir,
+	    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	node_table_refresh(node.table, clock_monotonic_ms());
-	if (!is_open(&node))
-		return;
-	arrival_sweep(node.base);
-	while ((slot = moves_next(node.db, slot, &err)) >= 0)
-		if (node_table_other(node.table, slot) != NULL &&
-		    moves_forget(node.db, slot, &err) != 0)
-			break;
-	if (err.code != ERR_NONE)
-		log_err("%s", err.text);
-	cleanup_close(&node.base);
-	db_close(node.db);
+	if (base >= 0)
+		arrival_sweep(base);
 }
 
 /* Returns when it was told to end. */

@@ -19,26 +19,19 @@
 #define PIECE 65536
 #define WHOLE_MS 60000 /* for an answer of a line */
 
-/* Has this host given the slot away, while its table still says that it is
- * ours?  Then who comes would be nobody's.  Where the table says that, too, the
- * slot may come back, and what was noted of it is over. */
+/* Has this host given the slot away?  Then who comes would be nobody's. */
 static int
 check_slot(struct node *node, int slot, struct err *err)
 {
 	char to[MOVES_NODE_MAX + 1];
 
-	node_table_refresh(node->table, clock_monotonic_ms());
-	if (node_table_other(node->table, slot) != NULL)
-		return moves_forget(node->db, slot, err);
 	switch (moves_find(node->db, slot, MOVES_ALL, to, err)) {
 	case MOVE_NONE:
 	case MOVE_LEAVING:
 		return 0;
 	case MOVE_GONE:
 		return err_set(err, ERR_CONFLICT,
-		    "this host has given slot %d to %s, and its table of "
-		    "nodes does not say so yet",
-		    slot, to);
+		    "this host has given slot %d to %s", slot, to);
 	case MOVE_UNKNOWN:
 		break;
 	}
@@ -108,13 +101,26 @@ people_put(struct node *node, struct http_request *req, const char *id)
 	    err.text, strlen(err.text));
 }
 
+/* Only where the table says, too, that the slot is another's can it come back:
+ * then what was noted of it is over. */
+static int
+await_slot(struct node *node, int slot, struct err *err)
+{
+	node_table_refresh(node->table, clock_monotonic_ms());
+	if (node_table_other(node->table, slot) != NULL)
+		return moves_forget(node->db, slot, err);
+	return check_slot(node, slot, err) == 0 ?
+	    0 :
+	    err_wrap(err, "its table of nodes is old");
+}
+
 void
 slots_put(struct node *node, struct http_request *req, const char *id)
 {
 	struct err err = { 0 };
 	int64_t slot = 0;
 	int result = text_parse_int(id, 0, SLOTS - 1, &slot) ?
-	    check_slot(node, (int)slot, &err) :
+	    await_slot(node, (int)slot, &err) :
 	    err_set(&err, ERR_INPUT, "no slot");
 
 	if (result != 0)

@@ -130,16 +130,6 @@ moves_forget(struct db *db, int slot, struct err *err)
 }
 
 int
-moves_next(struct db *db, int slot, struct err *err)
-{
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_MOVES_NEXT);
-
-	err->code = ERR_NONE;
-	db_bind_int(s, ":slot", slot);
-	return db_step(db, s, err) == 1 ? (int)db_column_int(s, 0) : -1;
-}
-
-int
 moves_each_person(struct db *db, moves_fn fn, void *arg, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_LIST_PEOPLE);

@@ -16,8 +16,8 @@ struct err;
  *	leaving → none (they stay)
  *
  * A slot is gone when nobody is left in it: a row for all stands in the place
- * of those of its people.  Its rows are forgotten once the table gives the slot
- * to another node.  On one host nobody asks.
+ * of those of its people, until the slot is about to come back.  A node whose
+ * table is old may ask for them as long as it likes.  On one host nobody asks.
  */
 #define MOVES_NODE_MAX 63
 #define MOVES_ALL 0 /* in place of a user's id: of the whole slot */
@@ -43,9 +43,6 @@ int moves_end_slot(struct db *db, int slot, const char *to, struct err *err);
 
 /* Forget all rows of a slot. */
 int moves_forget(struct db *db, int slot, struct err *err);
-/* The next slot that has rows after this one (-1: the first); -1: none, or an
- * error, which err->code says. */
-int moves_next(struct db *db, int slot, struct err *err);
 
 /* Call fn for each person who has anything here, until it returns something
  * else than 0, which is returned. */

@@ -383,6 +383,41 @@ def check_tables(a):
         f.until(lambda: not is_here())
 
 
+def check_moved(a, b):
+    """Who has gone from a to b is found by all, also where c's table is old."""
+    with node("c", nodes=put("third", table(c="a"))) as c:
+        for owner, table_name in (b, "new"), (a, "old"):
+            put("table", table(c="b" if owner is b else "a"))
+            for front in a, b:
+                f.until(lambda front=front: has_job(front, person("c"), owner))
+            user = person("c")
+            put_move(a, user, "gone")
+            for front in a, b, c:
+                tap.ok(has_job(front, user, b), "who has gone, where a's table "
+                       "is " + table_name)
+            tap.equal(a.jobs(user), [], "has nothing left there")
+            put_move(a, user, "leaving")
+            is_told(c, "who leaves is told so", "just moving",
+                    f.command("py", code="1", user=user))
+            if owner is b:
+                is_told(c, "who has not been on a", DIFFER,
+                        f.command("look", user=person("c")))
+    put("table", table())
+
+
+def put_move(front, user, state):
+    front.query("INSERT OR REPLACE INTO moves VALUES (?, ?, 'b', ?)",
+                slot_of(user), user, state)
+
+
+def has_job(front, user, owner):
+    """A command that is sent to one node is done by the other."""
+    front.send(f.command("py", code="print(1)", user=user))
+    found = owner.jobs(user)
+    owner.query("DELETE FROM jobs")
+    return bool(found)
+
+
 def check_no_database():
     """Who hands on asks no row."""
     with node("a", nodes=put("third", table())) as a, Fake(
@@ -408,6 +443,7 @@ with node("a") as a, node("b") as b:
     check_faults(a)
     check_real_faults(a)
     check_tables(a)
+    check_moved(a, b)
     tap.equal(a.complaints + b.complaints, [], "answers are as Discord's")
 check_no_database()
 tap.done()

@@ -91,8 +91,6 @@ test_gone(struct db *db)
 	is_int(moves_end_slot(db, slot, "b", &err), 0, "the slot has gone");
 	is_int(store_sql("SELECT count(*) FROM moves"), 1, "by one row");
 	is_int(moves_find(db, slot, 9, to, &err), MOVE_GONE, "for all in it");
-	is_int(moves_next(db, -1, &err), slot, "which is found");
-	is_int(moves_next(db, slot, &err), -1, "alone");
 	is_int(moves_forget(db, slot, &err), 0, "and forgotten");
 	is_int(state_of(db, ALICE), MOVE_NONE, "with all");
 }
