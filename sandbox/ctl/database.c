@@ -264,8 +264,10 @@ expire(struct db *db, const char *socket_path, int *failed, struct err *err)
 	if (sandbox_retry(db, err) < 0)
 		return -1;
 	while ((result = sandbox_take_expired(db, &sandbox, err)) == 0) {
-		enum refusal outcome = lease_remove_workspace(socket_path,
-		    sandbox.id, REMOVE_MS, err);
+		enum refusal outcome = lease_command(NULL, socket_path,
+		    &(struct lease_command){
+			.kind = FRAME_REMOVE, .sandbox = sandbox.id },
+		    REMOVE_MS, err);
 
 		if (outcome != REFUSAL_NONE) {
 			++*failed;

@@ -129,18 +129,27 @@ change_staged(const struct change *change, enum access access,
 	return rc;
 }
 
+/* A command for the packages of that interpreter. */
+static bool
+command(int *fd, const struct change *change, enum frame_kind kind,
+    struct err *err)
+{
+	return lease_command(fd, change->socket,
+		   &(struct lease_command){
+		       .kind = kind, .interpreter = change->image },
+		   WAIT_MS, err) == REFUSAL_NONE;
+}
+
 static int
 change_packages(const struct change *change, bool add)
 {
 	auto_close int staged = -1;
 	struct err err = { 0 };
 
-	if (lease_stage_packages(&staged, change->socket, change->image,
-		WAIT_MS, &err) != REFUSAL_NONE ||
+	if (!command(&staged, change, FRAME_STAGE, &err) ||
 	    change_staged(change, add ? ACCESS_WRITE : ACCESS_TIDY,
 		add ? install : uninstall, &err) != 0 ||
-	    lease_publish_packages(change->socket, change->image, WAIT_MS,
-		&err) != REFUSAL_NONE)
+	    !command(NULL, change, FRAME_PUBLISH, &err))
 		return fail(&err);
 	(void)fprintf(stderr, "runs that begin from now on see the change\n");
 	return CTL_OK;
@@ -193,8 +202,7 @@ list_packages(const struct change *change, bool json)
 	struct err err = { 0 };
 	ssize_t len;
 
-	if (lease_list_packages(&fd, change->socket, change->image, WAIT_MS,
-		&err) != REFUSAL_NONE)
+	if (!command(&fd, change, FRAME_PACKAGES, &err))
 		return fail(&err);
 	while ((len = fd_receive_packet(fd, packet, sizeof(packet), NULL,
 		    WAIT_MS, &err)) > 0) {

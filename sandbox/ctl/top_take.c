@@ -151,7 +151,9 @@ take_cells(struct top *top, const char *path, struct err *err)
 	struct top_cell cell;
 	auto_close int fd = -1;
 
-	if (lease_list_cells(&fd, path, ASK_MS, err) != REFUSAL_NONE)
+	if (lease_command(&fd, path,
+		&(struct lease_command){ .kind = FRAME_CELLS }, ASK_MS,
+		err) != REFUSAL_NONE)
 		return -1;
 	for (;;) {
 		ssize_t len = fd_receive_packet(fd, packet, sizeof(packet),

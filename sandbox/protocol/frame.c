@@ -50,9 +50,17 @@ frame_add_int(struct frame *f, enum frame_tag tag, int64_t value)
 }
 
 void
+frame_add_nonzero(struct frame *f, enum frame_tag tag, int64_t value)
+{
+	if (value != 0)
+		frame_add_int(f, tag, value);
+}
+
+void
 frame_add_text(struct frame *f, enum frame_tag tag, const char *text)
 {
-	frame_add_bytes(f, tag, text, strlen(text));
+	if (text != NULL)
+		frame_add_bytes(f, tag, text, strlen(text));
 }
 
 /* One field at *pos, in a packet that nobody has checked yet. */

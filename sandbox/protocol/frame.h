@@ -393,9 +393,12 @@ struct frame {
 };
 
 void frame_start(struct frame *f, enum frame_kind kind);
-void frame_add_int(struct frame *f, enum frame_tag tag, int64_t value);
 void frame_add_bytes(struct frame *f, enum frame_tag tag, const void *data,
     size_t len);
+void frame_add_int(struct frame *f, enum frame_tag tag, int64_t value);
+/* The same where an absent field means zero. */
+void frame_add_nonzero(struct frame *f, enum frame_tag tag, int64_t value);
+/* text NULL: the field is absent. */
 void frame_add_text(struct frame *f, enum frame_tag tag, const char *text);
 
 /* ---- reading a frame ---- */

@@ -147,18 +147,12 @@ lease_open(struct lease *lease, const char *socket_path,
 	frame_add_text(&question, TAG_CLASS, request->class);
 	if (*request->sandbox != '\0')
 		frame_add_text(&question, TAG_SANDBOX, request->sandbox);
-	if (request->interpreter != NULL)
-		frame_add_text(&question, TAG_INTERPRETER,
-		    request->interpreter);
+	frame_add_text(&question, TAG_INTERPRETER, request->interpreter);
 	frame_add_int(&question, TAG_LEASE_MS, request->lease_ms);
-	if (request->access != 0)
-		frame_add_int(&question, TAG_ACCESS, request->access);
-	if (request->keep)
-		frame_add_int(&question, TAG_KEEP, 1);
-	if (request->folder != NULL)
-		frame_add_text(&question, TAG_FOLDER, request->folder);
-	if (request->imports != 0)
-		frame_add_int(&question, TAG_IMPORTS, request->imports);
+	frame_add_nonzero(&question, TAG_ACCESS, request->access);
+	frame_add_nonzero(&question, TAG_KEEP, request->keep);
+	frame_add_text(&question, TAG_FOLDER, request->folder);
+	frame_add_nonzero(&question, TAG_IMPORTS, request->imports);
 	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
 	    wait_ms, err);
 	if (outcome != REFUSAL_NONE)
@@ -254,16 +248,22 @@ lease_is_out_of_memory(int broker_fd)
 	    reason == REASON_MEMORY;
 }
 
-/* A question that is answered by a bare GRANTED; fd: the connection is kept
- * there. */
-static enum refusal
-lease_command(const char *socket_path, const struct frame *question, int *fd,
-    int wait_ms, struct err *err)
+enum refusal
+lease_command(int *fd, const char *socket_path,
+    const struct lease_command *command, int wait_ms, struct err *err)
 {
 	auto_ask struct ask ask = ASK_NONE;
-	enum refusal outcome = ask_broker(&ask, socket_path, question,
-	    FRAME_GRANTED, wait_ms, err);
+	struct frame question;
+	enum refusal outcome;
 
+	frame_start(&question, command->kind);
+	frame_add_text(&question, TAG_SANDBOX, command->sandbox);
+	frame_add_text(&question, TAG_INTERPRETER, command->interpreter);
+	frame_add_nonzero(&question, TAG_QUOTA_BYTES, command->quota_bytes);
+	frame_add_nonzero(&question, TAG_QUOTA_FILES, command->quota_files);
+	frame_add_nonzero(&question, TAG_SIZE, command->bytes);
+	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
+	    wait_ms, err);
 	if (fd != NULL)
 		*fd = outcome == REFUSAL_NONE ? steal_fd(&ask.sock) : -1;
 	return outcome;
@@ -279,8 +279,7 @@ ask_kept(const char *socket_path, const char *sandbox, bool stop,
 
 	frame_start(&question, FRAME_KEPT);
 	frame_add_text(&question, TAG_SANDBOX, sandbox);
-	if (stop)
-		frame_add_int(&question, TAG_RETIRE, 1);
+	frame_add_nonzero(&question, TAG_RETIRE, stop);
 	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
 	    wait_ms, err);
 	*rest_ms = -1;
@@ -302,98 +301,6 @@ lease_kept(const char *socket_path, const char *sandbox, bool stop,
 		    err);
 	while (is_asked_again(&again, refusal));
 	return refusal;
-}
-
-enum refusal
-lease_create_workspace(const char *socket_path, const char *sandbox,
-    int64_t quota_bytes, int64_t quota_files, int wait_ms, struct err *err)
-{
-	struct frame question;
-
-	frame_start(&question, FRAME_CREATE);
-	frame_add_text(&question, TAG_SANDBOX, sandbox);
-	frame_add_int(&question, TAG_QUOTA_BYTES, quota_bytes);
-	frame_add_int(&question, TAG_QUOTA_FILES, quota_files);
-	return lease_command(socket_path, &question, NULL, wait_ms, err);
-}
-
-enum refusal
-lease_create_packages(const char *socket_path, const char *sandbox,
-    const char *interpreter, int wait_ms, struct err *err)
-{
-	struct frame question;
-
-	frame_start(&question, FRAME_CREATE);
-	frame_add_text(&question, TAG_SANDBOX, sandbox);
-	frame_add_text(&question, TAG_INTERPRETER, interpreter);
-	return lease_command(socket_path, &question, NULL, wait_ms, err);
-}
-
-static enum refusal
-ask_packages(int *fd, const char *socket_path, enum frame_kind kind,
-    const char *interpreter, int wait_ms, struct err *err)
-{
-	struct frame question;
-
-	frame_start(&question, kind);
-	if (interpreter != NULL)
-		frame_add_text(&question, TAG_INTERPRETER, interpreter);
-	return lease_command(socket_path, &question, fd, wait_ms, err);
-}
-
-enum refusal
-lease_stage_packages(int *fd, const char *socket_path, const char *interpreter,
-    int wait_ms, struct err *err)
-{
-	return ask_packages(fd, socket_path, FRAME_STAGE, interpreter, wait_ms,
-	    err);
-}
-
-enum refusal
-lease_publish_packages(const char *socket_path, const char *interpreter,
-    int wait_ms, struct err *err)
-{
-	return ask_packages(NULL, socket_path, FRAME_PUBLISH, interpreter,
-	    wait_ms, err);
-}
-
-enum refusal
-lease_list_packages(int *fd, const char *socket_path, const char *interpreter,
-    int wait_ms, struct err *err)
-{
-	return ask_packages(fd, socket_path, FRAME_PACKAGES, interpreter,
-	    wait_ms, err);
-}
-
-enum refusal
-lease_list_cells(int *fd, const char *socket_path, int wait_ms, struct err *err)
-{
-	struct frame question;
-
-	frame_start(&question, FRAME_CELLS);
-	return lease_command(socket_path, &question, fd, wait_ms, err);
-}
-
-enum refusal
-lease_remove_workspace(const char *socket_path, const char *sandbox,
-    int wait_ms, struct err *err)
-{
-	struct frame question;
-
-	frame_start(&question, FRAME_REMOVE);
-	frame_add_text(&question, TAG_SANDBOX, sandbox);
-	return lease_command(socket_path, &question, NULL, wait_ms, err);
-}
-
-enum refusal
-lease_reserve(int *fd, const char *socket_path, int64_t bytes, int wait_ms,
-    struct err *err)
-{
-	struct frame question;
-
-	frame_start(&question, FRAME_RESERVE);
-	frame_add_int(&question, TAG_SIZE, bytes);
-	return lease_command(socket_path, &question, fd, wait_ms, err);
 }
 
 enum refusal

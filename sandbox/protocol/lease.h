@@ -86,40 +86,41 @@ bool lease_is_out_of_memory(int broker_fd);
 enum refusal lease_kept(const char *socket_path, const char *sandbox, bool stop,
     int64_t *rest_ms, int wait_ms, struct err *err);
 
-/* Make or remove a sandbox's workspace.  Both are idempotent.  Removal ends its
- * cells first. */
-enum refusal lease_create_workspace(const char *socket_path,
-    const char *sandbox, int64_t quota_bytes, int64_t quota_files, int wait_ms,
-    struct err *err);
-/* Make room for packages of an interpreter in a sandbox, if there is none yet:
- * a lease of the class "pip" that was refused for want of it may be asked for
- * again.  REFUSAL_NO_WORKSPACE: the sandbox is not there. */
-enum refusal lease_create_packages(const char *socket_path, const char *sandbox,
-    const char *interpreter, int wait_ms, struct err *err);
-/* ilctl: begin to change the packages of the APIs' runs, for an interpreter of
- * SANDBOX_IMAGES (NULL: the first).  What is installed by leases of the class
- * "install" of the sandbox LEASE_API_PACKAGES counts once it is published, and
- * is dropped when *fd is closed before. */
+/*
+ * A command to the broker, which grants or refuses it.  *fd is the connection,
+ * or -1; with fd NULL it is closed.
+ *
+ *	FRAME_CREATE	make the workspace of a sandbox, with its quota; or,
+ *			with an interpreter, make room for its packages, if
+ *			there is none yet: a lease of the class "pip" that was
+ *			refused for want of it may be asked for again.
+ *			REFUSAL_NO_WORKSPACE: the sandbox is not there
+ *	FRAME_REMOVE	end the cells of a sandbox, and remove its workspace
+ *	FRAME_STAGE	begin to change the packages of the APIs' runs: what
+ *			leases of the class "install" of the sandbox
+ *			LEASE_API_PACKAGES install counts once it is
+ *			published, and is dropped when *fd is closed before
+ *	FRAME_PUBLISH	publish it
+ *	FRAME_PACKAGES	list them: *fd gives FRAME_GRANTED with TAG_TEXT,
+ *			"name-version" lines, until its end
+ *	FRAME_CELLS	list the cells: *fd gives what FRAME_CELLS says
+ *	FRAME_RESERVE	keep bytes of the disk for files of the APIs until *fd
+ *			is closed: what is written then finds room.  A broker
+ *			that goes away ends that: *fd is at its end of file
+ *
+ * FRAME_CREATE and FRAME_REMOVE are idempotent.
+ */
 #define LEASE_API_PACKAGES "00000000000000000000000000000000"
-enum refusal lease_stage_packages(int *fd, const char *socket_path,
-    const char *interpreter, int wait_ms, struct err *err);
-enum refusal lease_publish_packages(const char *socket_path,
-    const char *interpreter, int wait_ms, struct err *err);
-/* What they are: *fd gives FRAME_GRANTED with TAG_TEXT, "name-version" lines,
- * until its end. */
-enum refusal lease_list_packages(int *fd, const char *socket_path,
-    const char *interpreter, int wait_ms, struct err *err);
-/* ilctl: which cells there are; *fd gives what FRAME_CELLS says. */
-enum refusal lease_list_cells(int *fd, const char *socket_path, int wait_ms,
-    struct err *err);
-enum refusal lease_remove_workspace(const char *socket_path,
-    const char *sandbox, int wait_ms, struct err *err);
-
-/* Have the broker keep bytes of the disk for files of the APIs: what is written
- * then finds room.  It lasts until *fd is closed; a broker that goes away ends
- * it, which fd tells by its end of file. */
-enum refusal lease_reserve(int *fd, const char *socket_path, int64_t bytes,
-    int wait_ms, struct err *err);
+struct lease_command {
+	enum frame_kind kind;
+	const char *sandbox;	 /* NULL: none */
+	const char *interpreter; /* NULL: none, or the first */
+	int64_t quota_bytes;
+	int64_t quota_files;
+	int64_t bytes; /* of FRAME_RESERVE */
+};
+enum refusal lease_command(int *fd, const char *socket_path,
+    const struct lease_command *command, int wait_ms, struct err *err);
 
 /* What the broker tells Prometheus, as base/exposition.h has it; appended. */
 enum refusal lease_metrics(const char *socket_path, struct buf *text,

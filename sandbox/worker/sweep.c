@@ -103,7 +103,9 @@ remove_expired(struct worker *worker)
 			log_err("%s", err.text);
 		return false;
 	}
-	if (lease_remove_workspace(worker->lease_socket, sandbox.id,
+	if (lease_command(NULL, worker->lease_socket,
+		&(struct lease_command){
+		    .kind = FRAME_REMOVE, .sandbox = sandbox.id },
 		REMOVE_WAIT_MS, &err) != REFUSAL_NONE) {
 		/* the row is not given again for a minute */
 		log_warn("not removed yet: %s sandbox=%s", err.text,

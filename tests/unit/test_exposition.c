@@ -99,7 +99,7 @@ test_table(void)
 static void
 test_no_room(void)
 {
-	auto_buf struct buf small = BUF_INIT(30);
+	auto_buf struct buf small = BUF_INIT(34);
 
 	exposition_number(&small, "inline_long_name_of_g", "", 1);
 	exposition_number(&small, "inline_g", "", 1);

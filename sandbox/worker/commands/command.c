@@ -224,7 +224,9 @@ command_remove_files(struct task *task, int wait_ms)
 	const char *id = task->sandbox.id;
 	struct err err = { 0 };
 	/* The row goes last: as long as it is there the sweeper finds it. */
-	bool removed = lease_remove_workspace(task->worker->lease_socket, id,
+	bool removed = lease_command(NULL, task->worker->lease_socket,
+			   &(struct lease_command){
+			       .kind = FRAME_REMOVE, .sandbox = id },
 			   wait_ms, &err) == REFUSAL_NONE &&
 	    sandbox_gone(task->worker->db, id, &err) >= 0;
 

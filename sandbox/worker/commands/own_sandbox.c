@@ -28,8 +28,12 @@ command_make_sandbox(struct task *task, bool *created, struct err *err)
 		&task->sandbox, created, err) < 0)
 		return -1;
 	task->run.end = RUN_REFUSED;
-	task->run.refusal = lease_create_workspace(worker->lease_socket, id,
-	    task->env.config->quota, config->files, CREATE_WAIT_MS, &why);
+	task->run.refusal = lease_command(NULL, worker->lease_socket,
+	    &(struct lease_command){ .kind = FRAME_CREATE,
+		.sandbox = id,
+		.quota_bytes = task->env.config->quota,
+		.quota_files = config->files },
+	    CREATE_WAIT_MS, &why);
 	if (task->run.refusal == REFUSAL_NONE)
 		return 0;
 	log_warn("no workspace: %s job=%" PRId64, why.text, task->job->id);

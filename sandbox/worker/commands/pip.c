@@ -18,8 +18,11 @@ open_cell(struct task *task, const struct cell_request *request)
 		return true;
 	if (task->run.refusal != REFUSAL_NO_WORKSPACE)
 		return false;
-	task->run.refusal = lease_create_packages(task->worker->lease_socket,
-	    task->sandbox.id, task->version, WAIT_MS, &err);
+	task->run.refusal = lease_command(NULL, task->worker->lease_socket,
+	    &(struct lease_command){ .kind = FRAME_CREATE,
+		.sandbox = task->sandbox.id,
+		.interpreter = task->version },
+	    WAIT_MS, &err);
 	if (task->run.refusal == REFUSAL_NONE)
 		return run_open(task, "pip", ACCESS_WRITE, request->wall_ms,
 		    WAIT_MS);
