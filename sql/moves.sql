@@ -31,6 +31,11 @@ DELETE FROM moves WHERE slot = :slot;
 -- name: moves_come
 DELETE FROM moves WHERE slot = :slot AND user_id = :user_id;
 
+-- Whoever comes first gives the database the name.
+-- name: node_claim
+INSERT INTO node (one, name) VALUES (1, :name)
+ON CONFLICT (one) DO UPDATE SET name = name RETURNING name;
+
 -- Who has anything here; what is being removed is nobody's any more.
 -- name: list_people
 SELECT user_id FROM sandboxes WHERE state <> 'removing'

@@ -435,7 +435,8 @@ front_open(struct front *front, const struct config *config, struct err *err)
 		return err_set(err, ERR_CONFIG,
 		    "DISCORD_PUBLIC_KEY: is not "
 		    "set (64 hex digits, the application's public key)");
-	if (node_table_open(&front->nodes, config, err) != 0)
+	if (node_table_open(&front->nodes, config, err) != 0 ||
+	    db_claim(config, err) != 0)
 		return -1;
 	front->siblings = siblings_open(err);
 	front->metrics = chat_metrics_open(err);

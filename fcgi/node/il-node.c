@@ -128,7 +128,9 @@ run(const struct config *config, struct err *err)
 		log_info("IL_NODES is empty: there is no other node");
 		return 0;
 	}
-	result = master_run(&serve, config, err);
+	result = db_claim(config, err);
+	if (result == 0)
+		result = master_run(&serve, config, err);
 	node_table_free(node.table);
 	return result;
 }

@@ -128,6 +128,7 @@ prepare(struct run *run, struct err *err)
 	supervise_clear(run->config);
 	if (estate_prepare(run, err) != 0 ||
 	    ctl_migrate_database(run->config, err) < 0 ||
+	    db_claim(run->config, err) != 0 ||
 	    settings_resolve(run->config, err) != 0 ||
 	    standin_prepare(&run->standin, run->config, err) != 0 ||
 	    check_port((long)run->config->http_port, err) != 0 ||

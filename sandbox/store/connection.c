@@ -11,6 +11,7 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
 #include "migrations.h"
@@ -294,6 +295,36 @@ db_start(const char *path, enum db_role role, struct err *err)
 	}
 	log_info("database: %d migrations applied", applied);
 	return db_open(path, role, err);
+}
+
+static int
+claim(struct db *db, const struct config *config, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_NODE_CLAIM);
+	struct err ignored;
+	const char *name;
+
+	db_bind_text(s, ":name", config->node);
+	if (db_step(db, s, &ignored) != 1)
+		return 0;
+	name = db_column_text(s, 0);
+	if (strcmp(name, config->node) == 0)
+		return 0;
+	return err_set(err, ERR_CONFIG,
+	    "%s is the database of node %s, not of %s (IL_NODE); if that was "
+	    "renamed: UPDATE node SET name = '%s'",
+	    config->database, name, config->node, config->node);
+}
+
+int
+db_claim(const struct config *config, struct err *err)
+{
+	auto_db struct db *db = NULL;
+	struct err ignored;
+
+	if (*config->nodes != '\0')
+		db = db_start(config->database, DB_NODE, &ignored);
+	return db != NULL ? claim(db, config, err) : 0;
 }
 
 /* PASSIVE waits for nobody and holds nobody up; when all was written back, the

@@ -7,6 +7,7 @@
 
 #include "statements.h" /* generated from sql/: enum statement */
 
+struct config;
 struct err;
 
 /*
@@ -30,6 +31,10 @@ struct db *db_open(const char *path, enum db_role role, struct err *err);
 /* The same for a service that starts: a database that is missing or older than
  * the program is migrated first, by one of those that start together. */
 struct db *db_start(const char *path, enum db_role role, struct err *err);
+/* Where there are several nodes: the database is of this one, IL_NODE, from now
+ * on.  ERR_CONFIG: it is another node's.  A database that does not open says so
+ * to whoever works with it, and not here. */
+int db_claim(const struct config *config, struct err *err);
 void db_close(struct db *db);
 
 static inline void

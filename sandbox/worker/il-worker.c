@@ -122,7 +122,8 @@ open_all(struct worker *worker)
 	worker->cancel_fd = cancel_watch(config, &err);
 	if (worker->cancel_fd < 0)
 		log_err("what runs here cannot be cancelled: %s", err.text);
-	worker->db = db_start(config->database, DB_WORKER, &err);
+	if (db_claim(config, &err) == 0)
+		worker->db = db_start(config->database, DB_WORKER, &err);
 	if (worker->db == NULL)
 		log_fatal(err.code == ERR_CONFIG ? EXIT_CONFIG : 1, "%s",
 		    err.text);

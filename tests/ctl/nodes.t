@@ -3,8 +3,10 @@
 """`ilctl nodes plan`: which slots would move; and what `move` refuses before it
 begins.  No engine and no other host is needed."""
 
+import contextlib
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -114,6 +116,61 @@ def what_makes_no_sense_is_refused_in_words():
     code, said = ilctl("nodes", "plan", "--add", "d",
                        text=four + "slots 1 a\nslots 1 b\n")
     assert code == 78 and "line 7" in said, said
+
+
+SERVICES = {"il-node": (), "il-fcgi": (), "il-worker": ("-s", "0"),
+            "ilctl": ("run",)}
+
+
+def start(program, *before, **settings):
+    """One of those that work with the database."""
+    return subprocess.Popen(
+        [*before, os.path.join(BUILD, "bin", program), *SERVICES[program]],
+        env={
+            "PATH": os.environ["PATH"], "IL_STATE_DIR": folder.name,
+            "IL_BASE_DIR": folder.name + "/sandboxes", "IL_NODE": "a",
+            "IL_NODES": table, "IL_NODES_KEY_FILE": table,
+            "DISCORD_APPLICATION_ID": "1", "DISCORD_PUBLIC_KEY": 64 * "a",
+            **settings}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True)
+
+
+def names():
+    """Whose the database is."""
+    with contextlib.closing(sqlite3.connect(
+            os.path.join(folder.name, "inline.db"))) as db:
+        return [name for name, in db.execute("SELECT name FROM node")]
+
+
+@test
+def a_database_of_another_node_is_refused_by_all():
+    ilctl("migrate", text=THREE)
+    assert not names()
+    for name, known in ("", []), ("a", ["a"]), ("a", ["a"]):
+        service = start("il-node" if name else "il-fcgi",
+                        **{} if name else {"IL_NODES": ""})
+        assert "ready" in service.stdout.readline()
+        service.terminate()
+        service.communicate(timeout=60)
+        assert names() == known, "the first node that starts gives its name"
+    for program in SERVICES:
+        with start(program, IL_NODE="b") as service:
+            said = service.communicate(timeout=60)[0]
+        assert service.returncode == 78 and names() == ["a"], said
+        path = os.path.join(folder.name, "inline.db")
+        assert f"{path} is the database of node a, not of b" in said, said
+        assert "UPDATE node SET name = 'b'" in said, said
+
+
+@test
+def a_volume_that_cannot_be_written_is_named():
+    frozen = ("unshare", "-m", "sh", "-c", 'mount --bind "$0" "$0" && '
+              'mount -o remount,ro,bind "$0" && exec "$@"', folder.name)
+    for program in SERVICES:
+        with start(program, *frozen) as service:
+            said = service.communicate(timeout=60)[0]
+        assert service.returncode in (1, 78), said
+        assert f"{folder.name}/" in said and "Read-only" in said, said
 
 
 assert ilctl("migrate", text=THREE)[0] == 0
