@@ -20,6 +20,12 @@ PRAGMA query_only = 1;
 -- name: connect_worker
 PRAGMA wal_autocheckpoint = 8000;
 
+-- The tables of JSON are there from their first use on: before the authorizer is,
+-- as SQLite tells it of that as of a change of the schema.
+-- name: connect_node
+PRAGMA wal_autocheckpoint = 8000;
+SELECT 1 FROM json_each('0'), json_tree('0');
+
 -- name: connect_admin
 PRAGMA wal_autocheckpoint = 8000;
 

@@ -198,7 +198,9 @@ take_rows(struct arrival *a, struct err *err)
 	int here;
 
 	buf_add(&a->rows, buf_str(&a->bytes), a->bytes.len);
-	if (person_check(buf_str(&a->rows), a->rows.len, &a->sandbox, err) != 0)
+	if (strlen(buf_str(&a->rows)) != a->rows.len)
+		return err_set(err, ERR_INPUT, "a NUL in the rows");
+	if (person_look(a->db, buf_str(&a->rows), &a->sandbox, err) != 0)
 		return -1;
 	if (a->sandbox.active != (a->head.manifest > 0) ||
 	    (a->head.manifest == 0 && a->head.blocks > 0))
@@ -206,6 +208,9 @@ take_rows(struct arrival *a, struct err *err)
 		    "a sandbox without files, or files without a sandbox");
 	here = person_is_here(a->db, a->user_id, &a->sandbox, err);
 	a->here = here == 1;
+	if (here == 0)
+		here = person_put(a->db, a->user_id, buf_str(&a->rows), false,
+		    err);
 	return here < 0 ? -1 : 0;
 }
 
@@ -421,8 +426,7 @@ arrival_end(struct arrival *a, struct err *err)
 		return here;
 	if (*a->draft != '\0' && name_draft(a, err) != 0)
 		return fail(err);
-	if (person_put(a->db, a->user_id, buf_str(&a->rows), a->rows.len,
-		err) == 0)
+	if (person_put(a->db, a->user_id, buf_str(&a->rows), true, err) == 0)
 		return 0;
 	if (err->code != ERR_CONFLICT)
 		err->code = ERR_UNKNOWN;

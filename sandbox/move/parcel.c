@@ -262,7 +262,7 @@ parcel_pack(struct parcel *p, const struct config *config, struct db *db,
 	struct person_sandbox sandbox;
 
 	if (person_rows(db, user_id, &p->rows, err) != 0 ||
-	    person_check(buf_str(&p->rows), p->rows.len, &sandbox, err) != 0)
+	    person_look(db, buf_str(&p->rows), &sandbox, err) != 0)
 		return -1;
 	if (sandbox.active &&
 	    (open_volumes(p, config->base_dir, sandbox.id, err) != 0 ||
@@ -280,7 +280,7 @@ parcel_pack_saved(struct parcel *p, int backup, const struct manifest *m,
 
 	p->backup = backup;
 	if (person_rows(db, user_id, &p->rows, err) != 0 ||
-	    person_check(buf_str(&p->rows), p->rows.len, &sandbox, err) != 0)
+	    person_look(db, buf_str(&p->rows), &sandbox, err) != 0)
 		return -1;
 	if (p->rows.len == 0)
 		return err_set(err, ERR_NOT_FOUND,

@@ -20,8 +20,8 @@
 #define ADMIN_BUSY_MS 60000
 /* Of free memory at the heap's end. */
 #define KEEP_BYTES (1 << 20)
-/* Of one value or statement: far over anything that we store. */
-#define VALUE_MAX (8 << 20)
+/* Of one value or statement: all rows of a person (person.h). */
+#define VALUE_MAX (32 << 20)
 
 /* What each role does first, and how long it waits for others: the front has
  * three seconds for the whole answer, nobody waits for the rest. */
@@ -32,7 +32,7 @@ static const struct {
 	[DB_FRONT] = { STATEMENT_CONNECT_FRONT, 1500 },
 	[DB_READER] = { STATEMENT_CONNECT_READER, 10000 },
 	[DB_WORKER] = { STATEMENT_CONNECT_WORKER, 10000 },
-	[DB_NODE] = { STATEMENT_CONNECT_WORKER, 10000 },
+	[DB_NODE] = { STATEMENT_CONNECT_NODE, 10000 },
 	[DB_ADMIN] = { STATEMENT_CONNECT_ADMIN, ADMIN_BUSY_MS },
 };
 
@@ -48,6 +48,7 @@ error_code(int extended)
 		return ERR_BUSY;
 	case SQLITE_FULL:
 		return ERR_LIMIT;
+	case SQLITE_ERROR: /* a function takes no such value */
 	case SQLITE_CONSTRAINT:
 	case SQLITE_MISMATCH:
 	case SQLITE_TOOBIG:
@@ -121,10 +122,13 @@ read_version(struct db *db, int *version, struct err *err)
 }
 
 /* Statements that set a connection up are run, not prepared; an operator's
- * lists would be kilobytes of each worker and each front. */
+ * lists would be kilobytes of each worker and each front, as would what carries
+ * people. */
 static bool
 is_for(enum db_role role, const char *name)
 {
+	if (strncmp(name, "person_", 7) == 0)
+		return role == DB_NODE || role == DB_ADMIN;
 	if (strncmp(name, "list_", 5) == 0)
 		return role == DB_READER || role == DB_NODE || role == DB_ADMIN;
 	return strncmp(name, "connect_", 8) != 0;

@@ -13,15 +13,12 @@ struct db;
 struct err;
 
 /*
- * All rows of a person as bytes, to be carried to another database: the
- * sandbox, what it keeps in memory and the names in it, the views, and what the
- * operator has said.  Jobs stay where they ran.
- *
- * Each row is the number of its table and its columns in their order: numbers
- * in 8 bytes, texts as 4 bytes of length and so many of text, all in
- * little-endian order.  Whose they are is not in them: who takes them says it.
+ * All rows of a person as JSON, to be carried to another database: the sandbox,
+ * what it keeps in memory and the names in it, the views, and what the operator
+ * has said (sql/person.sql).  Jobs stay where they ran.  Whose they are is not
+ * in them: who takes them says it.
  */
-#define PERSON_ROWS_MAX ((size_t)16 << 20)
+#define PERSON_ROWS_MAX ((size_t)32 << 20)
 
 /* The sandbox, as the rows have it. */
 struct person_sandbox {
@@ -33,9 +30,9 @@ struct person_sandbox {
 /* Append a person's rows. */
 int person_rows(struct db *db, int64_t user_id, struct buf *rows,
     struct err *err);
-/* Look at rows of unknown origin: each is whole, of a table that there is, and
- * in its place.  ERR_INPUT: they are not. */
-int person_check(const char *rows, size_t len, struct person_sandbox *sandbox,
+/* Look at rows of unknown origin: what they have for a sandbox.  ERR_INPUT:
+ * they are no rows, or hold what no database is to have. */
+int person_look(struct db *db, const char *rows, struct person_sandbox *sandbox,
     struct err *err);
 /* How many jobs of theirs are not over; -1: err says why. */
 int64_t person_open(struct db *db, int64_t user_id, struct err *err);
@@ -44,9 +41,10 @@ int64_t person_open(struct db *db, int64_t user_id, struct err *err);
  * one here, or this one as it was before. */
 int person_is_here(struct db *db, int64_t user_id,
     const struct person_sandbox *sandbox, struct err *err);
-/* Insert rows that person_check() has taken, in one transaction: the person is
- * this node's from then on.  A row that is there already stays. */
-int person_put(struct db *db, int64_t user_id, const char *rows, size_t len,
+/* Insert rows that person_look() has taken, in one transaction: the person is
+ * this node's from then on.  A view or a rule that is there already stays.
+ * keep: false only finds out whether they can be inserted. */
+int person_put(struct db *db, int64_t user_id, const char *rows, bool keep,
     struct err *err);
 
 #endif

@@ -11,10 +11,9 @@
 #define SLOT_SHIFT 12
 #define COUNTER_MAX ((INT64_C(1) << SLOT_SHIFT) - 1)
 #define REST_MASK ((INT64_C(1) << TIME_SHIFT) - 1)
-/* A clock that is outside of these, in milliseconds since 2015, is no clock.
- * After the last one come 50 days of ids. */
+/* A clock that is outside of these, in milliseconds since 2015, is no clock. */
 #define TIME_FIRST (ROW_ID_FIRST >> TIME_SHIFT)
-#define TIME_LAST ((INT64_C(1) << 41) - (INT64_C(1) << 32))
+#define TIME_LAST (ROW_ID_LAST >> TIME_SHIFT)
 
 _Static_assert(SLOTS == 1 << (TIME_SHIFT - SLOT_SHIFT), "a slot has its bits");
 
@@ -22,12 +21,6 @@ int
 row_id_slot(int64_t id)
 {
 	return id < ROW_ID_FIRST ? -1 : (int)((id & REST_MASK) >> SLOT_SHIFT);
-}
-
-bool
-row_id_is_good(int64_t id)
-{
-	return id > 0 && id >> TIME_SHIFT <= TIME_LAST;
 }
 
 int64_t

@@ -2,7 +2,6 @@
 #ifndef ROW_ID_H
 #define ROW_ID_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct db;
@@ -19,13 +18,12 @@ struct err;
  * below ROW_ID_FIRST are of an older version and say nothing.
  */
 #define ROW_ID_FIRST (INT64_C(1) << 40)
+/* The last one that a clock gives, with 50 days of ids behind it.  A row that
+ * comes from elsewhere has none above it, or none would be left for others. */
+#define ROW_ID_LAST ((((INT64_C(1) << 41) - (INT64_C(1) << 32) + 1) << 22) - 1)
 
 /* The slot of a row's user; -1: the id does not say it. */
 int row_id_slot(int64_t id);
-
-/* May a row that comes from elsewhere have it?  Behind the last one that a
- * clock gives, none would be left for others. */
-bool row_id_is_good(int64_t id);
 
 /* The next id of a table whose newest id is given (0: none), by the wall
  * clock, for a user in this slot. */

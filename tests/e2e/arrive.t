@@ -10,7 +10,6 @@ import os
 import re
 import secrets
 import socket
-import struct
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -32,23 +31,21 @@ def blake(data):
     return hashlib.blake2b(data, digest_size=32)
 
 
-def text(value):
-    value = value.encode()
-    return struct.pack("<I", len(value)) + value
-
-
-def numbers(*values):
-    return struct.pack(f"<{len(values)}q", *values)
-
-
-def rows(sandbox, state="active", view=7 << 50):
+def rows(sandbox, state="active", view=7 << 50, **other):
     """A sandbox, a name in it, and a view that is shared."""
-    return (b"\0" + text(sandbox) + text(state) + text("") +
-            numbers(1, 2, 9999999999, 0, 0, 0, -1) +
-            b"\2" + text("file") + text("") + text("x.txt") +
-            b"\3" + numbers(view) + text("py") + text("") + numbers(1, 1) +
-            text("print(6 * 7)") + text("") + text("3.11") + numbers(0, 0) +
-            text("42") + text("") + text("") + numbers(0, 14, 5))
+    return json.dumps({
+        "sandbox": {
+            "id": sandbox, "state": state, "cwd": "", "created_at": 1,
+            "used_at": 2, "expires_at": 9999999999, "pinned": 0,
+            "used_bytes": 0, "used_files": 0, "named_files": -1, **other},
+        "session": None,
+        "names": [{"kind": "file", "python": "", "name": "x.txt"}],
+        "views": [{
+            "id": view, "kind": "py", "path": "", "page": 1, "share": 1,
+            "text": "print(6 * 7)", "input": "", "version": "3.11",
+            "timeit": 0, "keep": 0, "output": "42", "files": "",
+            "package": "", "source": 0, "bytes": 14, "created_ms": 5}],
+        "rule": None}).encode()
 
 
 def manifest(name, size, blocks, owner=0):
@@ -189,7 +186,7 @@ def what_is_wrong_is_refused_and_nothing_is_left():
     sandbox = secrets.token_hex(16)
     whole = parcel(sandbox)
     first = 160 + len(rows(sandbox))
-    flips = {"the head": 3, "a length": 20, "a row's table": 160,
+    flips = {"the head": 3, "a length": 20, "the first row": 160,
              "a row": 170, "the manifest": first + 5,
              "a block's hash": first + 120, "a block": len(whole) // 2,
              "the last block": len(whole) - 40, "the hash": len(whole) - 1}
@@ -218,6 +215,15 @@ def what_is_wrong_is_refused_and_nothing_is_left():
             sandbox, the_rows=rows(sandbox, "expired")),
         "a state that there is not": parcel(
             sandbox, the_rows=rows(sandbox, "activ")),
+        "fewer files than none": parcel(
+            sandbox, the_rows=rows(sandbox, used_files=-1)),
+        "a view's id behind all": parcel(
+            sandbox, the_rows=rows(sandbox, view=(1 << 63) - 1)),
+        "a time behind all": parcel(
+            sandbox, the_rows=rows(sandbox, expires_at=1 << 60)),
+        "no rows": parcel(sandbox, the_rows=b"{"),
+        "a NUL behind the rows": parcel(
+            sandbox, the_rows=rows(sandbox) + b"\0"),
         "fewer blocks": parcel(sandbox, blocks=b""),
         "nothing": b"",
     }

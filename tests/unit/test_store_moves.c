@@ -15,7 +15,7 @@
 static int slot;
 static char id[SANDBOX_ID_LEN + 1];
 
-static char code[] = "print(1)";
+static char code[] = "print('\\u0000', \"\xc3\xa9\")\n\\\\";
 static char none[] = "";
 static const struct view_texts texts = { code, none, none, none, none };
 
@@ -122,6 +122,16 @@ test_people(struct db *db)
 	(void)store_sql("DELETE FROM sandboxes WHERE user_id <> 7");
 }
 
+/* Nobody but those whom a test makes. */
+static void
+clear(void)
+{
+	(void)store_sql("DELETE FROM sandboxes");
+	(void)store_sql("DELETE FROM sessions");
+	(void)store_sql("DELETE FROM names");
+	(void)store_sql("DELETE FROM rules");
+}
+
 /* Out of this database and in again: the same. */
 static void
 test_rows(struct db *db, struct buf *rows)
@@ -131,8 +141,7 @@ test_rows(struct db *db, struct buf *rows)
 	auto_buf struct buf again = BUF_INIT(PERSON_ROWS_MAX);
 
 	is_int(person_rows(db, ALICE, rows, &err), 0, "all rows");
-	is_int(person_check(buf_str(rows), rows->len, &sandbox, &err), 0,
-	    "are taken");
+	is_int(person_look(db, buf_str(rows), &sandbox, &err), 0, "are taken");
 	is_str(sandbox.id, id, "with a sandbox");
 	ok(sandbox.active && sandbox.used_at == 100, "that has files");
 	is_int(person_is_here(db, ALICE, &sandbox, &err), 1, "they are here");
@@ -141,19 +150,21 @@ test_rows(struct db *db, struct buf *rows)
 	sandbox.used_at++;
 	is_int(person_is_here(db, ALICE, &sandbox, &err), -1,
 	    "what is older is not the same");
-	(void)store_sql("DELETE FROM sandboxes");
-	(void)store_sql("DELETE FROM sessions");
-	(void)store_sql("DELETE FROM names");
-	(void)store_sql("DELETE FROM rules");
+	is_int(person_put(db, 8, buf_str(rows), true, &err), -1,
+	    "nor is another's sandbox brought in");
+	is_int(err.code, ERR_CONFLICT, "as it is there");
+	clear();
 	(void)store_sql("INSERT INTO moves VALUES (0, 8, 'b', 'gone')");
 	(void)moves_begin(db, slot, ALICE, "b", &err);
 	is_int(person_is_here(db, ALICE, &sandbox, &err), 0, "they are not");
-	is_int(person_put(db, ALICE, buf_str(rows), rows->len, &err), 0,
+	is_int(person_put(db, ALICE, buf_str(rows), false, &err), 0,
+	    "they could come");
+	is_int(store_sql("SELECT count(*) FROM sandboxes"), 0, "and have not");
+	is_int(person_put(db, ALICE, buf_str(rows), true, &err), 0,
 	    "they come");
 	note("%s", err.text);
 	is_int(person_rows(db, ALICE, &again, &err), 0, "and all rows");
-	ok(again.len == rows->len &&
-		memcmp(again.data, rows->data, rows->len) == 0,
+	is_str(buf_str(&again), buf_str(rows),
 	    "are the same, views that were there among them");
 	is_int(state_of(db, ALICE), MOVE_NONE, "who comes has not gone");
 	is_int(store_sql("SELECT count(*) FROM moves"), 1, "others have");
@@ -165,57 +176,128 @@ test_rows(struct db *db, struct buf *rows)
 			"used_at, expires_at) VALUES "
 			"('00000000000000000000000000000001', 9, 1, 1, 1)");
 	is_int(person_is_here(db, 9, &sandbox, &err), -1, "another one there");
+	(void)store_sql("DELETE FROM sandboxes WHERE user_id = 9");
 }
 
-/* A view's id is the number behind its table's. */
+/* The most that a person may have, of bytes that take six each. */
 static void
-test_ids(const struct buf *rows)
+test_most(struct db *db)
 {
-	static const int64_t ids[] = { 0, -1, INT64_MAX, INT64_MIN };
-	auto_buf struct buf bad = BUF_INIT(PERSON_ROWS_MAX);
+	auto_buf struct buf rows = BUF_INIT(PERSON_ROWS_MAX);
 	struct person_sandbox sandbox;
 	struct err err = { 0 };
-	char *at;
 
-	buf_add(&bad, rows->data, rows->len);
-	at = memmem(bad.data, bad.len, "x.txt\x03", 6);
-	for (size_t i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
-		memcpy(at + 6, &ids[i], sizeof(ids[i]));
-		is_int(person_check(bad.data, bad.len, &sandbox, &err), -1,
-		    "no id that leaves none for others");
+	(void)store_sql("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT "
+			"i + 1 FROM n WHERE i < 500) INSERT INTO views (id, "
+			"user_id, kind, output, bytes, created_ms) SELECT "
+			"i, 10, 'py', replace(hex(zeroblob(4190)), '0', "
+			"char(27)), 8380, 5 FROM n");
+	is_int(store_sql("SELECT count(*) FROM views WHERE user_id = 10"), 500,
+	    "500 views of 4 MiB");
+	is_int(person_rows(db, 10, &rows, &err), 0, "can be carried");
+	ok(rows.len > (size_t)24 << 20, "in six times as much");
+	is_int(person_look(db, buf_str(&rows), &sandbox, &err), 0, "and taken");
+	is_str(sandbox.id, "", "without a sandbox");
+	(void)store_sql("DELETE FROM views WHERE user_id = 10");
+	is_int(person_put(db, 10, buf_str(&rows), true, &err), 0, "in");
+	is_int(store_sql("SELECT sum(length(output)) FROM views "
+			 "WHERE user_id = 10"),
+	    500 * 8380, "as a whole");
+	(void)store_sql("DELETE FROM views WHERE user_id = 10");
+}
+
+/* The rows with something else in a place; heap. */
+static char *
+changed(const char *rows, const char *path, const char *value)
+{
+	sqlite3 *h = NULL;
+	sqlite3_stmt *s = NULL;
+	char *text = NULL;
+
+	if (sqlite3_open(":memory:", &h) == SQLITE_OK &&
+	    sqlite3_prepare_v2(h, "SELECT json_replace(?1, ?2, json(?3))", -1,
+		&s, NULL) == SQLITE_OK &&
+	    sqlite3_bind_text(s, 1, rows, -1, NULL) == SQLITE_OK &&
+	    sqlite3_bind_text(s, 2, path, -1, NULL) == SQLITE_OK &&
+	    sqlite3_bind_text(s, 3, value, -1, NULL) == SQLITE_OK &&
+	    sqlite3_step(s) == SQLITE_ROW)
+		text = xstrdup((const char *)sqlite3_column_text(s, 0));
+	(void)sqlite3_finalize(s);
+	(void)sqlite3_close(h);
+	return text != NULL ? text : xstrdup(value);
+}
+
+/* Is a person of these rows refused, before anything is written? */
+static void
+is_refused(struct db *db, const char *rows, const char *what)
+{
+	struct person_sandbox sandbox;
+	struct err err = { 0 };
+
+	ok(person_look(db, rows, &sandbox, &err) != 0 ||
+		person_put(db, ALICE, rows, false, &err) != 0,
+	    what);
+	is_int(err.code, ERR_INPUT, "is what came");
+}
+
+static void
+test_hostile(struct db *db, const char *rows)
+{
+	static const struct {
+		const char *path;
+		const char *value;
+		const char *what;
+	} cases[] = {
+		{ "$.views[0].id", "0", "an id of nobody" },
+		{ "$.views[0].id", "-1", "an id below all" },
+		{ "$.views[0].id", "9223372036854775807",
+		    "an id that leaves none for others" },
+		{ "$.views[0].id", "9223372036854775808", "no such number" },
+		{ "$.views[0].id", "null", "no id" },
+		{ "$.views[0].id", "\"5\"", "a text for an id" },
+		{ "$.views[0].id", "5.5", "half an id" },
+		{ "$.views[0]", "\"abc\"", "a view that is a text" },
+		{ "$.views[0]", "[]", "a view that is a list" },
+		{ "$.views", "{\"a\": 5}", "views with names" },
+		{ "$.views[0].bytes", "-1", "a length below nothing" },
+		{ "$.views[0].created_ms", "2000000000000000000",
+		    "a time that cannot be counted on from" },
+		{ "$.views[0].page", "9223372036854775807", "a last page" },
+		{ "$.views[0].text", "null", "no text" },
+		{ "$.views[0].text", "\"\\u0000\"", "a NUL" },
+		{ "$.views[0].text", "\"\\\\\\u0000\"", "one after a \\" },
+		{ "$.sandbox.id", "\"..\"", "an id that leads elsewhere" },
+		{ "$.sandbox.id", "\"0000000000000000000000000000000/\"",
+		    "one as long as an id" },
+		{ "$.sandbox.id", "null", "a sandbox without an id" },
+		{ "$.sandbox.state", "\"removing\"", "no such state" },
+		{ "$.sandbox.used_at", "\"2000000000000000000\"",
+		    "a time that hides in a text" },
+		{ "$.sandbox.expires_at", "1e3", "a time with an exponent" },
+		{ "$.sandbox.pinned", "2", "more than pinned" },
+		{ "$.sandbox.cwd", "null", "nowhere" },
+		{ "$.sandbox", "null", "names without a sandbox" },
+		{ "$.sandbox", "\"x\"", "a sandbox that is a text" },
+		{ "$.session.ended", "-1", "an end that there is not" },
+		{ "$.names[0].kind", "\"socket\"", "no such name" },
+		{ "$.names[0].name", "\"\"", "a name of nothing" },
+		{ "$.rule.rate", "0", "no commands at all" },
+		{ "$.rule.reason", "null", "no reason" },
+		{ "$", "[", "a list that does not end" },
+		{ "$", "", "nothing" },
+	};
+	struct err err = { 0 };
+
+	clear();
+	(void)store_sql("DELETE FROM views");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		auto_free char *bad = changed(rows, cases[i].path,
+		    cases[i].value);
+
+		is_refused(db, bad, cases[i].what);
 	}
-}
-
-/* What is cut, or of a table that there is not, or begins anew. */
-static void
-test_hostile(const struct buf *rows)
-{
-	struct person_sandbox sandbox;
-	struct err err = { 0 };
-	auto_buf struct buf bad = BUF_INIT(2 * PERSON_ROWS_MAX);
-	int taken = 0;
-
-	for (size_t len = 0; len < rows->len; len++)
-		taken += person_check(rows->data, len, &sandbox, &err) == 0;
-	is_int(taken, 6, "of all beginnings those that end with a row");
-	buf_add(&bad, rows->data, rows->len);
-	buf_add(&bad, rows->data, rows->len);
-	is_int(person_check(bad.data, bad.len, &sandbox, &err), -1,
-	    "no second sandbox");
-	is_int(err.code, ERR_INPUT, "it is what came");
-	is_int(person_check("\x05", 1, &sandbox, &err), -1, "no such table");
-	is_int(person_check("\x02", 1, &sandbox, &err), -1,
-	    "no names without a sandbox");
-	buf_reset(&bad);
-	buf_add(&bad, rows->data, rows->len);
-	bad.data[5] = '/';
-	is_int(person_check(bad.data, bad.len, &sandbox, &err), -1,
-	    "no id that leads elsewhere");
-	bad.data[5] = '\0';
-	is_int(person_check(bad.data, bad.len, &sandbox, &err), -1, "no NUL");
-	memset(bad.data + 1, 0xff, 4);
-	is_int(person_check(bad.data, bad.len, &sandbox, &err), -1,
-	    "no text beyond the end");
+	is_int(store_sql("SELECT count(*) FROM views"), 0, "nothing is there");
+	is_int(person_put(db, ALICE, rows, true, &err), 0, "the rows are good");
 }
 
 int
@@ -233,9 +315,8 @@ main(void)
 	test_states(db);
 	test_people(db);
 	test_rows(db, &rows);
-	test_ids(&rows);
-	test_hostile(&rows);
-	(void)store_sql("DELETE FROM sandboxes WHERE user_id = 9");
+	test_most(db);
+	test_hostile(db, buf_str(&rows));
 	test_gone(db);
 	db_close(admin);
 	db_close(db);
