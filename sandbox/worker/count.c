@@ -4,12 +4,10 @@
 #include <assert.h>
 
 #include "../base/clock.h"
-#include "../base/err.h"
 #include "../base/log.h"
 #include "../protocol/pulse.h"
 #include "../rest/rest.h"
 #include "task.h"
-#include "worker.h"
 
 static_assert(JOB_UNKNOWN < TALLY_KINDS, "each kind has its place");
 static_assert((int)TALLY_ROUTE_EDIT == (int)REST_ROUTE_EDIT &&
@@ -84,51 +82,39 @@ count_rest(struct worker *worker, int64_t wait_ms)
 	    true);
 }
 
-/* What came of the request to the cell; without one the command did what it
- * does, or has said why it could not. */
-static enum tally_end
-end_of_result(const struct run_outcome *run)
-{
-	switch (run->result.reason) {
-	case REASON_EXIT:
-		return run->result.status == 0 ? TALLY_DONE : TALLY_FAILED;
-	case REASON_SIGNAL:
-	case REASON_ERROR:
-		return TALLY_FAILED;
-	case REASON_TIME:
-	case REASON_MEMORY:
-	case REASON_OUTPUT:
-		return TALLY_LIMIT;
-	default:
-		return TALLY_DONE;
-	}
-}
-
 static enum tally_end
 end_of(const struct task *task)
 {
+	/* without a request the command did what it does, or has said why it
+	 * could not: there is no reason */
+	static const enum tally_end of_reason[] = {
+		[0] = TALLY_DONE,
+		[REASON_EXIT] = TALLY_FAILED,
+		[REASON_SIGNAL] = TALLY_FAILED,
+		[REASON_TIME] = TALLY_LIMIT,
+		[REASON_MEMORY] = TALLY_LIMIT,
+		[REASON_OUTPUT] = TALLY_LIMIT,
+		[REASON_ERROR] = TALLY_FAILED,
+	};
+	static const enum tally_end of_end[] = {
+		[RUN_BROKEN] = TALLY_ERROR,
+		[RUN_OVERDUE] = TALLY_ERROR,
+		[RUN_STOPPED] = TALLY_CANCELLED,
+		[RUN_REFUSED] = TALLY_REFUSED,
+		[RUN_TOO_LATE] = TALLY_TOO_LATE,
+		[RUN_TAKEN] = TALLY_ERROR,
+		[RUN_CANCELLED] = TALLY_CANCELLED,
+	};
 	const struct run_outcome *run = &task->run;
 
 	if (task->our_fault)
 		return TALLY_ERROR;
-	if (run->cancelled && !outcome_succeeded(run))
+	if (outcome_succeeded(run))
+		return TALLY_DONE;
+	if (run->cancelled)
 		return TALLY_CANCELLED;
-	switch (run->end) {
-	case RUN_RESULT:
-		return end_of_result(run);
-	case RUN_REFUSED:
-		return TALLY_REFUSED;
-	case RUN_TOO_LATE:
-		return TALLY_TOO_LATE;
-	case RUN_STOPPED:
-	case RUN_CANCELLED:
-		return TALLY_CANCELLED;
-	case RUN_BROKEN:
-	case RUN_OVERDUE:
-	case RUN_TAKEN:
-		break;
-	}
-	return TALLY_ERROR;
+	return run->end == RUN_RESULT ? of_reason[run->result.reason] :
+					of_end[run->end];
 }
 
 void

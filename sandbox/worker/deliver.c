@@ -7,21 +7,14 @@
 
 #include "../base/cleanup.h"
 #include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
 #include "../base/log.h"
 #include "../locale/locale.h"
 #include "../protocol/first_response.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
-#include "../store/job.h"
-#include "../store/rule.h"
 #include "count.h"
-#include "naming.h"
-#include "render/render.h"
-#include "respond.h"
+#include "run.h"
 #include "task.h"
-#include "worker.h"
 
 /* A 404 so much after the interaction is not "not yet" any more. */
 #define MISSING_MS 20000
@@ -30,6 +23,13 @@
 /* Rounds in which Discord fails over the files, then the answer goes without
  * them: they may be what it cannot digest. */
 #define FILE_TRIES 6
+/* What il-fcgi has to pass a response on, beyond the time that it holds one. */
+#define PASS_ON_MS 1000
+/* After a first response has left, Discord may not know yet what an edit is to
+ * change. */
+#define EDIT_AFTER_MS 250
+/* "thinking…", for its user alone. */
+#define DEFERRAL "{\"type\":5,\"data\":{\"flags\":64}}"
 
 /* One answer on its way. */
 struct delivery {
@@ -120,6 +120,20 @@ owe(struct worker *worker, const struct task *task, const char *body,
 	    task->outcome);
 }
 
+/* Of an answer that a power cut takes back, another one is told: it was
+ * interrupted.  So it waits for the disk, but for a first response, which is on
+ * its way meanwhile. */
+static bool
+flush(struct worker *worker, int64_t job_id)
+{
+	struct err err = { 0 };
+
+	if (db_flush(worker->db, &err) == 0)
+		return true;
+	log_err("%s job=%" PRId64, err.text, job_id);
+	return false;
+}
+
 /* Finished first: from there on the rounds of telling know of it, too. */
 bool
 deliver_note(struct worker *worker)
@@ -131,7 +145,7 @@ deliver_note(struct worker *worker)
 	if (owed->body != NULL) {
 		result = job_finish(worker->db, owed->job_id, worker->slot,
 		    owed->body, owed->outcome, owed->cpu_ms, &err);
-		if (!respond_flush(worker, owed->job_id))
+		if (!flush(worker, owed->job_id))
 			return false;
 	}
 	if (result >= 0) {
@@ -150,14 +164,32 @@ deliver_note(struct worker *worker)
 
 /* ---- one answer ---- */
 
-static enum rest_outcome
-deliver_body(struct delivery *d, enum rest_message which, const char *body,
-    const struct rest_file *files, size_t count)
+static bool
+has_files(const struct delivery *d)
 {
-	return rest_send_message(d->worker->rest,
-	    &(struct rest_target){
-		which, d->job->token, d->job->received_ms + TOKEN_LIFE_MS },
-	    body, files, count, d->patience, &d->reply, &d->err);
+	return d->message != NULL && d->message->file_count > 0;
+}
+
+static enum rest_outcome
+send_body(struct delivery *d, enum rest_message which, const char *body,
+    const struct message *files)
+{
+	const struct rest_target target = { which, d->job->token,
+		d->job->received_ms + TOKEN_LIFE_MS };
+
+	return rest_send_message(d->worker->rest, &target, body,
+	    files != NULL ? files->files : NULL,
+	    files != NULL ? files->file_count : 0, d->patience, &d->reply,
+	    &d->err);
+}
+
+/* Another message in its place, with the files that it has. */
+static enum rest_outcome
+send_instead(struct delivery *d, const struct message *message)
+{
+	auto_free char *body = message_json(message, true);
+
+	return send_body(d, REST_ORIGINAL, body, message);
 }
 
 /* All were to see it, and their server's moderation has refused it.  From here
@@ -180,42 +212,23 @@ narrow(struct delivery *d)
 static enum rest_outcome
 deliver_apart(struct delivery *d)
 {
-	const struct message *m = d->message;
 	auto_message struct message instead = MESSAGE_INIT;
-	auto_free char *body = NULL;
 	enum rest_outcome outcome;
 
 	buf_adds(&instead.lead, _(TEXT_MODERATED_FOR_ALL));
-	body = message_json(&instead, false);
-	outcome = deliver_body(d, REST_ORIGINAL, body, NULL, 0);
+	outcome = send_instead(d, &instead);
 	if (outcome != REST_DONE)
 		return outcome;
 	outcome = REST_REFUSED;
-	if (m != NULL && m->file_count > 0) {
-		auto_free char *whole = message_json(m, true);
+	if (has_files(d)) {
+		auto_free char *whole = message_json(d->message, true);
 		auto_free char *private = message_private_json(whole);
 
-		outcome = deliver_body(d, REST_FURTHER, private, m->files,
-		    m->file_count);
+		outcome = send_body(d, REST_FURTHER, private, d->message);
 	}
 	if (outcome == REST_REFUSED)
-		outcome = deliver_body(d, REST_FURTHER, d->body, NULL, 0);
+		outcome = send_body(d, REST_FURTHER, d->body, NULL);
 	return outcome;
-}
-
-/* The answer's text was refused: as a file it may pass. */
-static enum rest_outcome
-deliver_as_file(struct delivery *d)
-{
-	auto_message struct message message = MESSAGE_INIT;
-	auto_free char *body = NULL;
-
-	if (!d->job->may_attach || d->job->attachment_limit <= 0)
-		return REST_REFUSED;
-	render_as_file(&message, d->message, d->body, d->job->attachment_limit);
-	body = message_json(&message, true);
-	return deliver_body(d, REST_ORIGINAL, body, message.files,
-	    message.file_count);
 }
 
 /* The last answer was a refusal of a text that all were to see. */
@@ -225,59 +238,57 @@ is_moderated(const struct delivery *d)
 	return d->job->share && rest_is_moderated(&d->reply);
 }
 
-/* With its files, else without them, else its text as a file. */
+/* With its files, else without them, else its text as a file, where it may
+ * pass. */
 static enum rest_outcome
 deliver_to_all(struct delivery *d, struct rest_reply *objection)
 {
-	const struct message *m = d->message;
+	auto_message struct message as_file = MESSAGE_INIT;
 	enum rest_outcome outcome = REST_REFUSED;
 
-	if (m != NULL && m->file_count > 0) {
-		auto_free char *body = message_json(m, true);
-
-		outcome = deliver_body(d, REST_ORIGINAL, body, m->files,
-		    m->file_count);
+	if (has_files(d)) {
+		outcome = send_instead(d, d->message);
 		if (outcome == REST_REFUSED)
 			log_warn("the files were refused: %s job=%" PRId64,
 			    d->err.text, d->job->id);
 	}
 	if (outcome == REST_REFUSED && !is_moderated(d))
-		outcome = deliver_body(d, REST_ORIGINAL, d->body, NULL, 0);
+		outcome = send_body(d, REST_ORIGINAL, d->body, NULL);
 	if (outcome != REST_REFUSED)
 		return outcome;
 	log_warn("the answer was refused: %s job=%" PRId64, d->err.text,
 	    d->job->id);
 	*objection = d->reply;
-	if (!is_moderated(d))
-		return deliver_as_file(d);
-	narrow(d);
-	return REST_REFUSED;
+	if (is_moderated(d))
+		narrow(d);
+	if (d->apart || !d->job->may_attach || d->job->attachment_limit <= 0)
+		return REST_REFUSED;
+	render_as_file(&as_file, d->message, d->body, d->job->attachment_limit);
+	return send_instead(d, &as_file);
 }
 
 /* To all who were to see it, else to its owner, else in words of ours. */
 static enum rest_outcome
 deliver(struct delivery *d)
 {
+	auto_message struct message plain = MESSAGE_INIT;
 	struct rest_reply objection = { 0 };
-	enum rest_outcome outcome;
+	enum rest_outcome outcome = REST_REFUSED;
 
 	if (d->remove &&
 	    rest_delete_original(d->worker->rest, d->job->token,
 		d->job->received_ms + TOKEN_LIFE_MS, &d->reply,
 		&d->err) == REST_DONE)
 		return REST_DONE;
-	outcome = d->apart ? REST_REFUSED : deliver_to_all(d, &objection);
+	if (!d->apart)
+		outcome = deliver_to_all(d, &objection);
 	if (d->apart)
 		outcome = deliver_apart(d);
 	/* then at least say why */
 	if (outcome == REST_REFUSED) {
-		auto_message struct message plain = MESSAGE_INIT;
-		auto_free char *body = NULL;
-
 		render_not_accepted(&plain,
 		    objection.status != 0 ? &objection : &d->reply, d->job->id);
-		body = message_json(&plain, false);
-		outcome = deliver_body(d, REST_ORIGINAL, body, NULL, 0);
+		outcome = send_instead(d, &plain);
 	}
 	/* of a message that it has not made yet Discord says 404, too */
 	if (outcome != REST_DONE && d->reply.status == 404 &&
@@ -327,30 +338,81 @@ settle(struct delivery *d, enum rest_outcome outcome)
 
 /* ---- a task that is over ---- */
 
+/* Must the answer be an edit?  Files come with their text in one.  A server's
+ * moderation may refuse an answer for all, and Discord says so of edits alone.
+ */
+static bool
+is_edit(const struct task *task)
+{
+	return task->editor == NULL &&
+	    (task->message.file_count > 0 || task->remove ||
+		(task->job->share && !task->apart));
+}
+
+/* The answer as the first response, should the front still wait for it, or a
+ * deferral before its edit.  -1: nobody is there. */
+static int
+give_first(const struct task *task, struct err *err)
+{
+	const struct job *job = task->job;
+	auto_free char *path = first_response_path(task->worker->config,
+	    job->held_by);
+	auto_free char *own = NULL;
+	const char *json = task->editor;
+
+	/* the front's own deferral of an editor is a message */
+	if (is_edit(task))
+		json = job->answer == ANSWER_EDITOR ? DEFERRAL : "";
+	if (json == NULL)
+		json = own = message_response_json(&task->message, job->answer);
+	return first_response_give(path, job->id, json, PASS_ON_MS, err);
+}
+
+/* The first response leaves now at the latest where we have just asked for it,
+ * otherwise when its time is over.  The clock may have been set back. */
+static void
+wait_to_edit(const struct task *task)
+{
+	const struct worker *worker = task->worker;
+	bool held = task->job->held_by >= 0;
+	int64_t most_ms = EDIT_AFTER_MS +
+	    (held ? worker->config->instant_ms : 0);
+	int64_t wait_ms = task->job->received_ms + most_ms - clock_wall_ms();
+
+	if (held && is_edit(task))
+		wait_ms = EDIT_AFTER_MS;
+	rest_pause(worker->rest, wait_ms < most_ms ? wait_ms : most_ms);
+}
+
 /* The first response, or what it leaves to be done.  True: nothing, and the
  * outcome is filled. */
 static bool
 deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 {
-	enum first_response first = FIRST_RESPONSE_LATE;
+	const struct job *job = task->job;
+	bool held = job->held_by != JOB_HELD_NOWHERE;
+	enum first_response first = held ? FIRST_RESPONSE_NOBODY :
+					   FIRST_RESPONSE_LATE;
+	auto_close int fd = held ? give_first(task, &d->err) : -1;
 
-	if (task->job->held_by != JOB_HELD_NOWHERE)
-		first = respond_first(task, &d->lasts, &d->err);
-	else
-		d->lasts = respond_flush(task->worker, task->job->id);
+	/* while it is on its way */
+	d->lasts = flush(task->worker, job->id);
+	if (fd >= 0)
+		first = first_response_outcome(fd, PASS_ON_MS, &d->err);
 	if (first == FIRST_RESPONSE_NOBODY) {
 		log_warn("no first response: %s job=%" PRId64, d->err.text,
-		    task->job->id);
+		    job->id);
 		/* there may be nothing to edit: the rounds see to it */
 		d->patience = REST_ONCE;
 	}
 	/* who waits has been answered, or must be patient for an edit */
-	naming_keep(task);
+	run_keep_names(task);
 	/* a late editor has a button, which only a front has sent */
 	*outcome = first == FIRST_RESPONSE_NOBODY ? REST_GONE : REST_DONE;
-	if (first == FIRST_RESPONSE_SENT || task->editor != NULL)
+	if ((first == FIRST_RESPONSE_SENT && !is_edit(task)) ||
+	    task->editor != NULL)
 		return true;
-	respond_wait_to_edit(task);
+	wait_to_edit(task);
 	return false;
 }
 
@@ -433,7 +495,7 @@ lost_body(struct worker *worker, int64_t slot, const struct job *job)
 	if (job_finish(worker->db, job->id, slot, body, "interrupted", -1,
 		&err) < 0)
 		log_err("%s", err.text);
-	respond_flush(worker, job->id);
+	flush(worker, job->id);
 	return body;
 }
 

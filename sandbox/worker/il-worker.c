@@ -22,36 +22,32 @@
  * Nothing runs twice.
  *
  * Between jobs it waits on the FIFO "wake", on signals and for the next round
- * of sweeping (sweep.c).  On SIGTERM it ends after the job that it has, which
+ * of sweeping.  On SIGTERM it ends after the job that it has, which
  * loses its cell after IL_STOP_SECONDS.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "../base/cleanup.h"
 #include "../base/clock.h"
-#include "../base/config.h"
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/priority.h"
 #include "../base/text.h"
 #include "../locale/locale.h"
 #include "../protocol/cancel.h"
-#include "../protocol/lease.h"
 #include "../protocol/node_table.h"
 #include "../protocol/wake.h"
 #include "../rest/rest.h"
 #include "../store/db.h"
-#include "../store/job.h"
 #include "commands/command.h"
 #include "count.h"
 #include "deliver.h"
-#include "run.h"
-#include "sweep.h"
 
 #define EXIT_USAGE 64
 #define EXIT_CONFIG 78
@@ -59,6 +55,18 @@
 /* A worker that sweeps may hold our lock for a moment. */
 #define LOCK_WAIT_MS 20000
 #define LOCK_PAUSE_MS 50
+/* A round comes at least this often: operators change rows with sqlite3, and a
+ * byte in the FIFO can be lost with the worker that read it. */
+#define ROUND_MS 10000
+#define EXPIRE_MOST 16 /* sandboxes in one round */
+#define REMOVE_WAIT_MS 10000
+#define SLOTS_MAX 256
+#define PRUNE_EVERY_MS (60 * 60 * 1000)
+/* At a time: 5 ms in which nobody else writes; 5,000 rows are 40. */
+#define PRUNE_STEP 200
+#define PRUNE_STEPS 25
+#define DAY_MS (INT64_C(24) * 60 * 60 * 1000)
+#define JOB_DAYS 30
 
 static void
 usage(void)
@@ -78,6 +86,23 @@ is_stopping(const struct worker *worker, int wait_ms)
 	return poll(&stop, 1, wait_ms) > 0;
 }
 
+/* Take the slot's lock, worker/<slot>.lock: its descriptor.  -1 with ERR_BUSY:
+ * who holds it lives. */
+static int
+lock_slot(const struct worker *worker, int64_t slot, struct err *err)
+{
+	auto_free char *path = xprintf("%s/worker/%" PRId64 ".lock",
+	    worker->config->state_dir, slot);
+	auto_close int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0660);
+
+	if (fd < 0)
+		return err_system(err, "%s", path);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return err_set(err, ERR_BUSY,
+		    "slot %" PRId64 " has a worker already", slot);
+	return steal_fd(&fd);
+}
+
 static void
 lock_own_slot(struct worker *worker)
 {
@@ -85,7 +110,7 @@ lock_own_slot(struct worker *worker)
 	struct err err = { 0 };
 
 	for (;;) {
-		worker->slot_lock = sweep_lock_slot(worker, worker->slot, &err);
+		worker->slot_lock = lock_slot(worker, worker->slot, &err);
 		if (worker->slot_lock >= 0)
 			return;
 		if (err.code != ERR_BUSY || clock_monotonic_ms() > until_ms)
@@ -155,7 +180,7 @@ close_all(struct worker *worker)
 	(void)close(worker->slot_lock);
 }
 
-/* ---- the loop ---- */
+/* ---- one job ---- */
 
 /* What the operator has said of this person, their server and all. */
 static void
@@ -253,6 +278,142 @@ do_job(struct worker *worker, struct job *job)
 	free(task.editor);
 }
 
+/* ---- between jobs ---- */
+
+/*
+ * What is done between jobs.  All workers do all of it; the database's
+ * compare-and-set and the slots' locks keep them out of each other's way.
+ */
+
+/* Take over what was left of a slot: claimed jobs are queued again, started
+ * ones are told as interrupted, answers are sent.  The slot is one whose lock
+ * we hold: a dead worker's, or our own between two jobs, where a database that
+ * failed may have left a job that nobody works on. */
+static void
+sweep_slot(struct worker *worker, int64_t slot)
+{
+	struct err err = { 0 };
+	int count;
+
+	if (!deliver_note(worker)) /* it is still "started" to the database */
+		return;
+	count = job_recover(worker->db, slot, &err);
+	if (count < 0) {
+		log_err("%s", err.text);
+		return;
+	}
+	if (count > 0) {
+		log_warn("slot %" PRId64 " had left %d jobs", slot, count);
+		wake_others(worker->wake_fd, count);
+	}
+	deliver_untold(worker, slot);
+}
+
+/* Every slot that has unfinished jobs and no living worker, and our own. */
+static void
+sweep_slots(struct worker *worker)
+{
+	int64_t slots[SLOTS_MAX];
+	struct err err = { 0 };
+	int count = job_slots(worker->db, slots, SLOTS_MAX, &err);
+
+	if (count < 0)
+		log_err("%s", err.text);
+	for (int i = 0; i < count; i++) {
+		bool own = slots[i] == worker->slot;
+		auto_close int lock = own ? -1 :
+					    lock_slot(worker, slots[i], &err);
+
+		if (own || lock >= 0)
+			sweep_slot(worker, slots[i]);
+	}
+}
+
+/* True: try the next one. */
+static bool
+remove_expired(struct worker *worker)
+{
+	struct sandbox sandbox;
+	struct err err = { 0 };
+	int result = sandbox_take_expired(worker->db, &sandbox, &err);
+
+	if (result != 0) {
+		if (result < 0)
+			log_err("%s", err.text);
+		return false;
+	}
+	if (lease_command(NULL, worker->lease_socket,
+		&(struct lease_command){
+		    .kind = FRAME_REMOVE, .sandbox = sandbox.id },
+		REMOVE_WAIT_MS, &err) != REFUSAL_NONE) {
+		/* the row is not given again for a minute */
+		log_warn("not removed yet: %s sandbox=%s", err.text,
+		    sandbox.id);
+		return false;
+	}
+	/* the files are gone: now the row may say so */
+	if (sandbox_gone(worker->db, sandbox.id, &err) < 0) {
+		log_err("%s sandbox=%s", err.text, sandbox.id);
+		return false;
+	}
+	log_info("removed sandbox=%s user=%" PRId64, sandbox.id,
+	    sandbox.user_id);
+	return true;
+}
+
+/* Rows that are too old, in small steps: fronts write between them.  True:
+ * there may be more. */
+static bool
+prune(struct db *db, enum statement which, int64_t days)
+{
+	struct err err = { 0 };
+	int count = PRUNE_STEP;
+
+	for (int i = 0; i < PRUNE_STEPS && count == PRUNE_STEP; i++)
+		count = db_prune(db, which, days * DAY_MS, PRUNE_STEP, &err);
+	if (count < 0)
+		log_err("%s", err.text);
+	return count == PRUNE_STEP;
+}
+
+/* A busy day's rows take several rounds. */
+static void
+prune_all(struct worker *worker)
+{
+	bool jobs = prune(worker->db, STATEMENT_JOB_PRUNE, JOB_DAYS);
+	bool views = prune(worker->db, STATEMENT_VIEW_PRUNE,
+	    worker->config->keep_days);
+
+	if (!jobs && !views)
+		worker->prune_at_ms = clock_monotonic_ms() + PRUNE_EVERY_MS;
+}
+
+/* One round: dead workers' slots and our own, expired sandboxes, old rows, the
+ * database's log.  Returns the monotonic time of the next one. */
+static int64_t
+sweep(struct worker *worker)
+{
+	struct err err = { 0 };
+	int64_t seconds;
+
+	rest_note_end(worker->rest);
+	sweep_slots(worker);
+	for (int i = 0; i < EXPIRE_MOST && remove_expired(worker); i++)
+		;
+	if (clock_monotonic_ms() >= worker->prune_at_ms) {
+		prune_all(worker);
+		cancel_sweep(worker->config);
+	}
+	/* nobody waits for us now: fronts do without this (db.h) */
+	db_checkpoint(worker->db);
+	seconds = sandbox_next_expiry(worker->db, &err);
+	if (seconds < 0 || seconds > ROUND_MS / 1000)
+		return clock_monotonic_ms() + ROUND_MS;
+	return clock_monotonic_ms() + seconds * 1000;
+}
+
+/* ---- the loop ---- */
+
 /* Do the oldest queued job.  False: there is none. */
 static bool
 do_next(struct worker *worker)
@@ -299,7 +460,7 @@ run(struct worker *worker)
 			wait(worker, sweep_at_ms);
 			continue;
 		}
-		sweep_at_ms = sweep_run(worker);
+		sweep_at_ms = sweep(worker);
 	}
 }
 

@@ -6,15 +6,12 @@
 #include <string.h>
 
 #include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
 #include "../base/log.h"
 #include "../protocol/cancel.h"
 #include "../protocol/wake.h"
+#include "../store/names.h"
 #include "count.h"
-#include "naming.h"
 #include "task.h"
-#include "worker.h"
 
 #define SEND_MS 10000
 /* What is over sooner shows nothing of how it goes on. */
@@ -22,6 +19,187 @@
 #define TICK_MS 3000
 /* Nor is there anything to edit before the first response has left. */
 #define TICK_AFTER_MS 500
+
+/* ---- names ---- */
+
+/*
+ * The names in a sandbox, for il-fcgi to suggest (store/names.h).  They are
+ * asked of the cell that a command has leased, after its answer has left, and
+ * only when the command may have changed them: most runs do not.
+ */
+
+/* A cell that has not told them by then tells them another time. */
+#define TELL_MS 1000
+#define TELL_SEND_MS 100
+#define PYTHON_MAX 32
+/* Each name has a letter before it and a NUL behind. */
+#define TOLD_MAX (NAMES_MOST * (NAMES_BYTES + 2) + PYTHON_MAX + 2)
+
+/* What a run has left in the folder, pictures apart that are nowhere. */
+static bool
+has_files(const struct collect *collect)
+{
+	for (size_t i = 0; i < collect->file_count; i++)
+		if (!collect->files[i].displayed)
+			return true;
+	for (size_t i = 0; i < collect->left_count; i++)
+		if (!collect->left[i].displayed)
+			return true;
+	return collect->left_more > 0;
+}
+
+static bool
+may_rename(const struct task *task, const struct cell_request *request)
+{
+	const struct cell_result *result = &task->run.result;
+
+	/* a directory that was made, what was removed: there are more of them,
+	 * or fewer */
+	if (request->op == OP_RUN)
+		return has_files(&task->collect) ||
+		    (result->used_files >= 0 &&
+			result->used_files != task->sandbox.named_files);
+	return request->op == OP_WRITE || request->op == OP_REMOVE ||
+	    request->op == OP_PIP || request->op == OP_UNINSTALL;
+}
+
+/* After a request that has a result: has it changed names? */
+static void
+heed_names(struct task *task, const struct cell_request *request)
+{
+	if (may_rename(task, request))
+		task->renamed = true;
+}
+
+struct told {
+	struct buf text;
+	struct name list[NAMES_MOST];
+	size_t count;
+	const char *python;
+};
+
+static void
+take_name(void *arg, const struct cell_event *event)
+{
+	struct told *told = arg;
+
+	if (event->kind == CELL_OUTPUT)
+		buf_add(&told->text, event->data, event->len);
+}
+
+/* The kind by the letter before a name. */
+static enum name_kind
+kind_of(char letter)
+{
+	switch (letter) {
+	case 'd':
+		return NAME_DIRECTORY;
+	case 'f':
+		return NAME_FILE;
+	case 'p':
+		return NAME_PACKAGE;
+	default:
+		return NAME_KINDS;
+	}
+}
+
+/* "3.11": what is no such version is no version. */
+static bool
+is_python(const char *text)
+{
+	size_t len = strlen(text);
+
+	return len <= PYTHON_MAX && strspn(text, "0123456789.") == len;
+}
+
+/* The names in what the cell has told that are fit to be kept.  What follows a
+ * name is its business (the version of a package, its size). */
+static void
+read_told(struct told *told, bool packages)
+{
+	const char *at = buf_str(&told->text);
+	const char *end = at + told->text.len;
+
+	told->python = "";
+	for (; at < end; at += strlen(at) + 1) {
+		enum name_kind kind = kind_of(*at);
+
+		if (*at == 'v' && packages && is_python(at + 1))
+			told->python = at + 1;
+		if (kind == NAME_KINDS || (kind == NAME_PACKAGE) != packages ||
+		    told->count == NAMES_MOST ||
+		    !name_is_fit(at + 1, strlen(at + 1)))
+			continue;
+		told->list[told->count++] = (struct name){ kind, at + 1 };
+	}
+}
+
+/* False: the cell did not tell. */
+static bool
+ask_names(struct task *task, struct told *told)
+{
+	const struct worker *worker = task->worker;
+	struct pollfd stop = { .fd = worker->signal_fd, .events = POLLIN };
+	const struct cell_request request = {
+		.op = task->at_packages ? OP_PACKAGES : OP_NAMES,
+		.count = NAMES_MOST,
+		.max_bytes = task->at_packages ? 0 : NAMES_BYTES,
+		.output_max = TOLD_MAX,
+		.wall_ms = TELL_MS,
+	};
+	struct conversation c = {
+		.cell_fd = task->lease.cell_fd,
+		.broker_fd = task->lease.broker_fd,
+		.event = take_name,
+		.arg = told,
+		.send_ms = TELL_SEND_MS,
+		/* nobody waits that much longer for names */
+		.within_ms = TELL_MS - LIMIT_OUTSIDE_MS,
+		.stop = &stop,
+	};
+	struct cell_result result = { 0 };
+	struct err err = { .text = "the worker has to end" };
+	enum conversation_end end = conversation_hold(&c, &request, &result,
+	    &err);
+
+	if (end == CONVERSATION_RESULT && result.reason == REASON_EXIT)
+		return true;
+	log_warn("no names: %s sandbox=%s",
+	    end == CONVERSATION_RESULT ? result.error_text : err.text,
+	    task->sandbox.id);
+	return false;
+}
+
+void
+run_close(struct task *task)
+{
+	if (!task->renamed)
+		lease_close(&task->lease);
+}
+
+void
+run_keep_names(struct task *task)
+{
+	struct told told = { .text = BUF_INIT(TOLD_MAX) };
+	struct err err = { 0 };
+	int64_t files = task->at_packages ? -1 : task->run.result.used_files;
+	bool told_all = task->lease.cell_fd >= 0 && task->renamed &&
+	    ask_names(task, &told);
+
+	lease_close(&task->lease);
+	task->renamed = false;
+	if (!told_all) {
+		buf_release(&told.text);
+		return;
+	}
+	read_told(&told, task->at_packages);
+	if (names_keep(task->worker->db, task->sandbox.id, told.python, files,
+		told.list, told.count, &err) < 0)
+		log_warn("%s sandbox=%s", err.text, task->sandbox.id);
+	buf_release(&told.text);
+}
+
+/* ---- a lease ---- */
 
 /* While a cell is waited for. */
 static void
@@ -103,7 +281,7 @@ run_open(struct task *task, const char *class, enum access access,
 	struct err err = { 0 };
 
 	/* of a cell that a request before it had, for another class */
-	naming_keep(task);
+	run_keep_names(task);
 	task->run = (struct run_outcome){ .end = RUN_REFUSED };
 	task->at_packages = strcmp(class, "user") != 0;
 	task->run.refusal = wait_for_cell(task, request, wait_ms, &err);
@@ -118,6 +296,8 @@ run_open(struct task *task, const char *class, enum access access,
 		    task->job->id, task->sandbox.id);
 	return task->run.refusal == REFUSAL_NONE;
 }
+
+/* ---- a request ---- */
 
 /* From here on the job is never requested again: a worker that takes it
  * over tells that it was interrupted. */
@@ -222,7 +402,7 @@ run_request(struct task *task, const struct cell_request *request,
 	else
 		task->run.end = hold(task, request, wall_ms);
 	if (task->run.end == RUN_RESULT)
-		naming_heed(task, request);
+		heed_names(task, request);
 	return task->run.end == RUN_RESULT;
 }
 
@@ -232,5 +412,5 @@ run_once(struct task *task, const char *class, enum access access,
 {
 	if (run_open(task, class, access, request->wall_ms, wait_ms))
 		(void)run_request(task, request, request->wall_ms);
-	naming_close(task);
+	run_close(task);
 }

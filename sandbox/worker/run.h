@@ -17,7 +17,7 @@ struct task;
 
 /* Lease a cell of the class, to do what access says, for requests of wall_ms in
  * all, waiting at most wait_ms.  False: task->run says why not, and the log.
- * Call naming_close() in any case. */
+ * Call run_close() in any case. */
 bool run_open(struct task *task, const char *class, enum access access,
     int64_t wall_ms, int wait_ms);
 /* claimed → started, once.  False: the job is not ours (or the database
@@ -27,6 +27,12 @@ bool run_start(struct task *task);
  * end.  True: there is a result, whatever it says. */
 bool run_request(struct task *task, const struct cell_request *request,
     int64_t wall_ms);
+
+/* Close the lease; but not yet if the cell has still to tell names. */
+void run_close(struct task *task);
+/* Ask the cell for the names in its sandbox, if it is still there and they may
+ * have changed, keep them, close the lease. */
+void run_keep_names(struct task *task);
 
 /* All of it, for the only request in this cell. */
 void run_once(struct task *task, const char *class, enum access access,

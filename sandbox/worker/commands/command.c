@@ -146,12 +146,9 @@ command_succeeded(struct task *task)
 bool
 command_has_run(struct task *task)
 {
-	enum run_end end = task->run.end;
-
 	if (task->taken)
 		return false;
-	if (end == RUN_REFUSED || end == RUN_TOO_LATE || end == RUN_CANCELLED ||
-	    (end == RUN_RESULT && task->run.result.reason == REASON_ERROR)) {
+	if (!outcome_began(&task->run)) {
 		command_not_done(task);
 		return false;
 	}
@@ -213,7 +210,7 @@ command_do(struct task *task, struct cell_request *request)
 			(void)run_request(task, request, request->wall_ms);
 		place_look_at_top(task);
 	}
-	naming_close(task);
+	run_close(task);
 	command_note_usage(task);
 	return command_succeeded(task);
 }

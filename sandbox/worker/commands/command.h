@@ -4,12 +4,8 @@
 
 #include <stdbool.h>
 
-#include "../../base/config.h"
-#include "../../base/err.h"
-#include "../naming.h"
 #include "../run.h"
 #include "../task.h"
-#include "../worker.h"
 
 /* One function per kind of job.  0, or -1: our fault, the message is replaced
  * by "sandbox error" with a reference. */

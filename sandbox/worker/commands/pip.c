@@ -57,7 +57,7 @@ cmd_pip(struct task *task, struct err *err)
 		collect_init(&task->collect, LOG_MAX, 0);
 		if (open_cell(task, &request))
 			(void)run_request(task, &request, request.wall_ms);
-		naming_close(task);
+		run_close(task);
 		if (command_has_run(task))
 			render_pip(&task->message, &task->run,
 			    &task->collect.output, words.words, &task->env);

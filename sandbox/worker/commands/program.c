@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "program.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../base/cleanup.h"
+#include "../../base/clock.h"
+#include "../../base/log.h"
 #include "../../base/utf8.h"
+#include "../../protocol/node_key.h"
+#include "../../protocol/node_table.h"
 #include "../../protocol/node_view.h"
+#include "../../rest/node.h"
+#include "../../store/row_id.h"
 #include "../../store/script.h"
 #include "../../store/view.h"
-#include "../other_view.h"
 #include "../render/render_program.h"
 #include "../render/render_view.h"
 #include "command.h"
 #include "download.h"
-#include "../worker.h"
 
 #define NODE_AWAY 2
+#define NODE_MS 1500 /* for what another one says of a run */
 _Static_assert(NODE_VIEW_TEXT_MAX <= SOURCE_TEXT_MAX, "what comes has room");
 
 #define MARK "\xef\xbb\xbf" /* "I am UTF-8", at the begin of a file */
@@ -234,30 +240,63 @@ find_own_run(struct task *task, int64_t view_id, struct source *source,
 	return 0;
 }
 
+/* The other node that has the row; NULL: it is this one's. */
+static const struct node_entry *
+find_node(struct worker *worker, int64_t view_id)
+{
+	int slot = row_id_slot(view_id);
+
+	if (worker->nodes == NULL || slot < 0)
+		return NULL;
+	node_table_refresh(worker->nodes, clock_monotonic_ms());
+	return node_table_other(worker->nodes, slot);
+}
+
+/* The same of another node's row (protocol/node_view.h), as somebody there has
+ * shared it.  NODE_AWAY: nobody knows. */
+static int
+find_shared_run(struct task *task, const struct node_entry *entry,
+    int64_t view_id, struct source *source)
+{
+	const struct worker *worker = task->worker;
+	auto_buf struct buf body = BUF_INIT(NODE_VIEW_MAX);
+	auto_free char *path = xprintf(NODE_VIEWS "%" PRId64, view_id);
+	auto_free char *socket = config_state_path(worker->config,
+	    NODES_SOCKET);
+	const struct rest_node node = { socket, entry->address,
+		task->job->user_id };
+	auto_node_view struct node_view run = { .text = NULL };
+	struct err err = { 0 };
+	int status = rest_ask_node(worker->rest, &node, path, NODE_MS, &body,
+	    &err);
+
+	if (status == 404)
+		return 1;
+	if (status == 200 &&
+	    node_view_read(&run, buf_str(&body), body.len, &err) == 0) {
+		take_run(task->job, source, &run);
+		return 0;
+	}
+	if (status > 0 && status != 200)
+		(void)err_set(&err, ERR_UNAVAILABLE, "status %d", status);
+	log_warn("node %s does not say what view %" PRId64 " is: %s",
+	    entry->name, view_id, err.text);
+	buf_adds(&task->message.lead, _(TEXT_CODE_AWAY));
+	task->outcome = "node away";
+	return NODE_AWAY;
+}
+
 /* The run that the message answers, if the user may have its code.  1: there is
  * none.  Then only a block marked as Python counts in that message, as the rest
- * may be output.  NODE_AWAY: nobody knows. */
+ * may be output. */
 static int
 find_run(struct task *task, int64_t view_id, struct source *source,
     struct err *err)
 {
-	auto_node_view struct node_view run = { .text = NULL };
+	const struct node_entry *entry = find_node(task->worker, view_id);
 
-	switch (other_view_read(task->worker, view_id, task->job->user_id,
-	    &run)) {
-	case OTHER_VIEW_OURS:
-		break;
-	case OTHER_VIEW_READ:
-		take_run(task->job, source, &run);
-		return 0;
-	case OTHER_VIEW_NONE:
-		return 1;
-	case OTHER_VIEW_AWAY:
-		buf_adds(&task->message.lead, _(TEXT_CODE_AWAY));
-		task->outcome = "node away";
-		return NODE_AWAY;
-	}
-	return find_own_run(task, view_id, source, err);
+	return entry != NULL ? find_shared_run(task, entry, view_id, source) :
+			       find_own_run(task, view_id, source, err);
 }
 
 static bool

@@ -119,6 +119,6 @@ cmd_put(struct task *task, struct err *err)
 		command_not_done(task);
 	else if (folder || look_at_target(task))
 		store(task, folder ? path_name(task->path) : "", data, len);
-	naming_close(task);
+	run_close(task);
 	return 0;
 }

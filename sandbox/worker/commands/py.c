@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "../../base/cleanup.h"
-#include "../kept.h"
+#include "../../base/clock.h"
+#include "../../base/log.h"
+#include "../../store/session.h"
 #include "../render/render_program.h"
 #include "../render/render_session.h"
 #include "program.h"
@@ -13,6 +15,86 @@
 
 /* In tracebacks: File "/code/main.py", line 1. */
 #define SOURCE_NAME "main.py"
+
+/*
+ * A run whose interpreter may be kept, or was: in a session each, else those
+ * that say so.  What a session came to is in the database before the run as
+ * "broken off", so that the next answer tells the truth whatever dies.
+ */
+
+/* Before the cell is leased: shall it be kept, and is one there? */
+static int
+kept_before(struct task *task, struct cell_request *request,
+    struct session *session, struct err *err)
+{
+	struct db *db = task->worker->db;
+	struct session begun;
+
+	if (session_find(db, task->sandbox.id, session, err) != 0)
+		return -1;
+	request->keep = task->worker->config->sessions > 0 &&
+	    (session->started_at != 0 || task->job->keep);
+	task->keep = request->keep || session->kept_at != 0;
+	if (!task->keep)
+		return 0;
+	begun = (struct session){ .started_at = session->started_at,
+		.ended = KEPT_BROKEN_OFF };
+	return session_put(db, task->sandbox.id, &begun, err);
+}
+
+/* It was to be kept, and is not: what of its end its client has seen. */
+static enum kept_end
+kept_end_of(const struct run_outcome *run)
+{
+	static const enum kept_end ends[] = {
+		[REASON_EXIT] = KEPT_EXITED,
+		[REASON_SIGNAL] = KEPT_SIGNAL,
+		[REASON_TIME] = KEPT_TIME,
+		[REASON_MEMORY] = KEPT_MEMORY,
+		[REASON_OUTPUT] = KEPT_OUTPUT,
+		[REASON_ERROR] = KEPT_EXITED,
+	};
+
+	return run->end == RUN_RESULT ? ends[run->result.reason] :
+					KEPT_BROKEN_OFF;
+}
+
+/* After the run: note what came of it.  Returns why there was none, though
+ * there should have been; 0: nothing to tell. */
+static enum kept_end
+kept_after(struct task *task, bool keep, const struct session *before)
+{
+	const struct run_outcome *run = &task->run;
+	const struct cell_result *result = &run->result;
+	bool known = run->end == RUN_RESULT;
+	bool began = outcome_began(run);
+	struct session after = { .started_at = before->started_at };
+	struct err err = { 0 };
+
+	if (!task->keep)
+		return 0;
+	/* nothing has begun: all is as it was */
+	if (!began)
+		after = *before;
+	else if (known && result->kept)
+		after = (struct session){ .started_at = before->started_at,
+			.kept_at = clock_wall_ms() / 1000,
+			.names = result->kept_names,
+			.bytes = result->kept_bytes };
+	else if (keep)
+		after.ended = kept_end_of(run);
+	if (session_put(task->worker->db, task->sandbox.id, &after, &err) != 0)
+		log_warn("%s sandbox=%s", err.text, task->sandbox.id);
+	if (!began || (known && result->went_on))
+		return 0;
+	if (before->kept_at == 0)
+		return (enum kept_end)before->ended;
+	if (known && result->ended != 0)
+		return result->ended;
+	return task->kept_ended != 0 ? task->kept_ended : KEPT_RESTARTED;
+}
+
+/* ---- the run ---- */
 
 /* Run it in the nearest directory that is there; a path is relative to that. */
 static void
@@ -28,7 +110,7 @@ run_in_place(struct task *task, struct cell_request *request)
 		if (request->path != NULL)
 			place_look_at_top(task);
 	}
-	naming_close(task);
+	run_close(task);
 }
 
 /* What was asked for, within the limits that the operator has set. */

@@ -38,6 +38,16 @@ outcome_succeeded(const struct run_outcome *outcome)
 	    outcome->result.status == 0;
 }
 
+/* Did it begin, however it ended?  What was broken off has output and effects.
+ */
+static inline bool
+outcome_began(const struct run_outcome *outcome)
+{
+	return outcome->end == RUN_RESULT ?
+	    outcome->result.reason != REASON_ERROR :
+	    outcome->end < RUN_REFUSED;
+}
+
 /* Did the operation fail with this error? */
 static inline bool
 outcome_failed_with(const struct run_outcome *outcome, enum cell_error error)
