@@ -2,11 +2,15 @@
 /*
  * One run of the code-interpreter's routes: POST /v1/execute and
  * /v1/execute/stream, with files from the store and into it, and a command in a
- * session, /v1/sessions/{session_id}/bash.
+ * session, /v1/sessions/{session_id}/bash.  Then the sessions themselves, and
+ * /v1/files: the store, over HTTP.
  */
+#include <inttypes.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,10 +20,14 @@
 #include "run.h"
 #include "session_holder.h"
 #include "../contract/code_interpreter/execute_answer.h"
-#include "../contract/path_text.h"
+#include "../contract/code_interpreter/execute_request.h"
+#include "../contract/multipart.h"
+#include "../contract/stage.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 
@@ -33,6 +41,14 @@
 /* A stream, from its head on: its run waits for its reader. */
 #define STREAM_MS 180000
 #define BORROW_MS 70000 /* another command may run for 60 s */
+#define STAGE_MS 30000
+#define FILE_MAX (INT64_C(100) << 20) /* MAX_FILE_SIZE_MB of the contract */
+#define ANSWER_MAX ((size_t)8 * FILESTORE_NAME_MAX)
+#define PIECE 65536
+#define NO_FILE "File with ID '%s' not found"
+/* For an answer, and for a file what it takes at 32 bytes a ms besides. */
+#define READER_MS 120000
+#define READER_BYTES_A_MS 32
 
 /* What comes back of one run. */
 struct execution {
@@ -363,4 +379,295 @@ void
 api_session_bash(struct api_app *app, struct http_request *req)
 {
 	answer(app, req, API_BASH);
+}
+
+/* ---- sessions ---- */
+
+/* Give the cell its files, if any, and hear whether it has bash.  False: it was
+ * answered. */
+static bool
+stage(struct api_app *app, struct http_request *req, const struct lease *lease,
+    const struct api_inputs *inputs, bool *bash)
+{
+	const struct cell_request request = {
+		.op = OP_STAGE,
+		.folder = "/workspace",
+		.inputs = inputs->items,
+		.input_count = inputs->count,
+		.wall_ms = STAGE_MS,
+	};
+	struct api_run run = { .app = app, .req = req, .request = &request };
+
+	api_run_in(&run, lease->cell_fd, lease->broker_fd);
+	if (run.end != API_RESULT) {
+		api_answer_lost(&run);
+		return false;
+	}
+	*bash = run.result.status == 0;
+	if (run.result.reason == REASON_EXIT)
+		return true;
+	log_warn("the cell says: %s", run.result.error_text);
+	reply_detail(req, run.result.error == ERROR_NO_SPACE ? 413 : 422, NULL,
+	    "File path '%s' cannot be written.", run.result.error_path);
+	return false;
+}
+
+/* There is none. */
+static void
+answer_refusal(struct http_request *req, enum refusal refusal, int64_t next_ms)
+{
+	int64_t seconds = (next_ms + 999) / 1000;
+	char headers[64];
+
+	if (seconds < 1)
+		seconds = 1;
+	if (refusal != REFUSAL_FULL) {
+		reply_busy(req);
+		return;
+	}
+	(void)snprintf(headers, sizeof(headers), "Retry-After: %" PRId64 "\r\n",
+	    seconds);
+	reply_detail(req, 503, headers,
+	    "All sessions are in use; one may be free in %" PRId64 " s",
+	    seconds);
+}
+
+/* Lease a cell for it, and have a holder keep that. */
+static void
+create(struct api_app *app, struct http_request *req, int64_t ttl_ms,
+    const struct api_inputs *inputs)
+{
+	auto_buf struct buf body = BUF_INIT(1024);
+	char id[SESSION_ID_SIZE];
+	enum refusal refusal;
+	struct lease lease;
+	bool bash = true;
+	int64_t next_ms;
+	struct err err;
+	int result;
+
+	/* The cell, then its files, then its holder. */
+	refusal = session_cell_lease(app, req, NULL, ttl_ms, &lease, &next_ms,
+	    &err);
+	if (refusal != REFUSAL_NONE) {
+		log_warn("no cell: %s", err.text);
+		if (!http_client_gone(req))
+			answer_refusal(req, refusal, next_ms);
+		return;
+	}
+	if (!stage(app, req, &lease, inputs, &bash) || http_client_gone(req)) {
+		lease_close(&lease);
+		return;
+	}
+	result = session_holder_start(app, &lease,
+	    clock_monotonic_ms() + ttl_ms, id, &err);
+	lease_close(&lease); /* the holder has its own descriptors */
+	if (result == 0) {
+		execute_add_session(&body, id, clock_wall_ms() + ttl_ms);
+		if (!bash)
+			log_warn("the image has no bash: "
+				 "commands of sessions are run by its sh");
+		reply_text(req, 201, bash ? NULL : "Inline-Shell: sh\r\n",
+		    buf_str(&body));
+	} else {
+		log_err("session: %s", err.text);
+		reply_failed(req, NULL);
+	}
+}
+
+void
+api_session_create(struct api_app *app, struct http_request *req)
+{
+	struct execute_request session;
+	struct api_inputs inputs;
+
+	if (!api_read_request(&session, EXECUTE_SESSION, req))
+		return;
+	if (api_inputs_open(&inputs, app, req, &session)) {
+		if (inputs.wrong == NULL)
+			create(app, req, session.ttl_seconds * 1000, &inputs);
+		else
+			reply_detail(req, 422, NULL, "%s", inputs.wrong);
+		api_inputs_close(&inputs);
+	}
+	pyjson_release(&session.doc);
+}
+
+void
+api_session_delete(struct api_app *app, struct http_request *req)
+{
+	if (session_holder_end(app, app->id))
+		http_answer(req, 204, NULL, NULL, "", 0);
+	else
+		reply_detail(req, 404, NULL, "Session '%s' not found", app->id);
+}
+
+/* ---- files: upload ---- */
+
+/* What has come of the form.  Of several files the last one counts; after a
+ * failure none does.  False: no more is wanted, and why is in err or known to
+ * upload_end(). */
+static bool
+keep(struct filestore *store, struct filestore_new *file, struct upload *up,
+    struct err *err)
+{
+	int result = 0;
+
+	while (result == 0) {
+		switch (upload_next(up)) {
+		case MULTIPART_MORE:
+			return true;
+		case MULTIPART_FAILED:
+			return false;
+		case MULTIPART_PART:
+			result = file->store != NULL ?
+			    filestore_restart(file, err) :
+			    filestore_begin(store, file, err);
+			break;
+		case MULTIPART_SLICE:
+			result = filestore_write(file, up->form.data,
+			    up->form.data_len, err);
+			break;
+		}
+	}
+	log_warn("upload: %s", err->text);
+	filestore_abort(file);
+	return false;
+}
+
+/* The form has come: the file gets its name and is there. */
+static void
+answer_upload(struct http_request *req, struct filestore_new *file,
+    struct upload *up, struct err *err)
+{
+	auto_buf struct buf body = BUF_INIT(ANSWER_MAX);
+	struct detail detail;
+
+	if (err->code == ERR_NONE && !upload_end(up, &detail)) {
+		reply_refuse(req, NULL, &detail);
+		return;
+	}
+	if (err->code == ERR_NONE &&
+	    filestore_commit(file, buf_str(&up->name), err) != 0)
+		log_warn("upload: %s", err->text);
+	if (err->code == ERR_LIMIT) {
+		reply_detail(req, 507, NULL, "The file store is full");
+	} else if (err->code == ERR_QUOTA) {
+		reply_detail(req, 507, NULL,
+		    "This token's share of the file store is full");
+	} else if (err->code == ERR_UNAVAILABLE) {
+		reply_detail(req, 503, "Retry-After: 1\r\n",
+		    "The file store cannot write just now");
+	} else if (err->code != ERR_NONE) {
+		reply_failed(req, NULL);
+	} else {
+		execute_add_file(&body, file->id, buf_str(&up->name), up->size,
+		    -1);
+		reply_text(req, 201, NULL, buf_str(&body));
+	}
+}
+
+void
+api_upload(struct api_app *app, struct http_request *req)
+{
+	struct filestore_new file = { .store = NULL };
+	struct err err = { .code = ERR_NONE };
+	struct detail detail;
+	struct upload up;
+	char piece[MULTIPART_PIECE];
+	bool wanted = true;
+	ssize_t n;
+
+	if (!upload_open(&up, http_param(req, "CONTENT_TYPE"), FILE_MAX,
+		&detail)) {
+		reply_refuse(req, NULL, &detail);
+		return;
+	}
+	/* The body is read to its end in any case, since the client sends it
+	 * before it looks at the answer. */
+	while ((n = http_read(req, piece, sizeof(piece))) > 0) {
+		if (!wanted)
+			continue;
+		multipart_add(&up.form, piece, (size_t)n);
+		wanted = keep(&app->store, &file, &up, &err);
+	}
+	if (n == 0) /* else the client is gone */
+		answer_upload(req, &file, &up, &err);
+	filestore_abort(&file);
+	upload_release(&up);
+}
+
+/* ---- files: the rest ---- */
+
+/* The list is written as the folder is read: it may be long. */
+void
+api_list(struct api_app *app, struct http_request *req)
+{
+	struct filestore_entry entry;
+	struct err err;
+	auto_dir DIR *folder = filestore_open_folder(&app->store, &err);
+	const char *comma = "";
+
+	if (folder == NULL) {
+		log_warn("list: %s", err.text);
+		reply_failed(req, NULL);
+		return;
+	}
+	http_allow_slow_reader(req, READER_MS);
+	http_begin(req, 200, REPLY_JSON, NULL);
+	http_write(req, "{\"files\":[", 10);
+	while (!req->failed && filestore_next(&app->store, folder, &entry)) {
+		auto_buf struct buf item = BUF_INIT(ANSWER_MAX);
+
+		if (entry.note[0] != '\0') { /* of another contract */
+			free(entry.name);
+			continue;
+		}
+		buf_adds(&item, comma);
+		comma = ",";
+		execute_add_file(&item, entry.id, entry.name, entry.size,
+		    entry.uploaded_ms);
+		http_write(req, buf_str(&item), item.len);
+		free(entry.name);
+	}
+	http_write(req, "]}", 2);
+}
+
+void
+api_download(struct api_app *app, struct http_request *req)
+{
+	auto_buf struct buf headers = BUF_INIT(ANSWER_MAX);
+	struct filestore_entry entry;
+	struct err err;
+	auto_close int fd = filestore_get(&app->store, app->id, strlen(app->id),
+	    &entry, &err);
+	char piece[PIECE];
+	ssize_t n;
+
+	if (fd < 0) {
+		reply_detail(req, 404, NULL, NO_FILE, app->id);
+		return;
+	}
+	buf_addf(&headers,
+	    "Content-Length: %lld\r\nX-Content-Type-Options: nosniff\r\n"
+	    "Content-Disposition: ",
+	    (long long)entry.size);
+	disposition_add(&headers, entry.name);
+	buf_adds(&headers, "\r\n");
+	http_allow_slow_reader(req, READER_MS + entry.size / READER_BYTES_A_MS);
+	http_begin(req, 200, "application/octet-stream", buf_str(&headers));
+	while (!req->failed && (n = read(fd, piece, sizeof(piece))) > 0)
+		http_write(req, piece, (size_t)n);
+	free(entry.name);
+}
+
+void
+api_delete(struct api_app *app, struct http_request *req)
+{
+	struct err err;
+
+	if (filestore_delete(&app->store, app->id, strlen(app->id), &err) == 0)
+		http_answer(req, 204, NULL, NULL, "", 0);
+	else
+		reply_detail(req, 404, NULL, NO_FILE, app->id);
 }

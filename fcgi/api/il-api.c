@@ -34,11 +34,10 @@
 #include <unistd.h>
 
 #include "app.h"
-#include "mcp.h"
-#include "piston.h"
-#include "librechat_cancel.h"
 #include "librechat_who.h"
+#include "mcp.h"
 #include "nodes.h"
+#include "piston.h"
 #include "routes.h"
 #include "session_holder.h"
 #include "../server/master.h"

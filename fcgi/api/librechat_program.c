@@ -1,21 +1,303 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * POST /librechat/exec/programmatic: a program that calls the client's tools, a
- * run for each round.  Between them nothing of it is here.
+ * run for each round.  Between them nothing of it is here.  And how one request
+ * ends the run of another.
  */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sodium.h>
 
 #include "app.h"
-#include "librechat_cancel.h"
 #include "librechat_run.h"
 #include "librechat_who.h"
 #include "reply.h"
 #include "routes.h"
+#include "../pytext/pyjson.h"
 #include "../server/http.h"
 
+#include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/base/fd.h"
 #include "../../sandbox/base/log.h"
+
+#define ID_MAX 128 /* a UUID has 36 */
+#define OWNER_BYTES 8
+#define NAME_BYTES 32
+/* A call waits for less in the queues of nginx and il-api. */
+#define KEEP_MS 300000
+#define FILES_MAX 1024
+#define OWN_FILES_MAX 256 /* no owner has the room of all others */
+
+/*
+ * POST /librechat/exec/programmatic/cancel ends the run of a call that has sent
+ * an id of its own, X-LibreChat-Code-Request-ID.  A call has a file in a folder
+ * that il-api alone may enter; its name follows from the id and the owner.  The
+ * run locks and watches that file, and a cancel writes a byte into it.  The
+ * byte stays for minutes, so a call that arrives after its cancel does not
+ * begin.
+ */
+struct librechat_call {
+	int cancelled_fd; /* readable once the run is to end; -1: never */
+	int file_fd;	  /* -1: none */
+	char *path;
+};
+
+static bool
+is_id(const char *id)
+{
+	return id != NULL && id[0] != '\0' && strlen(id) <= ID_MAX;
+}
+
+static char *
+folder_of_calls(const struct api_app *app)
+{
+	return xprintf("%s/calls", app->sessions);
+}
+
+/* The names of all files of the owner begin so; heap. */
+static char *
+name_of_owner(const struct api_app *app)
+{
+	unsigned char hash[crypto_generichash_BYTES];
+	char name[2 * OWNER_BYTES + 1];
+
+	(void)crypto_generichash(hash, sizeof(hash), app->owner,
+	    sizeof(app->owner), NULL, 0);
+	return xprintf("%s-",
+	    sodium_bin2hex(name, sizeof(name), hash, OWNER_BYTES));
+}
+
+static char *
+path_of_call(const struct api_app *app, const char *id)
+{
+	auto_free char *folder = folder_of_calls(app);
+	auto_free char *owner = name_of_owner(app);
+	unsigned char hash[NAME_BYTES];
+	char name[2 * NAME_BYTES + 1];
+
+	(void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)id,
+	    strlen(id), app->owner, sizeof(app->owner));
+	return xprintf("%s/%s%s", folder, owner,
+	    sodium_bin2hex(name, sizeof(name), hash, sizeof(hash)));
+}
+
+/* -1: it cannot be had, which was logged. */
+static int
+open_file(const struct api_app *app, const char *path)
+{
+	auto_free char *folder = folder_of_calls(app);
+	struct err err;
+	int fd;
+
+	if (fd_make_dirs(folder, 0700, &err) != 0) {
+		log_warn("librechat: a call cannot be cancelled: %s", err.text);
+		return -1;
+	}
+	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		log_warn("librechat: a call cannot be cancelled: %m");
+	return fd;
+}
+
+/* A run has its file locked for reading. */
+static bool
+lock_file(int fd, int command, short type)
+{
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
+
+	return TEMP_FAILURE_RETRY(fcntl(fd, command, &lock)) == 0;
+}
+
+static bool
+is_running(int fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+static bool
+is_removed(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
+static bool
+is_cancelled(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_size > 0;
+}
+
+/* ---- the run ---- */
+
+/* False: the call was cancelled before it began.  A call without an id, or
+ * whose file cannot be made, cannot be cancelled. */
+static bool
+librechat_call_open(struct librechat_call *call, const struct api_app *app,
+    const struct http_request *req)
+{
+	const char *id = http_param(req, "HTTP_X_LIBRECHAT_CODE_REQUEST_ID");
+
+	if (!is_id(id))
+		return true;
+	call->path = path_of_call(app, id);
+	/* A sweep, or another run of this id, may remove it meanwhile. */
+	do {
+		cleanup_close(&call->file_fd);
+		call->file_fd = open_file(app, call->path);
+		if (call->file_fd < 0 ||
+		    !lock_file(call->file_fd, F_OFD_SETLKW, F_RDLCK))
+			return true;
+	} while (is_removed(call->file_fd));
+	/* The run watches before it looks: it misses no cancel in between. */
+	call->cancelled_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (call->cancelled_fd < 0 ||
+	    inotify_add_watch(call->cancelled_fd, call->path, IN_MODIFY) < 0)
+		log_warn("librechat: a call cannot be cancelled: %m");
+	return !is_cancelled(call->file_fd);
+}
+
+static void
+librechat_call_close(struct librechat_call *call)
+{
+	/* The lock fails while another run of this id has the file. */
+	if (call->file_fd >= 0 &&
+	    lock_file(call->file_fd, F_OFD_SETLK, F_WRLCK) &&
+	    !is_cancelled(call->file_fd))
+		(void)unlink(call->path);
+	cleanup_close(&call->file_fd);
+	cleanup_close(&call->cancelled_fd);
+	free(call->path);
+	call->path = NULL;
+}
+
+/* ---- files of minutes ago ---- */
+
+/* Remove a file that no run has and that was written before before_ms.  False:
+ * it stays. */
+static bool
+remove_old(int dir, const char *name, int64_t before_ms)
+{
+	auto_close int fd = openat(dir, name,
+	    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 &&
+	    (int64_t)st.st_mtim.tv_sec * 1000 < before_ms &&
+	    lock_file(fd, F_OFD_SETLK, F_WRLCK) && unlinkat(dir, name, 0) == 0;
+}
+
+/* Do that with all files whose names begin so.  Returns how many stay. */
+static size_t
+remove_all_old(const char *folder, const char *begin, int64_t before_ms)
+{
+	auto_dir DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	size_t count = 0;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		if (entry->d_name[0] != '.' &&
+		    strncmp(entry->d_name, begin, strlen(begin)) == 0 &&
+		    !remove_old(dirfd(dir), entry->d_name, before_ms))
+			count++;
+	return count;
+}
+
+/* If more than most of these are too young, the older ones of them go. */
+static void
+remove_most_old(const struct api_app *app, const char *begin, size_t most)
+{
+	auto_free char *folder = folder_of_calls(app);
+	int64_t keep_ms = KEEP_MS;
+
+	while (remove_all_old(folder, begin, clock_wall_ms() - keep_ms) >
+		most &&
+	    keep_ms > 0)
+		keep_ms /= 2;
+}
+
+void
+librechat_cancel_sweep(const struct api_app *app)
+{
+	remove_most_old(app, "", FILES_MAX);
+}
+
+/* ---- the cancel ---- */
+
+/* False: the file cannot be written, which was logged. */
+static bool
+write_cancel(const struct api_app *app, const char *id, bool *running)
+{
+	auto_free char *owner = name_of_owner(app);
+	auto_free char *path = path_of_call(app, id);
+
+	remove_most_old(app, owner, OWN_FILES_MAX);
+	librechat_cancel_sweep(app);
+	for (;;) {
+		auto_close int fd = open_file(app, path);
+
+		if (fd < 0)
+			return false;
+		/* Once the byte is there a run may end before we look. */
+		*running = is_running(fd);
+		if (pwrite(fd, "x", 1, 0) != 1) {
+			log_warn("librechat: write %s: %m", path);
+			return false;
+		}
+		/* A run that has just ended removed it: write it once more, for
+		 * a later call of this id. */
+		if (!is_removed(fd))
+			return true;
+	}
+}
+
+void
+api_librechat_cancel(struct api_app *app, struct http_request *req)
+{
+	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
+	struct pyjson_error fault;
+	struct pyjson doc;
+	const char *id;
+	bool running = false;
+
+	if (!api_read_body(req, &body))
+		return;
+	if (!pyjson_parse(&doc, buf_str(&body), body.len, PYJSON_BYTES,
+		&fault)) {
+		reply_librechat(req, 400, NULL, "The body is not valid JSON",
+		    NULL);
+		return;
+	}
+	id = doc.root.type != PYVALUE_OBJECT ?
+	    NULL :
+	    pyvalue_text(pyvalue_get(&doc.root, "request_id"));
+	if (!is_id(id))
+		reply_librechat(req, 400, NULL,
+		    "Missing required field: request_id", NULL);
+	else if (!write_cancel(app, id, &running))
+		reply_librechat(req, 500, NULL, "The cancel could not be kept",
+		    NULL);
+	else
+		reply_text(req, 200, NULL,
+		    running ? "{\"cancelled\":true,\"running\":true}" :
+			      "{\"cancelled\":true,\"running\":false}");
+	pyjson_release(&doc);
+}
+
+/* ---- a program ---- */
 
 _Static_assert(LIBRE_OWNER_LEN == TOKENS_HASH_LEN, "an owner");
 
@@ -111,7 +393,7 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 	struct libre_run x = { .run = { .app = app, .req = req },
 		.exec = &program.exec,
 		.program = &program };
-	struct librechat_call call = LIBRECHAT_CALL_INIT;
+	struct librechat_call call = { .cancelled_fd = -1, .file_fd = -1 };
 	int status = 400;
 
 	if (!api_read_body(req, &body))

@@ -8,17 +8,26 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <sodium.h>
+
 #include "app.h"
 #include "librechat_who.h"
 #include "reply.h"
-#include "../contract/path_text.h"
+#include "routes.h"
+#include "../contract/stage.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 
+/* One that is being made is worth waiting for; of one that is busy nobody knows
+ * for how long. */
+#define TURN_MS 2000
+#define LASTS_MS (INT64_C(12) * 3600 * 1000) /* in any case */
 #define PROCESSES 64
 #define FILES_MAX 1000
 #define FILE_BYTES (INT64_C(100) << 20)
@@ -27,6 +36,130 @@
 #define CODE_MODE 0644
 #define READ_ONLY_MODE 0444
 #define OWN_MAX 3 /* files that are not of the store */
+
+/* ---- the cell of a conversation ---- */
+
+/* A name that nobody else's conversation has. */
+static void
+name_session(char id[SESSION_ID_SIZE], const struct api_app *app,
+    const char *hint)
+{
+	unsigned char hash[SESSION_DIGITS / 2];
+	char digits[SESSION_DIGITS + 1];
+
+	(void)crypto_generichash(hash, sizeof(hash),
+	    (const unsigned char *)hint, strlen(hint), app->owner,
+	    sizeof(app->owner));
+	(void)sodium_bin2hex(digits, sizeof(digits), hash, sizeof(hash));
+	(void)snprintf(id, SESSION_ID_SIZE, SESSION_PREFIX "%s", digits);
+}
+
+/* What the session counts of what who asks may have, a run of it being counted
+ * as any other; an older one may give way.  -1: there is none. */
+static int
+take_slot(struct api_app *app)
+{
+	const int64_t most = app->config->api_sessions;
+	int64_t next_ms;
+	int slot = LIMITS_NONE;
+
+	if (app->limited)
+		slot = limits_take_slot(&app->limits, &app->token,
+		    LIMITS_CONVERSATION, most);
+	if (slot == -1 && session_holder_make_room(app, true, &next_ms))
+		slot = limits_take_slot(&app->limits, &app->token,
+		    LIMITS_CONVERSATION, most);
+	return slot;
+}
+
+/* As session_holder_borrow(). */
+static int
+borrow(struct libre_session *s, struct api_app *app, struct http_request *req,
+    struct err *err)
+{
+	const struct pollfd gone = { .fd = http_fd(req), .events = POLLRDHUP };
+
+	s->connection = session_holder_borrow(app, s->id, &gone, &s->cell_fd,
+	    TURN_MS, err);
+	return s->connection < 0 ? -1 : 0;
+}
+
+/* The cell, then its holder, which has the slot. */
+static int
+start(struct api_app *app, struct http_request *req,
+    struct session_claim *claim, int slot, struct err *err)
+{
+	const int run_slot = app->slot;
+	struct lease lease;
+	int64_t next_ms;
+	int result;
+
+	if (session_cell_lease(app, req, NULL, LASTS_MS, &lease, &next_ms,
+		err) != REFUSAL_NONE) {
+		session_holder_disclaim(app, claim);
+		return -1;
+	}
+	app->slot = slot;
+	result = session_holder_start_claimed(app, &lease,
+	    clock_monotonic_ms() + LASTS_MS, claim, err);
+	app->slot = run_slot;
+	lease_close(&lease); /* the holder has its own descriptors */
+	return result;
+}
+
+/* Make it.  Where that cannot be, the run has a cell of its own. */
+static void
+create(struct libre_session *s, struct api_app *app, struct http_request *req)
+{
+	struct session_claim claim = {
+		.rest_ms = app->config->librechat_rest_ms
+	};
+	int slot = take_slot(app);
+	struct err err;
+	int result;
+
+	if (slot == -1)
+		return;
+	memcpy(claim.id, s->id, sizeof(claim.id));
+	/* Two may come at one time. */
+	result = session_holder_claim(app, &claim, &err);
+	if (result == 0)
+		result = start(app, req, &claim, slot, &err);
+	if (slot >= 0)
+		(void)close(slot);
+	if (result == 0)
+		result = borrow(s, app, req, &err);
+	if (result != 0)
+		log_info("a conversation has no cell: %s", err.text);
+	s->fresh = result == 0;
+}
+
+/* Borrow it, where it is to be had.  hint NULL: the conversation is not known.
+ */
+static void
+librechat_session_borrow(struct libre_session *s, struct api_app *app,
+    struct http_request *req, const char *hint)
+{
+	struct err err;
+
+	*s = (struct libre_session){ .connection = -1, .cell_fd = -1 };
+	if (hint == NULL || app->config->librechat_rest_ms == 0)
+		return;
+	name_session(s->id, app, hint);
+	if (borrow(s, app, req, &err) != 0 && err.code == ERR_NOT_FOUND)
+		create(s, app, req);
+}
+
+/* Give it back; lost: it is no good any more, and ends. */
+static void
+librechat_session_return(struct libre_session *s, bool lost)
+{
+	if (lost)
+		(void)close(s->connection); /* which ends the session */
+	else
+		session_holder_return(s->connection);
+	(void)close(s->cell_fd);
+}
 
 /* What the model is told of: /mnt/data is another name of the workspace.  What
  * programs keep for themselves is not to come back. */
@@ -497,4 +630,41 @@ librechat_run(struct libre_run *x,
 	}
 	api_run_end(&x->run, API_LIBRECHAT);
 	release(x);
+}
+
+/* ---- POST /librechat/exec ---- */
+
+static void
+answer_outcome(struct libre_run *x, void *arg)
+{
+	auto_buf struct buf body = BUF_INIT(LIBRE_ANSWER_MAX);
+
+	(void)arg;
+	libre_add_outcome(&body, &x->outcome);
+	http_answer(x->run.req, 200, REPLY_JSON, NULL, buf_str(&body),
+	    body.len);
+}
+
+void
+api_librechat_exec(struct api_app *app, struct http_request *req)
+{
+	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
+	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	struct libre_exec exec;
+	struct libre_run x = { .run = { .app = app, .req = req },
+		.exec = &exec };
+	int status = 400;
+
+	if (!api_read_body(req, &body))
+		return;
+	if (!libre_exec_parse(&exec, buf_str(&body), body.len, &status,
+		&error)) {
+		reply_librechat(req, status, NULL, buf_str(&error), NULL);
+		return;
+	}
+	buf_release(&body);
+	librechat_make_session(app, x.session);
+	librechat_session_borrow(&x.own, app, req, exec.hint);
+	librechat_run(&x, answer_outcome, NULL);
+	pyjson_release(&exec.doc);
 }

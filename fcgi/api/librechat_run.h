@@ -5,11 +5,28 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "librechat_session.h"
 #include "run.h"
+#include "session_holder.h"
 #include "../contract/librechat/libre_answer.h"
 #include "../contract/librechat/libre_program.h"
 #include "../files/filestore.h"
+
+struct api_app;
+struct http_request;
+
+/*
+ * The cell that the runs of a conversation have in common, one at a time: its
+ * work folder stays from one to the next.  It ends when none has come for
+ * IL_LIBRECHAT_REST_SECONDS, or when another session of the same owner's needs
+ * room.
+ */
+struct libre_session {
+	char id[SESSION_ID_SIZE];
+	bool fresh;	/* it was made for this run */
+	int connection; /* -1: there is none, and a run has one of its own */
+	int cell_fd;
+	bool used; /* by a run, to its end */
+};
 
 /*
  * A program of LibreChat's in a cell of its own, with files from the store and

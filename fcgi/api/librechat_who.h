@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "gate.h"
-#include "../contract/librechat/libre_id.h"
 #include "../contract/librechat/libre_request.h"
 #include "../files/filestore.h"
 
@@ -30,6 +29,9 @@ extern const struct gate_manner librechat_manner;
  * cannot be, all of this il-api has the same one until it ends.  Several nodes
  * have the same one, of IL_NODES_KEY_FILE. */
 const unsigned char *librechat_seal(struct api_app *app);
+
+/* Remove the files that calls and cancels of minutes ago have left. */
+void librechat_cancel_sweep(const struct api_app *app);
 
 /* ---- files ---- */
 

@@ -7,6 +7,7 @@
 #include "mcp.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,14 +15,17 @@
 #include "limits.h"
 #include "nodes.h"
 #include "routes.h"
-#include "../contract/mcp/mcp_answer.h"
 #include "../contract/mcp/mcp_media.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/config.h"
+#include "../../sandbox/base/err.h"
+#include "../../sandbox/base/fd.h"
+#include "../../sandbox/base/log.h"
 
+#define LISTED_MAX 100
 #define BODY_MAX ((size_t)16 << 20)
 #define FRAME_MAX_BYTES 65536
 #define STREAM_TYPE "text/event-stream"
@@ -39,7 +43,9 @@
 
 /* ---- the answer ---- */
 
-void
+/* A stream begins, if it may; and what else there is to be told while a run
+ * goes on.  ms: since it began, -1: it has not.  text: of progress. */
+static void
 mcp_stream(struct mcp_exchange *x)
 {
 	if (!x->may_stream || x->req->begun)
@@ -183,7 +189,8 @@ mcp_enter(struct mcp_exchange *x, enum gate_use use)
 	return false;
 }
 
-bool
+/* The same for a resource, or the list of them. */
+static bool
 mcp_enter_reader(struct mcp_exchange *x)
 {
 	x->reader = limits_take_place(&x->app->limits, LIMITS_READER,
@@ -192,6 +199,142 @@ mcp_enter_reader(struct mcp_exchange *x)
 		return mcp_enter(x, GATE_GLANCE);
 	mcp_busy(x);
 	return false;
+}
+
+/* ---- the file store as resources: a list of the newest ones ---- */
+
+struct listed {
+	struct filestore_entry items[LISTED_MAX]; /* the newest first */
+	size_t count;
+};
+
+/* Takes the entry's name. */
+static void
+keep_newest(struct listed *list, const struct filestore_entry *entry)
+{
+	size_t i = list->count;
+
+	while (i > 0 && list->items[i - 1].uploaded_ms < entry->uploaded_ms)
+		i--;
+	if (i == LISTED_MAX) {
+		free(entry->name);
+		return;
+	}
+	if (list->count == LISTED_MAX)
+		free(list->items[--list->count].name);
+	memmove(&list->items[i + 1], &list->items[i],
+	    (list->count - i) * sizeof(list->items[0]));
+	list->items[i] = *entry;
+	list->count++;
+}
+
+static void
+mcp_list_resources(struct mcp_exchange *x)
+{
+	struct filestore *store = &x->app->store;
+	auto_free struct listed *list = xcalloc(1, sizeof(*list));
+	struct filestore_entry entry;
+	struct err err;
+	auto_dir DIR *folder = NULL;
+
+	if (!mcp_enter_reader(x))
+		return;
+	folder = filestore_open_folder(store, &err);
+	if (folder == NULL) {
+		log_warn("list: %s", err.text);
+		mcp_failed(x);
+		return;
+	}
+	while (filestore_next(store, folder, &entry))
+		keep_newest(list, &entry);
+	mcp_begin(&x->body, &x->m, 0, false);
+	buf_adds(&x->body, ",\"resources\":[");
+	for (size_t i = 0; i < list->count; i++) {
+		buf_adds(&x->body, i == 0 ? "" : ",");
+		mcp_add_resource(&x->body, list->items[i].id,
+		    list->items[i].name, list->items[i].size);
+		free(list->items[i].name);
+	}
+	buf_addc(&x->body, ']');
+	mcp_end(&x->body);
+	mcp_send(x);
+}
+
+/* ---- one of them ---- */
+
+/* Never an empty answer for what is not there. */
+static void
+refuse(struct mcp_exchange *x, const struct pyvalue *uri, const char *text)
+{
+	struct mcp_fault fault;
+
+	(void)mcp_refuse_request(&x->m, &fault, 400,
+	    x->m.era == MCP_LEGACY ? MCP_NO_RESOURCE : MCP_BAD_PARAMS, "%s",
+	    text);
+	fault.uri = uri;
+	mcp_fault(x, &fault);
+}
+
+static void
+answer_content(struct mcp_exchange *x, const struct pyvalue *uri,
+    const char *name, int fd, int64_t size)
+{
+	auto_buf struct buf content = BUF_INIT(MCP_RESOURCE_MAX);
+	char *room = buf_reserve(&content, (size_t)size);
+	ssize_t n = 1;
+
+	while (room != NULL && n > 0 && (int64_t)content.len < size) {
+		n = read(fd, room + content.len, (size_t)size - content.len);
+		if (n > 0)
+			buf_commit(&content, (size_t)n);
+	}
+	if ((int64_t)content.len < size) {
+		log_err("the file store: a file is shorter than it was");
+		mcp_failed(x);
+		return;
+	}
+	mcp_add_contents(&x->body, &x->m, uri, name, buf_str(&content),
+	    content.len);
+	mcp_send(x);
+}
+
+static void
+mcp_read_resource(struct mcp_exchange *x)
+{
+	const struct pyvalue *uri = pyvalue_get(x->m.params, "uri");
+	struct filestore_entry entry;
+	struct mcp_fault fault;
+	char own_id[FILESTORE_ID_LEN + 1] = "";
+	const char *id = NULL;
+	size_t len = 0;
+	struct err err;
+	auto_close int fd = -1;
+
+	if (uri == NULL || uri->type != PYVALUE_STRING ||
+	    uri->count > MCP_URI_MAX) {
+		(void)mcp_refuse_request(&x->m, &fault, 400, MCP_BAD_PARAMS,
+		    "Invalid params: uri must be a string of at most %zu bytes",
+		    MCP_URI_MAX);
+		mcp_fault(x, &fault);
+		return;
+	}
+	len = mcp_uri_id(uri->u.text, uri->count, &id);
+	if (len == FILESTORE_ID_LEN) {
+		memcpy(own_id, id, len);
+		fd = nodes_get_file(x->app, x->req, own_id, len, &entry, &err);
+	}
+	if (fd < 0) {
+		refuse(x, uri,
+		    "Resource not found: it was never there, or its time is "
+		    "over");
+		return;
+	}
+	if (entry.size > (int64_t)MCP_RESOURCE_MAX)
+		refuse(x, uri,
+		    "Resource too large: over 8 MiB; GET /v1/files/ID has it");
+	else if (mcp_enter_reader(x))
+		answer_content(x, uri, entry.name, fd, entry.size);
+	free(entry.name);
 }
 
 /* ---- methods ---- */
@@ -226,7 +369,7 @@ call_tool(struct mcp_exchange *x)
 static bool
 has_cursor(struct mcp_exchange *x)
 {
-	const struct pyvalue *cursor = mcp_member(x->m.params, "cursor");
+	const struct pyvalue *cursor = pyvalue_get(x->m.params, "cursor");
 	struct mcp_fault fault;
 
 	if (cursor == NULL || cursor->type == PYVALUE_NULL)

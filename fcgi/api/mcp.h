@@ -62,23 +62,16 @@ void mcp_busy(struct mcp_exchange *x);
 void mcp_failed(struct mcp_exchange *x);
 /* An error of the protocol. */
 void mcp_fault(struct mcp_exchange *x, const struct mcp_fault *fault);
-/* A stream begins, if it may; and what else there is to be told while a run
- * goes on.  ms: since it began, -1: it has not.  text: of progress. */
-void mcp_stream(struct mcp_exchange *x);
 void mcp_tell(struct mcp_exchange *x, int64_t ms, int64_t total_ms,
     const struct buf *text);
 /* Take a place, and of the token's what the gate counts.  False: there is none,
  * which was answered. */
 bool mcp_enter(struct mcp_exchange *x, enum gate_use use);
-/* The same for a resource, or the list of them. */
-bool mcp_enter_reader(struct mcp_exchange *x);
 
 /* ---- what is called ---- */
 
 void mcp_run_tool(struct mcp_exchange *x);
 void mcp_session_tool(struct mcp_exchange *x);
-void mcp_list_resources(struct mcp_exchange *x);
-void mcp_read_resource(struct mcp_exchange *x);
 
 /* ---- a session's cell ---- */
 

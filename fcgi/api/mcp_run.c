@@ -1,18 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tools run_python and run_shell: in a fresh cell, or in a session's.
+ * The tools run_python and run_shell: in a fresh cell, or in a session's.  What
+ * a run prints and leaves, as it comes from the cell; which files of a session
+ * it has made or changed: a session's cell does not tell, so its folders are
+ * listed before and after.
  */
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "app.h"
-#include "mcp_work.h"
+#include "mcp.h"
+#include "run.h"
+#include "../contract/mcp/mcp_media.h"
+#include "../contract/mcp/mcp_result.h"
+#include "../contract/stage.h"
+#include "../files/filestore.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/err.h"
 
+#define MCP_WORK_LEFT (2 * MCP_LEFT_MAX)
+#define TICK_MS 1000
+#define LINE_BYTES 200
+#define PATH_BYTES 4096
+#define SVG "image/svg+xml"
+#define SCAN_FOLDERS 64
+#define SCAN_ENTRIES 2000
+/* For all of the one, and of the other. */
+#define LIST_MS 5000
+#define READ_MS 20000
+#define COLLECT_TOTAL (INT64_C(100) << 20)
 #define MAIN "__main__.py"
 /* In a session, whose files are not ours: removed after the run. */
 #define SESSION_MAIN ".inline-main.py"
@@ -21,6 +41,422 @@
 #define FILE_BYTES (INT64_C(100) << 20)
 #define COLLECT_MS 10000
 #define FILE_MODE 0644
+
+/* A run of a tool. */
+struct mcp_work {
+	struct mcp_exchange *x;
+	struct api_run run;
+	struct mcp_output out;
+	struct mcp_output err;
+	struct mcp_left left[MCP_WORK_LEFT];
+	size_t left_count;
+	bool more_left;
+	struct mcp_left *file;	    /* that is coming in */
+	int64_t taken;		    /* bytes of it so far */
+	struct filestore_new fresh; /* the same, in the store */
+	int64_t shown;		    /* bytes of all that are shown */
+	int64_t started_ms;	    /* monotonic; 0: not yet */
+	bool cancelled;		    /* its client is gone */
+};
+
+/* ---- files ---- */
+
+static struct mcp_left *
+add_left(struct mcp_work *w, const char *path, int64_t size)
+{
+	auto_buf struct buf text = BUF_INIT(PATH_BYTES);
+	struct mcp_left *file;
+
+	if (w->left_count == MCP_WORK_LEFT) {
+		w->more_left = true;
+		return NULL;
+	}
+	path_text_write(&text, path);
+	file = &w->left[w->left_count++];
+	*file = (struct mcp_left){ .path = buf_steal(&text, NULL),
+		.size = size,
+		.type = mcp_media_type(path, "\0", 1),
+		.content = BUF_INIT(MCP_PICTURE_BYTES) };
+	return file;
+}
+
+/* A file that is there but is not kept; why: static. */
+static void
+mcp_work_leave_out(struct mcp_work *w, const char *path, int64_t size,
+    const char *why)
+{
+	struct mcp_left *file = add_left(w, path, size);
+
+	if (file != NULL)
+		file->why = why;
+}
+
+/* The last file is whole. */
+static void
+mcp_work_end_file(struct mcp_work *w)
+{
+	struct mcp_left *file = w->file;
+	bool counted;
+
+	if (file == NULL)
+		return;
+	if (w->fresh.store != NULL)
+		file->id = api_left_keep(&w->fresh, file->path, &file->why);
+	counted = file->content.len > 0;
+	mcp_check_picture(file);
+	if (counted && file->content.len == 0)
+		w->shown -= file->size;
+	w->file = NULL;
+}
+
+static void
+begin_file(struct mcp_work *w, const struct cell_event *event)
+{
+	struct err err;
+
+	mcp_work_end_file(w);
+	w->file = add_left(w, event->name, event->size);
+	w->taken = 0;
+	if (w->file != NULL &&
+	    filestore_begin(&w->x->app->store, &w->fresh, &err) != 0)
+		w->file->why = api_left_refused(&w->fresh, &err);
+}
+
+/* Small pictures are shown, so they are kept here, too. */
+static void
+take_bytes(struct mcp_work *w, const struct cell_event *event)
+{
+	struct mcp_left *file = w->file;
+	struct buf *content;
+	int64_t most;
+	struct err err;
+
+	if (file == NULL)
+		return;
+	content = &file->content;
+	if (w->fresh.store != NULL &&
+	    filestore_write(&w->fresh, event->data, event->len, &err) != 0)
+		w->file->why = api_left_refused(&w->fresh, &err);
+	/* Whether the store takes it or not. */
+	if (w->taken == 0)
+		file->type = mcp_media_type(file->path, event->data,
+		    event->len);
+	w->taken += (int64_t)event->len;
+	most = strcmp(file->type, SVG) == 0  ? MCP_SHOWN_TEXT_BYTES :
+	    mcp_media_is_picture(file->type) ? MCP_PICTURE_BYTES :
+					       0;
+	/* All of a run together have the room of one. */
+	if (file->size > most ||
+	    (content->len == 0 && w->shown + file->size > MCP_PICTURE_BYTES))
+		return;
+	w->shown += content->len == 0 ? file->size : 0;
+	buf_add(content, event->data, event->len);
+}
+
+/* ---- what comes from the cell ---- */
+
+/* What comes from the cell, of a run or of a file that is read. */
+static void
+mcp_work_event(void *arg, const struct cell_event *event)
+{
+	struct mcp_work *w = arg;
+
+	switch (event->kind) {
+	case CELL_STARTED:
+		w->started_ms = clock_monotonic_ms();
+		break;
+	case CELL_OUTPUT:
+		mcp_output_add(event->stream == 1 ? &w->out : &w->err,
+		    event->data, event->len);
+		break;
+	case CELL_FILE:
+		begin_file(w, event);
+		break;
+	case CELL_BYTES:
+		take_bytes(w, event);
+		break;
+	case CELL_LEFT_OUT:
+		mcp_work_leave_out(w, event->name, event->size,
+		    api_run_left_out[event->why]);
+		break;
+	case CELL_ENTRY:
+	case CELL_RESULT:
+	case CELL_QUIET:
+		break;
+	}
+}
+
+/* The client is told that it goes on, and what was printed last. */
+static void
+tick(void *arg)
+{
+	struct mcp_work *w = arg;
+	auto_buf struct buf line = BUF_INIT(4 * LINE_BYTES);
+	int64_t ms = w->started_ms == 0 ? -1 :
+					  clock_monotonic_ms() - w->started_ms;
+
+	mcp_output_last_line(&line, &w->out, LINE_BYTES);
+	mcp_tell(w->x, ms, w->x->call.timeout_s * 1000, &line);
+}
+
+static bool
+cancelled(void *arg)
+{
+	struct mcp_work *w = arg;
+
+	w->cancelled = true;
+	return true;
+}
+
+/* ---- begin and end ---- */
+
+/* Heap; to be freed.  request: as for struct api_run. */
+static struct mcp_work *
+mcp_work_new(struct mcp_exchange *x, const struct cell_request *request)
+{
+	struct mcp_work *w = xcalloc(1, sizeof(*w));
+
+	w->x = x;
+	w->out = (struct mcp_output)MCP_OUTPUT_INIT;
+	w->err = (struct mcp_output)MCP_OUTPUT_INIT;
+	w->run = (struct api_run){ .app = x->app,
+		.req = x->req,
+		.request = request,
+		.lease_wait_ms = MCP_WAIT_MS,
+		.c = { .event = mcp_work_event,
+		    .tick = tick,
+		    .tick_ms = TICK_MS,
+		    .cancelled = cancelled,
+		    .arg = w } };
+	return w;
+}
+
+static void
+mcp_work_free(struct mcp_work *w)
+{
+	filestore_abort(&w->fresh);
+	for (size_t i = 0; i < w->left_count; i++) {
+		free(w->left[i].path);
+		free(w->left[i].id);
+		buf_release(&w->left[i].content);
+	}
+	mcp_output_release(&w->out);
+	mcp_output_release(&w->err);
+	free(w);
+}
+
+static void
+answer_result(struct mcp_work *w)
+{
+	const struct mcp_run run = {
+		.out = &w->out,
+		.err = &w->err,
+		.cell = &w->run.result,
+		.duration_ms = w->run.result.wall_us / 1000,
+		.timeout_s = w->x->call.timeout_s,
+		.left = w->left,
+		.left_count = w->left_count,
+		.more_left = w->more_left || w->run.result.cut,
+	};
+
+	mcp_add_run(&w->x->body, &w->x->m, &run);
+	mcp_send(w->x);
+}
+
+/* The run has ended, whichever way: answer and count it. */
+static void
+mcp_work_answer(struct mcp_work *w)
+{
+	struct api_run *run = &w->run;
+
+	mcp_work_end_file(w);
+	if (w->cancelled)
+		run->end = API_GONE;
+	switch (run->end) {
+	case API_REFUSED:
+		mcp_busy(w->x);
+		break;
+	case API_LOST:
+		mcp_trouble(w->x,
+		    "A fault of Inline's, not of the code: the container was "
+		    "lost, and nothing is known of what the run did "
+		    "(reference %s).",
+		    run->reference);
+		break;
+	case API_GONE:
+		break;
+	case API_RESULT:
+		if (run->result.reason == REASON_ERROR)
+			mcp_explain(w->x, &run->result);
+		else
+			answer_result(w);
+		break;
+	}
+	metrics_run(&run->app->metrics, API_MCP, run->end, run->result.reason,
+	    run->duration_us, run->waited_us);
+}
+
+/* ---- the files of a session, before and after a run ---- */
+
+struct mcp_scan {
+	struct mcp_scanned *items;
+	size_t count;
+	bool cut; /* there was no time or room for all of it */
+};
+
+struct mcp_scanned {
+	char *path; /* heap */
+	int64_t size;
+	int64_t mtime; /* seconds */
+	bool is_file;  /* a regular one: others cannot be sent */
+};
+
+/* A scan under way: the folders that it has met. */
+struct scanning {
+	struct mcp_scan *scan;
+	char *folders[SCAN_FOLDERS]; /* heap */
+	size_t folder_count;
+	size_t at; /* the one that is being listed */
+};
+
+/* Folders with a dot before their names are caches and settings. */
+static void
+take_entry(void *arg, const struct cell_event *event)
+{
+	struct scanning *s = arg;
+	const char *folder = s->folders[s->at];
+	char *path;
+
+	if (event->kind != CELL_ENTRY)
+		return;
+	if (strlen(folder) + strlen(event->name) + 2 > LIMIT_PATH) {
+		s->scan->cut = true;
+		return;
+	}
+	path = xprintf("%s%s%s", folder, folder[0] == '\0' ? "" : "/",
+	    event->name);
+	if (event->entry_kind == ENTRY_DIRECTORY && event->name[0] != '.' &&
+	    s->folder_count < SCAN_FOLDERS) {
+		s->folders[s->folder_count++] = path;
+		return;
+	}
+	if (event->entry_kind != ENTRY_DIRECTORY &&
+	    s->scan->count < SCAN_ENTRIES) {
+		s->scan->items[s->scan->count++] = (struct mcp_scanned){ path,
+			event->size, event->mtime,
+			event->entry_kind == ENTRY_FILE };
+		return;
+	}
+	free(path);
+	s->scan->cut |= event->entry_kind != ENTRY_DIRECTORY ||
+	    event->name[0] != '.';
+}
+
+/* What is left of a time, for one request; 0: nothing. */
+static int64_t
+left_ms(int64_t deadline)
+{
+	int64_t left = deadline - clock_monotonic_ms();
+
+	return left > 0 ? left : 0;
+}
+
+/* As far as there is time and room; false: the cell is lost. */
+static bool
+mcp_scan(struct mcp_scan *scan, struct mcp_exchange *x, struct mcp_borrowed *b)
+{
+	struct scanning s = {
+		.scan = scan, .folders = { xstrdup("") }, .folder_count = 1
+	};
+	const int64_t deadline = clock_monotonic_ms() + LIST_MS;
+	struct cell_result result;
+	bool good = true;
+
+	scan->items = xcalloc(SCAN_ENTRIES, sizeof(*scan->items));
+	for (; good && s.at < s.folder_count; s.at++) {
+		const struct cell_request request = { .op = OP_LIST,
+			.folder = "/workspace",
+			.path = s.folders[s.at],
+			.count = SCAN_ENTRIES,
+			.wall_ms = left_ms(deadline) };
+
+		if (request.wall_ms == 0) {
+			scan->cut = true;
+			break;
+		}
+		good = mcp_ask(x, b, &request, take_entry, &s, &result);
+		scan->cut |= good && result.total > SCAN_ENTRIES;
+	}
+	for (size_t i = 0; i < s.folder_count; i++)
+		free(s.folders[i]);
+	return good;
+}
+
+static void
+mcp_scan_release(struct mcp_scan *scan)
+{
+	for (size_t i = 0; i < scan->count; i++)
+		free(scan->items[i].path);
+	free(scan->items);
+	*scan = (struct mcp_scan){ .items = NULL };
+}
+
+/* What was written in the second in which the run began may be either. */
+static bool
+has_changed(const struct mcp_scanned *item, const struct mcp_scan *before,
+    int64_t since_s)
+{
+	if (item->mtime >= since_s)
+		return true;
+	for (size_t i = 0; i < before->count; i++)
+		if (strcmp(before->items[i].path, item->path) == 0)
+			return before->items[i].size != item->size ||
+			    before->items[i].mtime != item->mtime;
+	return true;
+}
+
+/* Take in what has changed from one to the other, since the wall clock time. */
+static void
+mcp_scan_collect(struct mcp_work *w, struct mcp_borrowed *b,
+    const struct mcp_scan *before, const struct mcp_scan *after,
+    int64_t since_s)
+{
+	const int64_t deadline = clock_monotonic_ms() + READ_MS;
+	int64_t room = COLLECT_TOTAL;
+	struct cell_result result;
+
+	w->more_left |= before->cut || after->cut;
+	for (size_t i = 0; i < after->count && !b->lost; i++) {
+		const struct mcp_scanned *item = &after->items[i];
+		const struct cell_request request = { .op = OP_READ,
+			.folder = "/workspace",
+			.path = item->path,
+			.max_bytes = room,
+			.wall_ms = left_ms(deadline) };
+
+		if (!has_changed(item, before, since_s))
+			continue;
+		if (!item->is_file) {
+			mcp_work_leave_out(w, item->path, 0,
+			    api_run_left_out[LEFT_OUT_KIND]);
+			continue;
+		}
+		if (item->size > room || w->left_count >= MCP_LEFT_MAX ||
+		    request.wall_ms == 0) {
+			mcp_work_leave_out(w, item->path, item->size,
+			    item->size > room	    ? "too large together" :
+				request.wall_ms > 0 ? "too many files" :
+						      "no time left");
+			continue;
+		}
+		room -= item->size;
+		if (mcp_ask(w->x, b, &request, mcp_work_event, w, &result) &&
+		    result.reason == REASON_ERROR)
+			mcp_work_leave_out(w, item->path, item->size,
+			    "not readable");
+		mcp_work_end_file(w);
+	}
+}
 
 /* Cells of runs start Python alone: it becomes the shell. */
 static const char shell_code[] =

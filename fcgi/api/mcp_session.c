@@ -11,9 +11,8 @@
 #include "app.h"
 #include "mcp.h"
 #include "run.h"
-#include "session_cell.h"
 #include "session_holder.h"
-#include "../contract/path_text.h"
+#include "../contract/stage.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/cleanup.h"

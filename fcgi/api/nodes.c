@@ -10,7 +10,7 @@
 #include "node_answer.h"
 #include "node_fetch.h"
 #include "session_holder.h"
-#include "../contract/librechat/libre_id.h"
+#include "../contract/librechat/libre_request.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"

@@ -236,7 +236,8 @@ piston_fill(struct cell_request *cell, const struct piston_request *req)
 	};
 }
 
-void
+/* Answer with it, and release it. */
+static void
 piston_answer_refusal(struct http_request *req, struct piston_refusal *refusal)
 {
 	http_answer(req, refusal->status, REPLY_JSON, NULL,

@@ -44,8 +44,4 @@ void piston_fill(struct cell_request *cell, const struct piston_request *req);
  * takes input while it goes on.  For struct serve_socket; app: the api_app. */
 void api_connect(void *app, int fd);
 
-/* Answer with it, and release it. */
-void piston_answer_refusal(struct http_request *req,
-    struct piston_refusal *refusal);
-
 #endif

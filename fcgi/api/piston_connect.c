@@ -5,8 +5,6 @@
  * socket of their own.  A process serves one connection, which has one run: its
  * standard input is a pipe that is filled here with what the client types.
  */
-#include "piston.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -17,12 +15,12 @@
 
 #include "app.h"
 #include "gate.h"
+#include "piston.h"
 #include "reply.h"
 #include "routes.h"
 #include "run.h"
 #include "web_socket.h"
 #include "../contract/piston/answer.h"
-#include "../contract/piston/message.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/cleanup.h"

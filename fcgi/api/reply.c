@@ -5,12 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../contract/code_interpreter/detail.h"
+#include "../contract/code_interpreter/execute_request.h"
 #include "../contract/librechat/libre_answer.h"
-#include "../contract/mcp/mcp_answer.h"
 #include "../contract/mcp/mcp_message.h"
-#include "../contract/piston/refusal.h"
-#include "../contract/snekbox/eval_refusal.h"
+#include "../contract/piston/request.h"
+#include "../contract/snekbox/eval_request.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"

@@ -5,9 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../../sandbox/protocol/lease.h"
+
 struct api_app;
 struct err;
-struct lease;
+struct http_request;
 struct pollfd;
 
 /*
@@ -66,5 +68,18 @@ bool session_holder_end(const struct api_app *app, const char *id);
  * may, or will be at its end. */
 bool session_holder_make_room(const struct api_app *app, bool end,
     int64_t *next_ms);
+
+/*
+ * A cell for a session of so long a time.  Where all are taken by sessions, the
+ * one of the same owner's that has been at rest for the longest time ends for
+ * it.  interpreter NULL: the default one.
+ *
+ * REFUSAL_NONE: the lease is to be closed, when the session's holder has it.
+ * Otherwise err says why, *next_ms in how long it may be had; who asked may be
+ * gone.
+ */
+enum refusal session_cell_lease(struct api_app *app, struct http_request *req,
+    const char *interpreter, int64_t ttl_ms, struct lease *lease,
+    int64_t *next_ms, struct err *err);
 
 #endif

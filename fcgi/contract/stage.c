@@ -2,12 +2,18 @@
 #include "stage.h"
 
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/base/text.h"
+#include "../../sandbox/base/utf8.h"
 #include "../../sandbox/protocol/frame_limits.h"
+
+/* "%FF" is the longest text of a byte. */
+#define TEXT_MAX (3 * LIMIT_NAME)
 
 /* What is there: a file, or a folder that a file needed. */
 struct staged {
@@ -115,4 +121,175 @@ stage_resolve(const char *path, size_t len, char *out, size_t n, bool *up)
 	}
 	out[n] = '\0';
 	return n;
+}
+
+/* ---- a path as a text ---- */
+
+/* Append what the escapes of a name stand for.  False: it has none. */
+static bool
+decode(struct buf *out, const char *name, size_t len)
+{
+	const size_t before = out->len;
+
+	for (size_t i = 0; i < len; i++) {
+		unsigned char byte;
+
+		if (name[i] == '%' && len - i >= 3 &&
+		    text_parse_hex(name + i + 1, 2, &byte, 1) && byte != '\0' &&
+		    byte != '/')
+			i += 2;
+		else
+			byte = (unsigned char)name[i];
+		buf_addc(out, (char)byte);
+	}
+	return out->len - before < len;
+}
+
+/* Could the name be the text of another one?  Its escapes are undone one by one
+ * until a byte is no character. */
+static bool
+is_text_of_another(const char *name, size_t len)
+{
+	auto_buf struct buf now = BUF_INIT(TEXT_MAX + 1);
+	auto_buf struct buf next = BUF_INIT(TEXT_MAX + 1);
+
+	if (len > TEXT_MAX || memchr(name, '%', len) == NULL)
+		return false;
+	buf_add(&now, name, len);
+	while (decode(&next, buf_str(&now), now.len)) {
+		if (!utf8_valid(buf_str(&next), next.len))
+			return true;
+		buf_reset(&now);
+		buf_add(&now, buf_str(&next), next.len);
+		buf_reset(&next);
+	}
+	return false;
+}
+
+/* Append one name, with at most so many bytes, of which none is half of a
+ * character.  False: it was cut. */
+static bool
+write_name(struct buf *out, const char *name, size_t len, bool escaped,
+    size_t most)
+{
+	size_t total = 0;
+
+	for (size_t i = 0, step; i < len; i += step) {
+		char escape[4];
+		const char *piece = name + i;
+		size_t piece_len = step = utf8_step(name + i, len - i);
+
+		if (escaped && (step == 0 || name[i] == '%')) {
+			piece_len = (size_t)snprintf(escape, sizeof(escape),
+			    "%%%02X", (unsigned char)name[i]);
+			piece = escape;
+			step = 1;
+		}
+		total += piece_len;
+		if (total > most)
+			return false;
+		buf_add(out, piece, piece_len);
+	}
+	return true;
+}
+
+void
+path_text_write(struct buf *out, const char *path)
+{
+	for (;;) {
+		size_t len = strcspn(path, "/");
+
+		(void)write_name(out, path, len,
+		    !utf8_valid(path, len) || is_text_of_another(path, len),
+		    SIZE_MAX);
+		if (path[len] == '\0')
+			return;
+		buf_addc(out, '/');
+		path += len + 1;
+	}
+}
+
+bool
+path_text_read(struct buf *out, const char *text)
+{
+	bool differs = false;
+
+	for (;;) {
+		size_t len = strcspn(text, "/");
+		const size_t before = out->len;
+		bool escaped = decode(out, text, len);
+		const char *name = buf_str(out) + before;
+
+		escaped = escaped &&
+		    (!utf8_valid(name, out->len - before) ||
+			is_text_of_another(name, out->len - before));
+		if (!escaped) {
+			out->len = before;
+			buf_add(out, text, len);
+		}
+		differs = differs || escaped;
+		if (text[len] == '\0')
+			return differs;
+		buf_addc(out, '/');
+		text += len + 1;
+	}
+}
+
+/* Append a path for a new file, with a number before its last name; 0: none.  A
+ * path that is too long loses its folders. */
+static void
+write_new(struct buf *out, const char *path, size_t number)
+{
+	const size_t before = out->len;
+	char prefix[24] = "";
+	const char *name = path;
+
+	if (number > 0)
+		(void)snprintf(prefix, sizeof(prefix), "%zu-", number);
+	while (strchr(name, '/') != NULL) {
+		size_t len = strcspn(name, "/");
+
+		(void)write_name(out, name, len, !utf8_valid(name, len),
+		    LIMIT_NAME);
+		buf_addc(out, '/');
+		name += len + 1;
+	}
+	for (int again = 0; again < 2; again++) {
+		buf_adds(out, prefix);
+		(void)write_name(out, name, strlen(name),
+		    !utf8_valid(name, strlen(name)),
+		    LIMIT_NAME - strlen(prefix));
+		if (out->len - before <= LIMIT_PATH)
+			return;
+		out->len = before;
+	}
+}
+
+static bool
+is_among(const char *text, const void *structs, size_t count, size_t size)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *other;
+
+		memcpy(&other, (const char *)structs + i * size, sizeof(other));
+		if (strcmp(other, text) == 0)
+			return true;
+	}
+	return false;
+}
+
+void
+path_text_write_new(struct buf *out, const char *path, const void *earlier,
+    size_t count, size_t size)
+{
+	const size_t before = out->len;
+
+	write_new(out, path, 0);
+	/* In large steps names that are numbered already cost few tries. */
+	for (size_t number = count + 1;
+	     is_among(buf_str(out) + before, earlier, count, size);
+	     number += count) {
+		out->len = before;
+		write_new(out, path, number);
+	}
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
+
 /*
  * Whether files of given paths can be written one after the other into an empty
  * folder, told from the paths alone, so that nothing has to be started to find
@@ -40,5 +42,26 @@ enum stage_outcome stage_add(struct stage *stage, const char *path);
  * follows.  *up: set when there was a "..". */
 size_t stage_resolve(const char *path, size_t len, char *out, size_t n,
     bool *up);
+
+/*
+ * Paths on disk are bytes, and answers are UTF-8.  A name that is UTF-8 is its
+ * own text.  In any other name each byte that belongs to no character becomes
+ * "%FF", and each '%' becomes "%25".  So does the '%' of a name that could be
+ * such a text itself ("a%FF"): two paths never have one text.
+ */
+
+/* Append the text of a path. */
+void path_text_write(struct buf *out, const char *path);
+
+/* The path of a text.  False: the path is the text itself. */
+bool path_text_read(struct buf *out, const char *text);
+
+/* Append the text under which a file of a run is kept as a new file.  A name
+ * that is UTF-8 stays as it is.  The text is cut to what a path and its names
+ * may have.  A number stands before its last name if an earlier file of the run
+ * has the text.  Each of `count` structs of `size` bytes begins with a pointer
+ * to one. */
+void path_text_write_new(struct buf *out, const char *path, const void *earlier,
+    size_t count, size_t size);
 
 #endif

@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pyjson_tree.h"
-#include "pyplain.h"
+#include "pyjson.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/utf8.h"

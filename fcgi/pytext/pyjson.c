@@ -2,22 +2,218 @@
 #include "pyjson.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "pyjson_tree.h"
-#include "pyplain.h"
 #include "pyutf8.h"
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/log.h"
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/base/utf8.h"
 
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+#define CHUNK 65536
+/* All values and texts lie in an obstack, which goes as a whole. */
+#define obstack_chunk_alloc xmalloc
+#define obstack_chunk_free free
 #define INT_DIGITS_MAX 4300 /* CPython's sys.get_int_max_str_digits() */
 #define BOM "\xef\xbb\xbf"
+
+static bool
+is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* The highest bit set in the first byte that is less than n, which is 0x80 at
+ * most; in those before it, none. */
+static uint64_t
+less(uint64_t word, unsigned char n)
+{
+	return (word - EACH(n)) & ~word & EACH(0x80);
+}
+
+/* Eight at a time.  What is equal to a byte differs from it by less than 1. */
+size_t
+pyplain_span(const char *s, size_t len)
+{
+	size_t i = 0;
+	uint64_t word;
+	uint64_t found;
+
+	for (; len - i >= sizeof(word); i += sizeof(word)) {
+		memcpy(&word, s + i, sizeof(word));
+		word = le64toh(word); /* the first byte is the lowest */
+		found = (word & EACH(0x80)) | less(word, 0x20) |
+		    less(word ^ EACH('"'), 1) | less(word ^ EACH('\\'), 1) |
+		    less(word ^ EACH(0x7f), 1);
+		if (found != 0)
+			return i + (size_t)__builtin_ctzll(found) / 8;
+	}
+	while (i < len && is_plain((unsigned char)s[i]))
+		i++;
+	return i;
+}
+
+/* ---- the tree ---- */
+
+void
+pyjson_tree_init(struct pyjson *doc)
+{
+	memset(doc, 0, sizeof(*doc));
+	doc->memory = xmalloc(sizeof(*doc->memory));
+	obstack_begin(doc->memory, CHUNK);
+}
+
+struct pyvalue *
+pyjson_tree_add(struct pyjson *doc, struct pyvalue *whole)
+{
+	struct pyvalue *part = obstack_alloc(doc->memory, sizeof(*part));
+
+	*part = (struct pyvalue){ .prev = whole->u.parts.last };
+	if (whole->count++ == 0)
+		whole->u.parts.first = part;
+	else
+		part->prev->next = part;
+	whole->u.parts.last = part;
+	return part;
+}
+
+void
+pyvalue_set(struct pyvalue *part, const struct pyvalue *value)
+{
+	part->type = value->type;
+	part->count = value->count;
+	part->u = value->u;
+}
+
+/* Any order will do: only whether they are equal is of interest. */
+static int
+compare_names(const void *a, const void *b)
+{
+	const struct pyvalue *x = a;
+	const struct pyvalue *y = b;
+
+	if (x->name_len != y->name_len)
+		return x->name_len < y->name_len ? -1 : 1;
+	return memcmp(x->name, y->name, x->name_len);
+}
+
+/* For tdestroy(): the members live on. */
+static void
+keep(void *member)
+{
+	(void)member;
+}
+
+/* Of members with equal names the first has the place and the last the value.
+ * The tree of names lives for this call, the members where they are. */
+static void
+pyjson_tree_drop_repeated(struct pyvalue *object)
+{
+	struct pyvalue *member = object->u.parts.first;
+	struct pyvalue **first;
+	void *names = NULL;
+
+	for (; member != NULL && object->count > 1; member = member->next) {
+		first = tsearch(member, &names, compare_names);
+		if (first == NULL)
+			log_fatal(1, "out of memory");
+		if (*first == member)
+			continue;
+		pyvalue_set(*first, member);
+		member->prev->next = member->next;
+		if (member->next != NULL)
+			member->next->prev = member->prev;
+		else
+			object->u.parts.last = member->prev;
+		object->count--;
+	}
+	tdestroy(names, keep);
+}
+
+void *
+pyjson_tree_array(struct pyjson *doc, size_t count, size_t size)
+{
+	assert(count < INT_MAX / size);
+	return memset(obstack_alloc(doc->memory, (int)(count * size)), 0,
+	    count * size);
+}
+
+char *
+pyjson_tree_copy(struct pyjson *doc, const char *s, size_t len)
+{
+	char *copy;
+
+	assert(len < INT_MAX);
+	copy = obstack_alloc(doc->memory, (int)len + 1);
+	memcpy(copy, s, len);
+	copy[len] = '\0';
+	return copy;
+}
+
+void
+pyjson_release(struct pyjson *doc)
+{
+	if (doc->memory != NULL)
+		obstack_free(doc->memory, NULL);
+	free(doc->memory);
+	memset(doc, 0, sizeof(*doc));
+}
+
+const struct pyvalue *
+pyvalue_get(const struct pyvalue *object, const char *name)
+{
+	return pyvalue_find(object, name, strlen(name));
+}
+
+struct pyvalue *
+pyvalue_find(const struct pyvalue *object, const char *name, size_t len)
+{
+	struct pyvalue *part = NULL;
+
+	if (object != NULL && object->type == PYVALUE_OBJECT)
+		part = object->u.parts.first;
+	while (part != NULL &&
+	    (part->name_len != len || memcmp(part->name, name, len) != 0))
+		part = part->next;
+	return part;
+}
+
+bool
+pyvalue_is(const struct pyvalue *value, const char *text)
+{
+	return value != NULL && value->type == PYVALUE_STRING &&
+	    value->count == strlen(text) &&
+	    memcmp(value->u.text, text, value->count) == 0;
+}
+
+const char *
+pyvalue_text(const struct pyvalue *value)
+{
+	return value != NULL && value->type == PYVALUE_STRING &&
+		strlen(value->u.text) == value->count &&
+		!pyutf8_has_surrogate(value->u.text, value->count) ?
+	    value->u.text :
+	    NULL;
+}
+
+bool
+pyvalue_integer(const struct pyvalue *value, int64_t *number)
+{
+	if (value->type == PYVALUE_INT)
+		*number = value->u.integer;
+	else if (value->type == PYVALUE_BIG)
+		*number = value->u.text[0] == '-' ? INT64_MIN : INT64_MAX;
+	return value->type == PYVALUE_INT || value->type == PYVALUE_BIG;
+}
 
 /* The places in what follows are those where _json.c finds a fault, which are
  * not always where one would look for it. */

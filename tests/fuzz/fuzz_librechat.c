@@ -5,8 +5,6 @@
 #include "fuzz.h"
 
 #include "fcgi/contract/librechat/libre_answer.h"
-#include "fcgi/contract/librechat/libre_id.h"
-#include "fcgi/contract/librechat/libre_name.h"
 #include "fcgi/contract/librechat/libre_program.h"
 #include "fcgi/contract/librechat/libre_request.h"
 #include "fcgi/contract/librechat/libre_token.h"

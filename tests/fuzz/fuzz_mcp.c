@@ -4,11 +4,8 @@
  * one line, and what is taken keeps the promises of its headers. */
 #include "fuzz.h"
 
-#include "fcgi/contract/mcp/mcp_answer.h"
 #include "fcgi/contract/mcp/mcp_media.h"
 #include "fcgi/contract/mcp/mcp_message.h"
-#include "fcgi/contract/mcp/mcp_output.h"
-#include "fcgi/contract/mcp/mcp_picture.h"
 #include "fcgi/contract/mcp/mcp_result.h"
 #include "fcgi/contract/mcp/mcp_tools.h"
 #include "fcgi/pytext/pyjson.h"

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "fcgi/contract/disposition.h"
 #include "fcgi/contract/multipart.h"
 #include "sandbox/base/utf8.h"
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "fcgi/contract/piston/answer.h"
-#include "fcgi/contract/piston/message.h"
 #include "fcgi/contract/piston/request.h"
 #include "fcgi/contract/piston/socket.h"
 #include "sandbox/base/utf8.h"

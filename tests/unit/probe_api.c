@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "fcgi/contract/base64.h"
-#include "fcgi/contract/disposition.h"
+#include "fcgi/contract/multipart.h"
 #include "fcgi/contract/snekbox/eval_request.h"
 #include "fcgi/contract/snekbox/eval_answer.h"
 #include "fcgi/contract/code_interpreter/execute_request.h"
@@ -18,7 +18,6 @@
 #include "fcgi/pytext/pydump.h"
 #include "fcgi/pytext/pyjson.h"
 #include "fcgi/pytext/pyutf8.h"
-#include "fcgi/contract/code_interpreter/upload.h"
 #include "sandbox/base/buf.h"
 
 #define INPUT_MAX ((size_t)1 << 28)

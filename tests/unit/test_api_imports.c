@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "../../fcgi/api/imports.h"
+#include "../../fcgi/api/run.h"
 #include "../../sandbox/base/preload.h"
 #include "../../sandbox/protocol/cell.h"
 #include "tap.h"

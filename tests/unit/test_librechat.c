@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LibreChat's contract, as bytes: ids, names, requests, answers. */
 #include "fcgi/contract/librechat/libre_answer.h"
-#include "fcgi/contract/librechat/libre_id.h"
-#include "fcgi/contract/librechat/libre_name.h"
 #include "fcgi/contract/librechat/libre_request.h"
 
 #include "sandbox/protocol/cell.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages of the Model Context Protocol: eras, headers, what is refused. */
-#include "fcgi/contract/mcp/mcp_answer.h"
 #include "fcgi/contract/mcp/mcp_message.h"
 
 #include "sandbox/base/buf.h"

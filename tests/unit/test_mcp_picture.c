@@ -4,7 +4,6 @@
  * numbers are where their width and height stand, and how.
  */
 #include "fcgi/contract/mcp/mcp_media.h"
-#include "fcgi/contract/mcp/mcp_picture.h"
 
 #include <stdint.h>
 

@@ -2,8 +2,6 @@
 /* The tools' arguments, their list, and what of a run's output is shown. */
 #include "fcgi/contract/mcp/mcp_media.h"
 #include "fcgi/contract/mcp/mcp_message.h"
-#include "fcgi/contract/mcp/mcp_output.h"
-#include "fcgi/contract/mcp/mcp_picture.h"
 #include "fcgi/contract/mcp/mcp_result.h"
 #include "fcgi/contract/mcp/mcp_tools.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The text of a path, and back: path_text.c. */
-#include "fcgi/contract/path_text.h"
+#include "fcgi/contract/stage.h"
 
 #include "sandbox/base/buf.h"
 #include "tap.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Piston's WebSocket: SHA-1, the handshake, each length of a frame. */
-#include "fcgi/contract/piston/sha1.h"
 #include "fcgi/contract/piston/socket.h"
 
 #include "sandbox/base/buf.h"

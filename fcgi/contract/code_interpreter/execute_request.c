@@ -1,16 +1,243 @@
 /* SPDX-License-Identifier: MIT */
 #include "execute_request.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
+#include <strings.h>
 
-#include "../../pytext/pyutf8.h"
 #include "../outcome.h"
+#include "../../pytext/pydump.h"
+#include "../../pytext/pyutf8.h"
 #include "../stage.h"
 
 #include "../../../sandbox/base/text.h"
+#include "../../../sandbox/base/utf8.h"
 #include "../../../sandbox/protocol/cell.h"
 
+#define BAD_BODY "There was an error parsing the body"
 #define TTL_MAX 86400 /* as DETAIL_ABOVE_86400 says */
+
+/* ---- what is refused ---- */
+
+/* Where in the body: {"files", 0, "path"}, {"code"}, or nothing. */
+struct detail_place {
+	const char *member; /* NULL: the body itself */
+	bool indexed;
+	size_t index;
+	const char *inner; /* of the item; NULL: the item itself */
+};
+
+/* What can be wrong; the texts are in faults[]. */
+enum detail_fault {
+	DETAIL_MISSING,
+	DETAIL_NO_OBJECT,
+	DETAIL_NO_LIST,
+	DETAIL_NO_STRING,
+	DETAIL_NO_UNICODE,
+	DETAIL_NO_INT,
+	DETAIL_BELOW_1,
+	DETAIL_ABOVE_86400,
+	DETAIL_NO_BOOL,
+	DETAIL_UNCLEAR_BOOL,
+	DETAIL_NO_FILE,
+};
+
+/* What pydantic says of a fault; CONTEXT is NULL where there is none. */
+enum { TYPE, MESSAGE, CONTEXT };
+
+static const char *const faults[][3] = {
+	[DETAIL_MISSING] = { "missing", "Field required" },
+	[DETAIL_NO_OBJECT] = { "model_attributes_type",
+	    "Input should be a valid dictionary or object to extract fields "
+	    "from" },
+	[DETAIL_NO_LIST] = { "list_type", "Input should be a valid list" },
+	[DETAIL_NO_STRING] = { "string_type",
+	    "Input should be a valid string" },
+	[DETAIL_NO_UNICODE] = { "string_unicode",
+	    "Input should be a valid string, unable to parse raw data as a "
+	    "unicode string" },
+	[DETAIL_NO_INT] = { "int_type", "Input should be a valid integer" },
+	[DETAIL_BELOW_1] = { "greater_than_equal",
+	    "Input should be greater than or equal to 1", "\"ge\":1" },
+	[DETAIL_ABOVE_86400] = { "less_than_equal",
+	    "Input should be less than or equal to 86400", "\"le\":86400" },
+	[DETAIL_NO_BOOL] = { "bool_type", "Input should be a valid boolean" },
+	[DETAIL_UNCLEAR_BOOL] = { "bool_parsing",
+	    "Input should be a valid boolean, unable to interpret input" },
+	[DETAIL_NO_FILE] = { "value_error",
+	    "Value error, Expected UploadFile, received: <class 'str'>",
+	    "\"error\":{}" },
+};
+
+/* A text is all of the answer: {"detail":"…"}. */
+bool
+detail_bytes(struct detail *d, int status, const char *text, size_t len)
+{
+	d->status = status;
+	buf_init(&d->body, DETAIL_MAX);
+	buf_adds(&d->body, "{\"detail\":");
+	pydump_add_string(&d->body, text, len, PYDUMP_UTF8);
+	buf_addc(&d->body, '}');
+	return false;
+}
+
+/* A text; always false. */
+static bool __attribute__((format(printf, 3, 4)))
+detail_text(struct detail *d, int status, const char *fmt, ...)
+{
+	auto_buf struct buf text = BUF_INIT(65536);
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_addv(&text, fmt, ap);
+	va_end(ap);
+	return detail_bytes(d, status, buf_str(&text), text.len);
+}
+
+/* Begin a list of faults, {"detail":[{…},{…}]}, with the status 422. */
+static void
+detail_begin(struct detail *d)
+{
+	d->status = 422;
+	d->count = 0;
+	buf_init(&d->body, DETAIL_MAX);
+	buf_adds(&d->body, "{\"detail\":[");
+}
+
+/* Where something is wrong: ,"loc":["body","files",0,"path"]. */
+static void
+add_place(struct buf *out, const struct detail_place *place)
+{
+	buf_adds(out, ",\"loc\":[\"body\"");
+	if (place->member != NULL)
+		buf_addf(out, ",\"%s\"", place->member);
+	if (place->indexed)
+		buf_addf(out, ",%zu", place->index);
+	if (place->inner != NULL)
+		buf_addf(out, ",\"%s\"", place->inner);
+	buf_addc(out, ']');
+}
+
+/* One fault more, with its place, its message and what was sent; input NULL:
+ * null. */
+static void
+detail_add(struct detail *d, enum detail_fault fault,
+    const struct detail_place *place, const struct pyvalue *input)
+{
+	static const struct pyvalue null = { .type = PYVALUE_NULL };
+	size_t before = d->body.len;
+
+	if (d->count == DETAIL_COUNT_MAX)
+		return;
+	buf_addf(&d->body, "%s{\"type\":\"%s\"", d->count > 0 ? "," : "",
+	    faults[fault][TYPE]);
+	add_place(&d->body, place);
+	buf_addf(&d->body,
+	    ",\"msg\":\"%s\",\"input\":", faults[fault][MESSAGE]);
+	pydump_add(&d->body, input == NULL ? &null : input);
+	if (faults[fault][CONTEXT] != NULL)
+		buf_addf(&d->body, ",\"ctx\":{%s}", faults[fault][CONTEXT]);
+	buf_addc(&d->body, '}');
+	/* What does not fit is not told at all. */
+	if (d->body.overflow) {
+		d->body.overflow = false;
+		buf_cut(&d->body, before);
+	} else {
+		d->count++;
+	}
+}
+
+/* Nothing was added: true, and released.  Otherwise the answer is made. */
+static bool
+detail_end(struct detail *d)
+{
+	if (d->count == 0) {
+		buf_release(&d->body);
+		return true;
+	}
+	buf_adds(&d->body, "]}");
+	return false;
+}
+
+/* ---- the body of a request ---- */
+
+/* One error about the body as a whole. */
+static bool
+refuse_body(struct detail *d, enum detail_fault fault,
+    const struct pyvalue *input)
+{
+	detail_begin(d);
+	detail_add(d, fault, &(struct detail_place){ .member = NULL }, input);
+	return detail_end(d);
+}
+
+/* The only error with texts of its own. */
+static bool
+refuse_syntax(struct detail *d, const struct pyjson_error *error)
+{
+	detail_begin(d);
+	pydump_addf(&d->body, PYDUMP_UTF8,
+	    "{\"type\":\"json_invalid\",\"loc\":[\"body\",%" PRId64 "],"
+	    "\"msg\":\"JSON decode error\",\"input\":{},"
+	    "\"ctx\":{\"error\":\"%s\"}}",
+	    (int64_t)error->position, error->text);
+	d->count = 1;
+	return detail_end(d);
+}
+
+/* application/json or application/…+json, in any case, with any parameters. */
+static bool
+is_json(const char *type)
+{
+	static const char prefix[] = "application/";
+	size_t len;
+
+	type += strspn(type, " \t");
+	if (strncasecmp(type, prefix, strlen(prefix)) != 0)
+		return false;
+	type += strlen(prefix);
+	len = strcspn(type, ";");
+	while (len > 0 && (type[len - 1] == ' ' || type[len - 1] == '\t'))
+		len--;
+	return memchr(type, '/', len) == NULL &&
+	    (text_is(type, len, "json") ||
+		(len >= 5 && text_is(type + len - 5, 5, "+json")));
+}
+
+/* Parse what is to be an object, and is followed by a NUL.  content_type NULL:
+ * none was sent.  False: the answer is made.  What is no object is refused
+ * here.  Empty, of another type, no JSON, no object: one refusal for each. */
+static bool
+detail_parse(struct pyjson *doc, const char *content_type, const char *body,
+    size_t len, struct detail *d)
+{
+	struct pyjson_error error;
+
+	if (len == 0)
+		return refuse_body(d, DETAIL_MISSING, NULL);
+	/* What was sent as something else is told back as a text. */
+	if (content_type == NULL || !is_json(content_type)) {
+		const struct pyvalue text = { .type = PYVALUE_STRING,
+			.count = len,
+			.u.text = (char *)(uintptr_t)body };
+
+		return utf8_valid(body, len) ?
+		    refuse_body(d, DETAIL_NO_OBJECT, &text) :
+		    detail_text(d, 400, BAD_BODY);
+	}
+	if (!pyjson_parse(doc, body, len, PYJSON_BYTES, &error))
+		return error.fault == PYJSON_SYNTAX ?
+		    refuse_syntax(d, &error) :
+		    detail_text(d, 400, BAD_BODY);
+	if (doc->root.type == PYVALUE_OBJECT)
+		return true;
+	(void)refuse_body(d,
+	    doc->root.type == PYVALUE_NULL ? DETAIL_MISSING : DETAIL_NO_OBJECT,
+	    &doc->root);
+	pyjson_release(doc);
+	return false;
+}
 
 /* ---- the models ---- */
 
@@ -257,4 +484,108 @@ execute_stage(struct execute_request *req, struct cell_input *inputs)
 		message = stage_file(&stage, req, &req->files[i].path,
 		    &inputs[i]);
 	return message;
+}
+
+/* ---- a file that is uploaded ---- */
+
+/* Any part called "file" takes the place of what came before it.  True: it is a
+ * file. */
+static bool
+begin(struct upload *up)
+{
+	up->into = strcmp(buf_str(&up->form.name), "file") == 0;
+	if (!up->into)
+		return false;
+	up->have = up->form.is_file;
+	up->have_text = !up->have;
+	up->size = 0;
+	buf_reset(&up->name);
+	buf_reset(&up->text);
+	buf_adds(&up->name,
+	    up->form.filename.len > 0 ? buf_str(&up->form.filename) :
+					"unnamed");
+	return up->have;
+}
+
+/* True: it is the file's.  What is too much is read on, and dropped. */
+static bool
+take(struct upload *up)
+{
+	if (up->into && up->have_text)
+		buf_add(&up->text, up->form.data, up->form.data_len);
+	if (!up->into || up->have_text)
+		return false;
+	up->size += (int64_t)up->form.data_len;
+	return up->size <= up->max;
+}
+
+bool
+upload_open(struct upload *up, const char *content_type, int64_t max,
+    struct detail *d)
+{
+	*up = (struct upload){ .max = max,
+		.name = BUF_INIT(2 * MULTIPART_HEAD_MAX),
+		.text = BUF_INIT(MULTIPART_FIELD_MAX) };
+	return multipart_open(&up->form, content_type) ||
+	    detail_text(d, 400, MULTIPART_MISSING_BOUNDARY);
+}
+
+void
+upload_release(struct upload *up)
+{
+	multipart_release(&up->form);
+	buf_release(&up->name);
+	buf_release(&up->text);
+}
+
+enum multipart_event
+upload_next(struct upload *up)
+{
+	enum multipart_event event;
+	bool told;
+
+	do {
+		event = multipart_next(&up->form);
+		told = event == MULTIPART_PART ? begin(up) :
+		    event == MULTIPART_SLICE   ? take(up) :
+						 true;
+	} while (!told);
+	return event;
+}
+
+/* The field `file` is not there, or a text is in its place. */
+static bool
+refuse_field(struct detail *d, const struct buf *text)
+{
+	const struct detail_place place = { .member = "file" };
+	auto_buf struct buf clean = BUF_INIT(3 * MULTIPART_FIELD_MAX);
+	struct pyvalue input = { .type = PYVALUE_STRING };
+
+	detail_begin(d);
+	if (text == NULL) {
+		detail_add(d, DETAIL_MISSING, &place, NULL);
+	} else {
+		pyutf8_add_whole(&clean, buf_str(text), text->len);
+		input.u.text = clean.data;
+		input.count = clean.len;
+		detail_add(d, DETAIL_NO_FILE, &place, &input);
+	}
+	return detail_end(d);
+}
+
+/* The order of the checks is the contract's. */
+bool
+upload_end(struct upload *up, struct detail *d)
+{
+	const char *error = multipart_end(&up->form);
+
+	if (error != NULL)
+		return detail_text(d, 400, "%s", error);
+	if (!up->have)
+		return refuse_field(d, up->have_text ? &up->text : NULL);
+	if (up->size > up->max)
+		return detail_text(d, 413,
+		    "File size exceeds maximum of %lld MB",
+		    (long long)(up->max >> 20));
+	return true;
 }

@@ -6,10 +6,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "detail.h"
+#include "../multipart.h"
 #include "../../pytext/pyjson.h"
 
+#include "../../../sandbox/base/buf.h"
+
 struct cell_input;
+
+/*
+ * What the code-interpreter routes refuse with: {"detail": …}, either a text or
+ * the list of everything that does not fit the request's model, as pydantic and
+ * FastAPI write it.  `body` is the whole answer, in UTF-8, and to be released.
+ */
+struct detail {
+	int status;
+	size_t count; /* of a list */
+	struct buf body;
+};
+
+/* Of the answer; a list that would be longer is ended before that. */
+#define DETAIL_MAX ((size_t)256 << 20)
+#define DETAIL_COUNT_MAX 1000
+
+/* A text, which may hold anything, NUL too.  Always false. */
+bool detail_bytes(struct detail *d, int status, const char *text, size_t len);
 
 /*
  * The requests of the code-interpreter routes, from bytes to something typed.
@@ -60,5 +80,32 @@ bool execute_refuse_file(const struct execute_file *file, struct detail *d);
  * why it cannot be (static); as an answer that is detail_text(d, 422, …). */
 const char *execute_stage(struct execute_request *req,
     struct cell_input *inputs);
+
+/*
+ * POST /v1/files: the field `file` of a form, as it comes.  Of several the last
+ * one counts; what is past the bound is read and dropped.
+ */
+struct upload {
+	struct multipart form; /* takes the bytes: multipart_add() */
+	int64_t max;	       /* bytes of a file */
+	int64_t size;
+	bool into;	 /* the present part has that name */
+	bool have;	 /* there is a file, and nothing took its place */
+	bool have_text;	 /* a text is in its place */
+	struct buf name; /* the file's; "unnamed" where it has none */
+	struct buf text;
+};
+
+/* False: the detail is the answer, and there is nothing to release. */
+bool upload_open(struct upload *up, const char *content_type, int64_t max,
+    struct detail *d);
+void upload_release(struct upload *up);
+/* MULTIPART_PART: a file begins; forget what came before it, if anything.
+ * MULTIPART_SLICE: data of it, in form.  MULTIPART_FAILED: read no more,
+ * upload_end() says why. */
+enum multipart_event upload_next(struct upload *up);
+/* The body has ended, or failed.  True: that was the file, name and size tell
+ * of it.  False: the detail is the answer (400, 413, 422). */
+bool upload_end(struct upload *up, struct detail *d);
 
 #endif

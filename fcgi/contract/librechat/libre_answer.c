@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "libre_request.h"
 #include "../../pytext/pydump.h"
 #include "../../pytext/pyutf8.h"
-#include "libre_name.h"
 
 #include "../../../sandbox/base/text.h"
 #include "../../../sandbox/protocol/cell.h"
@@ -60,10 +60,7 @@ libre_stream_add(struct libre_stream *s, const void *data, size_t len)
 }
 
 /* A line of ours after what the program has written. */
-static void add_line(struct buf *text, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void
+static void __attribute__((format(printf, 2, 3)))
 add_line(struct buf *text, const char *fmt, ...)
 {
 	va_list ap;

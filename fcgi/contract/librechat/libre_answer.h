@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libre_id.h"
+#include "libre_request.h"
 
 #include "../../../sandbox/base/buf.h"
 

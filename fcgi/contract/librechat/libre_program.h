@@ -6,11 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libre_id.h"
 #include "libre_request.h"
-#include "libre_seal.h"
 
 #include "../../../sandbox/base/buf.h"
+
+/*
+ * A text that a client keeps for us and can neither read nor change:
+ * crypto_secretbox of libsodium, in base64url.
+ */
+#define LIBRE_SEAL_KEY_LEN 32
+/* Bytes of the token for so many of the text. */
+#define LIBRE_SEALED_LEN(len) (((len) + 24 + 16) * 4 / 3 + 4)
 
 /*
  * POST /exec/programmatic: a program that calls the client's tools.  It runs

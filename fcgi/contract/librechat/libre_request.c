@@ -4,15 +4,215 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../../pytext/pyjson.h"
 #include "../../pytext/pyutf8.h"
-#include "libre_id.h"
-#include "libre_name.h"
 
 #include "../../../sandbox/base/buf.h"
 #include "../../../sandbox/base/text.h"
 
+#define PART_MAX 255
+#define EXTENSION_MAX 12
 #define NAME_SHOWN 200 /* code points of a client's text in an error */
+
+/* ---- ids ---- */
+
+static const char alphabet[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+static const char hex[] = "0123456789abcdef";
+
+#define UUID_BITS 128
+#define ID_BITS (6 * LIBRE_ID_LEN)
+#define SPARE_BITS 4 /* zero in the id of a file */
+
+/* Of a UUID: its version, and its variant.  These are the same in all. */
+static bool
+is_fixed(size_t bit)
+{
+	return (bit >= 48 && bit < 52) || bit == 64 || bit == 65;
+}
+
+static bool
+get_bit(const unsigned char *bytes, size_t bit)
+{
+	return (bytes[bit / 8] >> (7 - bit % 8) & 1) != 0;
+}
+
+static void
+set_bit(unsigned char *bytes, size_t bit, bool value)
+{
+	if (value)
+		bytes[bit / 8] |= (unsigned char)(1U << (7 - bit % 8));
+}
+
+/* The characters for the first bits. */
+static void
+write_id(char id[LIBRE_ID_LEN + 1], const unsigned char bytes[LIBRE_ID_BYTES])
+{
+	for (size_t i = 0; i < LIBRE_ID_LEN; i++) {
+		unsigned value = 0;
+
+		for (size_t bit = 6 * i; bit < 6 * i + 6; bit++)
+			value = value << 1 | get_bit(bytes, bit);
+		id[i] = alphabet[value];
+	}
+	id[LIBRE_ID_LEN] = '\0';
+}
+
+void
+libre_id_of_bytes(char id[LIBRE_ID_LEN + 1],
+    const unsigned char bytes[LIBRE_ID_BYTES])
+{
+	write_id(id, bytes);
+}
+
+bool
+libre_is_id(const char *id, size_t len)
+{
+	if (len != LIBRE_ID_LEN)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (id[i] == '\0' || strchr(alphabet, id[i]) == NULL)
+			return false;
+	return true;
+}
+
+void
+libre_id_of_file(char id[LIBRE_ID_LEN + 1], const char *uuid)
+{
+	unsigned char packed[LIBRE_ID_BYTES] = { 0 };
+	size_t to = SPARE_BITS;
+	size_t bit = 0;
+
+	for (; *uuid != '\0' && bit < UUID_BITS; uuid++) {
+		const char *digit = strchr(hex, *uuid);
+
+		if (digit == NULL) /* a '-' */
+			continue;
+		for (size_t i = 0; i < 4; i++, bit++)
+			if (!is_fixed(bit))
+				set_bit(packed, to++,
+				    ((digit - hex) >> (3 - i) & 1) != 0);
+	}
+	write_id(id, packed);
+}
+
+bool
+libre_id_to_file(char uuid[LIBRE_UUID_LEN + 1], const char *id, size_t len)
+{
+	unsigned char packed[LIBRE_ID_BYTES] = { 0 };
+	unsigned char bytes[UUID_BITS / 8] = { 0 };
+	size_t from = SPARE_BITS;
+	char *out = uuid;
+
+	if (!libre_is_id(id, len))
+		return false;
+	for (size_t i = 0; i < ID_BITS; i++)
+		set_bit(packed, i,
+		    ((strchr(alphabet, id[i / 6]) - alphabet) >> (5 - i % 6) &
+			1) != 0);
+	if (packed[0] >> (8 - SPARE_BITS) != 0)
+		return false;
+	for (size_t bit = 0; bit < UUID_BITS; bit++)
+		set_bit(bytes, bit,
+		    is_fixed(bit) ? bit == 49 || bit == 64 :
+				    get_bit(packed, from++));
+	for (size_t i = 0; i < sizeof(bytes); i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			*out++ = '-';
+		*out++ = hex[bytes[i] >> 4];
+		*out++ = hex[bytes[i] & 15];
+	}
+	*out = '\0';
+	return true;
+}
+
+/* ---- names ---- */
+
+/* One part between two slashes. */
+static bool
+is_part(const char *part, size_t len)
+{
+	return len > 0 && len <= PART_MAX && !(len == 1 && part[0] == '.') &&
+	    !(len == 2 && part[0] == '.' && part[1] == '.');
+}
+
+const char *
+libre_name_fault(const char *name, size_t len)
+{
+	if (len == 0)
+		return "must not be empty";
+	if (len > LIBRE_NAME_MAX)
+		return "is too long";
+	if (memchr(name, '\0', len) != NULL)
+		return "contains invalid path characters";
+	if (name[0] == '/')
+		return "must be a relative path";
+	if (name[len - 1] == '/')
+		return "must be canonical and file-like";
+	for (size_t at = 0; at < len;) {
+		const char *slash = memchr(name + at, '/', len - at);
+		size_t end = slash == NULL ? len : (size_t)(slash - name);
+
+		if (end - at > PART_MAX)
+			return "is too long";
+		if (!is_part(name + at, end - at))
+			return "must not contain empty, current, or parent "
+			       "path segments";
+		at = end + 1;
+	}
+	return NULL;
+}
+
+const char *
+libre_name_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash == NULL ? path : slash + 1;
+}
+
+const char *
+libre_name_extension(const char *path)
+{
+	static const char set[] = "abcdefghijklmnopqrstuvwxyz"
+				  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+	const char *dot = strrchr(libre_name_base(path), '.');
+	size_t len = dot == NULL ? 0 : strlen(dot + 1);
+
+	return len > 0 && len <= EXTENSION_MAX && strspn(dot + 1, set) == len ?
+	    dot :
+	    "";
+}
+
+const char *
+libre_name_type(const char *path)
+{
+	static const char *const types[][2] = {
+		{ ".csv", "text/csv" },
+		{ ".gif", "image/gif" },
+		{ ".html", "text/html" },
+		{ ".jpeg", "image/jpeg" },
+		{ ".jpg", "image/jpeg" },
+		{ ".json", "application/json" },
+		{ ".md", "text/markdown" },
+		{ ".pdf", "application/pdf" },
+		{ ".png", "image/png" },
+		{ ".py", "text/x-python" },
+		{ ".svg", "image/svg+xml" },
+		{ ".txt", "text/plain" },
+		{ ".webp", "image/webp" },
+		{ ".xlsx",
+		    "application/vnd.openxmlformats-officedocument."
+		    "spreadsheetml.sheet" },
+		{ ".xml", "application/xml" },
+		{ ".zip", "application/zip" },
+	};
+	const char *extension = libre_name_extension(path);
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (text_is(extension, strlen(extension), types[i][0]))
+			return types[i][1];
+	return "application/octet-stream";
+}
 
 /* What is being read, and where a fault is told. */
 struct reading {
@@ -22,10 +222,7 @@ struct reading {
 };
 
 /* Always false. */
-static bool refuse(struct reading *r, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static bool
+static bool __attribute__((format(printf, 2, 3)))
 refuse(struct reading *r, const char *fmt, ...)
 {
 	va_list ap;

@@ -114,14 +114,6 @@ parse_part(struct pyjson *doc, const char *text, size_t len)
 	return false;
 }
 
-static bool
-text_equals(const struct pyvalue *object, const char *name, const char *want)
-{
-	const char *text = pyvalue_text(pyvalue_get(object, name));
-
-	return text != NULL && strcmp(text, want) == 0;
-}
-
 /* The key that signed it, by its name; a token without one fits a single key.
  * why: else. */
 static const struct libre_key *
@@ -131,14 +123,14 @@ find_key(const struct libre_keys *keys, const struct pyvalue *header,
 	const char *kid = pyvalue_text(pyvalue_get(header, "kid"));
 
 	*why = "signed with something else than EdDSA";
-	if (text_equals(header, "alg", "RS256"))
+	if (pyvalue_is(pyvalue_get(header, "alg"), "RS256"))
 		*why = LIBRE_TOKEN_RS256;
-	if (!text_equals(header, "alg", "EdDSA"))
+	if (!pyvalue_is(pyvalue_get(header, "alg"), "EdDSA"))
 		return NULL;
 	*why = "it asks for more than is known here";
 	if (pyvalue_get(header, "crit") != NULL ||
 	    (pyvalue_get(header, "typ") != NULL &&
-		!text_equals(header, "typ", "JWT")))
+		!pyvalue_is(pyvalue_get(header, "typ"), "JWT")))
 		return NULL;
 	*why = "of a key that is not known here";
 	if (pyvalue_get(header, "kid") == NULL && keys->count == 1)
@@ -174,12 +166,10 @@ is_for(const struct pyvalue *claims, const char *audience)
 	const struct pyvalue *value = pyvalue_get(claims, "aud");
 
 	if (value == NULL || value->type != PYVALUE_ARRAY)
-		return text_equals(claims, "aud", audience);
+		return pyvalue_is(pyvalue_get(claims, "aud"), audience);
 	for (const struct pyvalue *item = value->u.parts.first; item != NULL;
 	     item = item->next)
-		if (item->type == PYVALUE_STRING &&
-		    strlen(item->u.text) == item->count &&
-		    strcmp(item->u.text, audience) == 0)
+		if (pyvalue_is(item, audience))
 			return true;
 	return false;
 }
@@ -226,7 +216,7 @@ take_claims(struct libre_claims *out, const struct pyvalue *claims,
 	const struct pyvalue *tenant = pyvalue_get(claims, "tenant_id");
 	const char *why = NULL;
 
-	if (!text_equals(claims, "iss", expected->issuer))
+	if (!pyvalue_is(pyvalue_get(claims, "iss"), expected->issuer))
 		why = "of another issuer";
 	else if (!is_for(claims, expected->audience))
 		why = "for another audience";

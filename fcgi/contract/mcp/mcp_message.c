@@ -1,18 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 #include "mcp_message.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "../../pytext/pyjson.h"
 #include "../base64.h"
+#include "../../pytext/pydump.h"
 
 #include "../../../sandbox/base/buf.h"
 #include "../../../sandbox/base/cleanup.h"
 #include "../../../sandbox/base/text.h"
 #include "../../../sandbox/base/utf8.h"
+
+/* What the server is: who serves it is in the version. */
+#define SERVER \
+	"{\"name\":\"inline\",\"title\":\"Inline\",\"version\":" \
+	"\"" INLINE_VERSION "\"}"
+
+#define CAPABILITIES "{\"tools\":{},\"resources\":{}}"
+
+/* Nothing of it changes while the server runs. */
+#define STABLE_MS 300000
+
+/* For the model. */
+#define INSTRUCTIONS \
+	"Runs Python and shell commands in a container without network. " \
+	"Without a session each call begins with an empty folder, and what " \
+	"it leaves there comes back as files. For work in several steps make " \
+	"a session: its files stay, variables do not. Plots that are " \
+	"shown, or saved as PNG, come back as pictures. Print what you want " \
+	"to see."
 
 /* The newest first; the first is modern. */
 static const char *const versions[] = { MCP_VERSION_MODERN, MCP_VERSION_LEGACY,
@@ -75,20 +95,6 @@ mcp_refuse_request(const struct mcp_message *m, struct mcp_fault *fault,
 
 /* ---- the envelope ---- */
 
-const struct pyvalue *
-mcp_member(const struct pyvalue *object, const char *name)
-{
-	return object == NULL ? NULL : pyvalue_get(object, name);
-}
-
-bool
-mcp_is_text(const struct pyvalue *value, const char *text)
-{
-	return value != NULL && value->type == PYVALUE_STRING &&
-	    value->count == strlen(text) &&
-	    memcmp(value->u.text, text, value->count) == 0;
-}
-
 static bool
 is_type(const struct pyvalue *value, enum pyvalue_type type)
 {
@@ -144,7 +150,7 @@ can_repeat(const struct pyvalue *value)
 static bool
 take_id(struct mcp_message *m, struct mcp_fault *fault)
 {
-	const struct pyvalue *id = mcp_member(&m->doc.root, "id");
+	const struct pyvalue *id = pyvalue_get(&m->doc.root, "id");
 
 	m->kind = id == NULL ? MCP_NOTIFICATION : MCP_REQUEST;
 	if (id == NULL)
@@ -163,7 +169,7 @@ static bool
 take_params(struct mcp_message *m, const struct pyvalue **meta,
     struct mcp_fault *fault)
 {
-	const struct pyvalue *params = mcp_member(&m->doc.root, "params");
+	const struct pyvalue *params = pyvalue_get(&m->doc.root, "params");
 	const struct pyvalue *token;
 
 	if (params == NULL)
@@ -172,8 +178,8 @@ take_params(struct mcp_message *m, const struct pyvalue **meta,
 		return mcp_refuse(fault, 400, MCP_BAD_PARAMS,
 		    "Invalid params: params must be an object");
 	m->params = params;
-	*meta = mcp_member(params, "_meta");
-	token = mcp_member(*meta, "progressToken");
+	*meta = pyvalue_get(params, "_meta");
+	token = pyvalue_get(*meta, "progressToken");
 	if (token != NULL && token->type == PYVALUE_STRING &&
 	    !can_repeat(token))
 		return mcp_refuse(fault, 400, MCP_BAD_PARAMS,
@@ -245,11 +251,11 @@ check_headers(const struct mcp_message *m, const struct mcp_head *head,
 						       NULL;
 	const char *wrong = NULL;
 
-	if (!repeats(head->method, mcp_member(&m->doc.root, "method")))
+	if (!repeats(head->method, pyvalue_get(&m->doc.root, "method")))
 		wrong = "Mcp-Method";
 	else if (member != NULL &&
-	    is_type(mcp_member(m->params, member), PYVALUE_STRING) &&
-	    !repeats(head->name, mcp_member(m->params, member)))
+	    is_type(pyvalue_get(m->params, member), PYVALUE_STRING) &&
+	    !repeats(head->name, pyvalue_get(m->params, member)))
 		wrong = "Mcp-Name";
 	if (wrong == NULL)
 		return true;
@@ -261,7 +267,7 @@ static bool
 check_modern(struct mcp_message *m, const struct mcp_head *head,
     const struct pyvalue *meta, struct mcp_fault *fault)
 {
-	const struct pyvalue *version = mcp_member(meta,
+	const struct pyvalue *version = pyvalue_get(meta,
 	    MCP_META "protocolVersion");
 
 	m->links = true;
@@ -269,7 +275,7 @@ check_modern(struct mcp_message *m, const struct mcp_head *head,
 		return mcp_refuse(fault, 400, MCP_BAD_PARAMS,
 		    "Invalid params: _meta must have " MCP_META
 		    "protocolVersion, a string");
-	if (!is_type(mcp_member(meta, MCP_META "clientCapabilities"),
+	if (!is_type(pyvalue_get(meta, MCP_META "clientCapabilities"),
 		PYVALUE_OBJECT))
 		return mcp_refuse(fault, 400, MCP_BAD_PARAMS,
 		    "Invalid params: _meta must have " MCP_META
@@ -278,7 +284,7 @@ check_modern(struct mcp_message *m, const struct mcp_head *head,
 		return mcp_refuse(fault, 400, MCP_BAD_HEADER,
 		    "Header mismatch: the header MCP-Protocol-Version must be "
 		    "what _meta says");
-	if (!mcp_is_text(version, MCP_VERSION_MODERN)) {
+	if (!pyvalue_is(version, MCP_VERSION_MODERN)) {
 		(void)mcp_refuse(fault, 400, MCP_BAD_VERSION,
 		    "Unsupported protocol version");
 		fault->asked = version;
@@ -291,7 +297,7 @@ check_modern(struct mcp_message *m, const struct mcp_head *head,
 static enum mcp_era
 era_of(const struct mcp_head *head, const struct pyvalue *meta)
 {
-	return mcp_member(meta, MCP_META "protocolVersion") != NULL ||
+	return pyvalue_get(meta, MCP_META "protocolVersion") != NULL ||
 		(head->version != NULL &&
 		    strcmp(head->version, MCP_VERSION_MODERN) == 0) ?
 	    MCP_MODERN :
@@ -306,8 +312,8 @@ static bool
 take_response(struct mcp_message *m, const struct mcp_head *head,
     struct mcp_fault *fault)
 {
-	bool answers = mcp_member(&m->doc.root, "result") != NULL ||
-	    mcp_member(&m->doc.root, "error") != NULL;
+	bool answers = pyvalue_get(&m->doc.root, "result") != NULL ||
+	    pyvalue_get(&m->doc.root, "error") != NULL;
 
 	m->kind = MCP_NOTIFICATION;
 	if (answers && era_of(head, NULL) == MCP_LEGACY)
@@ -343,10 +349,10 @@ mcp_message_parse(struct mcp_message *m, const struct mcp_head *head,
 		    "application/json");
 	if (!parse_body(m, body, len, fault) || !take_id(m, fault))
 		return false;
-	if (!mcp_is_text(mcp_member(&m->doc.root, "jsonrpc"), "2.0"))
+	if (!pyvalue_is(pyvalue_get(&m->doc.root, "jsonrpc"), "2.0"))
 		return mcp_refuse(fault, 400, MCP_NO_REQUEST,
 		    "Invalid request: jsonrpc must be \"2.0\"");
-	method = mcp_member(&m->doc.root, "method");
+	method = pyvalue_get(&m->doc.root, "method");
 	if (method == NULL)
 		return take_response(m, head, fault);
 	if (method->type != PYVALUE_STRING)
@@ -355,7 +361,7 @@ mcp_message_parse(struct mcp_message *m, const struct mcp_head *head,
 	if (m->kind == MCP_NOTIFICATION)
 		return true;
 	while (m->method < MCP_METHODS &&
-	    !mcp_is_text(method, methods[m->method].method))
+	    !pyvalue_is(method, methods[m->method].method))
 		m->method++;
 	if (!take_params(m, &meta, fault))
 		return false;
@@ -374,7 +380,8 @@ mcp_message_release(struct mcp_message *m)
 
 /* ---- versions ---- */
 
-void
+/* The versions that are offered, the newest first, as JSON: ["…",…]. */
+static void
 mcp_add_versions(struct buf *out)
 {
 	for (size_t i = 0; i < VERSIONS; i++)
@@ -385,10 +392,171 @@ mcp_add_versions(struct buf *out)
 const char *
 mcp_negotiate(const struct mcp_message *m)
 {
-	const struct pyvalue *asked = mcp_member(m->params, "protocolVersion");
+	const struct pyvalue *asked = pyvalue_get(m->params, "protocolVersion");
 
 	for (size_t i = 1; i < VERSIONS; i++)
-		if (mcp_is_text(asked, versions[i]))
+		if (pyvalue_is(asked, versions[i]))
 			return versions[i];
 	return MCP_VERSION_LEGACY;
+}
+
+/* ---- parts ---- */
+
+void
+mcp_add_text(struct buf *out, const char *s, size_t len)
+{
+	pydump_add_string(out, s, len, PYDUMP_ASCII);
+}
+
+/* The most that a byte can take as mcp_add_text() writes it. */
+static size_t
+json_cost(unsigned char c)
+{
+	if (c >= 0x80)
+		return 3; /* six for the two of a character */
+	if (c != '\0' && strchr("\t\n\r\"\\", c) != NULL)
+		return 2;
+	return c < 0x20 || c == 0x7f ? 6 : 1;
+}
+
+size_t
+mcp_fit_text(const char *s, size_t len, size_t room)
+{
+	size_t total = 0;
+	size_t n = 0;
+
+	while (n < len && total + json_cost((unsigned char)s[n]) <= room)
+		total += json_cost((unsigned char)s[n++]);
+	while (n < len && n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
+		n--;
+	return n;
+}
+
+void
+mcp_add_value(struct buf *out, const struct pyvalue *value)
+{
+	if (value->type == PYVALUE_INT)
+		buf_addf(out, "%" PRId64, value->u.integer);
+	else if (value->type == PYVALUE_BIG)
+		buf_add(out, value->u.text, value->count);
+	else if (value->type == PYVALUE_STRING)
+		mcp_add_text(out, value->u.text, value->count);
+	else
+		buf_adds(out, "null");
+}
+
+/* ---- results ---- */
+
+void
+mcp_begin(struct buf *out, const struct mcp_message *m, int64_t ttl_ms,
+    bool shared)
+{
+	buf_adds(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+	mcp_add_value(out, m->id);
+	if (m->era == MCP_LEGACY) {
+		/* A first member, which the others follow. */
+		buf_adds(out, ",\"result\":{\"_meta\":{}");
+		return;
+	}
+	buf_adds(out,
+	    ",\"result\":{\"resultType\":\"complete\",\"_meta\":{\"" MCP_META
+	    "serverInfo\":" SERVER "}");
+	if (ttl_ms != MCP_NOT_KEPT)
+		buf_addf(out, ",\"ttlMs\":%" PRId64 ",\"cacheScope\":\"%s\"",
+		    ttl_ms, shared ? "public" : "private");
+}
+
+void
+mcp_end(struct buf *out)
+{
+	buf_adds(out, "}}");
+}
+
+void
+mcp_add_initialize(struct buf *out, const struct mcp_message *m)
+{
+	mcp_begin(out, m, MCP_NOT_KEPT, true);
+	buf_addf(out,
+	    ",\"protocolVersion\":\"%s\",\"capabilities\":" CAPABILITIES
+	    ",\"serverInfo\":" SERVER ",\"instructions\":\"" INSTRUCTIONS "\"",
+	    mcp_negotiate(m));
+	mcp_end(out);
+}
+
+void
+mcp_add_discover(struct buf *out, const struct mcp_message *m)
+{
+	mcp_begin(out, m, STABLE_MS, true);
+	buf_adds(out, ",\"supportedVersions\":");
+	mcp_add_versions(out);
+	buf_adds(out,
+	    ",\"capabilities\":" CAPABILITIES
+	    ",\"instructions\":\"" INSTRUCTIONS "\"");
+	mcp_end(out);
+}
+
+void
+mcp_add_ping(struct buf *out, const struct mcp_message *m)
+{
+	buf_adds(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+	mcp_add_value(out, m->id);
+	buf_adds(out, ",\"result\":{}}");
+}
+
+void
+mcp_add_error(struct buf *out, const struct pyvalue *id,
+    const struct mcp_fault *fault)
+{
+	buf_adds(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+	if (id != NULL)
+		mcp_add_value(out, id);
+	else
+		buf_adds(out, "null");
+	buf_addf(out, ",\"error\":{\"code\":%d,\"message\":", fault->code);
+	mcp_add_text(out, fault->text, strlen(fault->text));
+	if (fault->asked != NULL) {
+		buf_adds(out, ",\"data\":{\"supported\":");
+		mcp_add_versions(out);
+		buf_adds(out, ",\"requested\":");
+		mcp_add_value(out, fault->asked);
+		buf_addc(out, '}');
+	} else if (fault->uri != NULL) {
+		buf_adds(out, ",\"data\":{\"uri\":");
+		mcp_add_value(out, fault->uri);
+		buf_addc(out, '}');
+	}
+	buf_adds(out, "}}");
+}
+
+/* ---- a stream ---- */
+
+void
+mcp_add_event(struct buf *out, const char *json, size_t len)
+{
+	buf_adds(out, "event: message\ndata: ");
+	buf_add(out, json, len);
+	buf_adds(out, "\n\n");
+}
+
+void
+mcp_add_comment(struct buf *out)
+{
+	buf_adds(out, ": alive\n\n");
+}
+
+void
+mcp_add_progress(struct buf *out, const struct pyvalue *token, int64_t ms,
+    int64_t total_ms, const char *text, size_t len)
+{
+	buf_adds(out,
+	    "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":"
+	    "\"notifications/progress\",\"params\":{\"progressToken\":");
+	mcp_add_value(out, token);
+	buf_addf(out,
+	    ",\"progress\":%" PRId64 ".%03d,\"total\":%" PRId64
+	    ".%03d,\"message\":",
+	    ms / 1000, (int)(ms % 1000), total_ms / 1000,
+	    (int)(total_ms % 1000));
+	mcp_add_text(out, text, len);
+	buf_adds(out, "}}\n\n");
 }

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "request.h"
 #include "../../pytext/pydump.h"
 
 /* U+FFFD has three bytes. */
 #define TEXT_MAX (3 * PISTON_OUTPUT_MAX)
+#define SIGNALS_END 32 /* those of real time follow */
 
 /* ---- output ---- */
 
@@ -67,56 +67,30 @@ end_output(struct piston_output *output)
 
 /* ---- signals ---- */
 
-static const char *const signals[] = {
-	[SIGHUP] = "SIGHUP",
-	[SIGINT] = "SIGINT",
-	[SIGQUIT] = "SIGQUIT",
-	[SIGILL] = "SIGILL",
-	[SIGTRAP] = "SIGTRAP",
-	[SIGABRT] = "SIGABRT",
-	[SIGBUS] = "SIGBUS",
-	[SIGFPE] = "SIGFPE",
-	[SIGKILL] = "SIGKILL",
-	[SIGUSR1] = "SIGUSR1",
-	[SIGSEGV] = "SIGSEGV",
-	[SIGUSR2] = "SIGUSR2",
-	[SIGPIPE] = "SIGPIPE",
-	[SIGALRM] = "SIGALRM",
-	[SIGTERM] = "SIGTERM",
-	[SIGSTKFLT] = "SIGSTKFLT",
-	[SIGCHLD] = "SIGCHLD",
-	[SIGCONT] = "SIGCONT",
-	[SIGSTOP] = "SIGSTOP",
-	[SIGTSTP] = "SIGTSTP",
-	[SIGTTIN] = "SIGTTIN",
-	[SIGTTOU] = "SIGTTOU",
-	[SIGURG] = "SIGURG",
-	[SIGXCPU] = "SIGXCPU",
-	[SIGXFSZ] = "SIGXFSZ",
-	[SIGVTALRM] = "SIGVTALRM",
-	[SIGPROF] = "SIGPROF",
-	[SIGWINCH] = "SIGWINCH",
-	[SIGIO] = "SIGIO",
-	[SIGPWR] = "SIGPWR",
-	[SIGSYS] = "SIGSYS",
-};
-#define SIGNALS ((int64_t)(sizeof(signals) / sizeof(signals[0])))
-
-const char *
-piston_signal_name(int64_t number)
+/* The C library calls SIGIO by its other name. */
+void
+piston_signal_name(char name[PISTON_SIGNAL_MAX], int64_t number)
 {
-	if (number > 0 && number < SIGNALS)
-		return signals[number];
-	return number >= 32 ? "SIGRTMIN" : "SIG";
+	const char *known = number == SIGIO    ? "IO" :
+	    number > 0 && number < SIGNALS_END ? sigabbrev_np((int)number) :
+						 NULL;
+
+	(void)snprintf(name, PISTON_SIGNAL_MAX, "SIG%s",
+	    known != NULL	      ? known :
+		number >= SIGNALS_END ? "RTMIN" :
+					"");
 }
 
 int
-piston_signal_number(const char *name, size_t len)
+piston_signal_number(const struct pyvalue *name)
 {
-	for (int i = 1; i < SIGNALS; i++)
-		if (strlen(signals[i]) == len &&
-		    memcmp(signals[i], name, len) == 0)
+	char text[PISTON_SIGNAL_MAX];
+
+	for (int i = 1; i < SIGNALS_END; i++) {
+		piston_signal_name(text, i);
+		if (pyvalue_is(name, text))
 			return i;
+	}
 	return 0;
 }
 
@@ -126,9 +100,8 @@ static void
 set_end(struct piston_end *end, int64_t number, const char *status,
     const char *message)
 {
-	*end = (struct piston_end){ .signal = piston_signal_name(number),
-		.code = -1,
-		.status = status };
+	*end = (struct piston_end){ .code = -1, .status = status };
+	piston_signal_name(end->signal, number);
 	(void)snprintf(end->message, sizeof(end->message), "%s", message);
 }
 
@@ -171,14 +144,23 @@ piston_end(struct piston_end *end, const struct piston_request *req,
 	}
 }
 
-/* A text of JSON, or null where there is none. */
+/* A member: a word of ours, or null where there is none. */
 static void
-add_text(struct buf *out, const char *name, const char *text)
+add_word(struct buf *out, const char *name, const char *word)
 {
-	if (text == NULL || text[0] == '\0')
-		buf_addf(out, ",\"%s\":null", name);
+	if (word == NULL || word[0] == '\0')
+		buf_addf(out, "\"%s\":null", name);
 	else
-		buf_addf(out, ",\"%s\":\"%s\"", name, text);
+		buf_addf(out, "\"%s\":\"%s\"", name, word);
+}
+
+static void
+add_code(struct buf *out, int64_t code)
+{
+	if (code < 0)
+		buf_adds(out, "\"code\":null");
+	else
+		buf_addf(out, "\"code\":%" PRId64, code);
 }
 
 static void
@@ -196,24 +178,117 @@ piston_add_answer(struct buf *out, const struct piston_request *req,
 
 	end_output(output);
 	piston_end(&end, req, cell, output->full);
-	if (end.signal == NULL)
-		buf_adds(out, "{\"run\":{\"signal\":null");
-	else
-		buf_addf(out, "{\"run\":{\"signal\":\"%s\"", end.signal);
+	buf_adds(out, "{\"run\":{");
+	add_word(out, "signal", end.signal);
 	add_output(out, "stdout", &output->streams[0].text);
 	add_output(out, "stderr", &output->streams[1].text);
-	if (end.code < 0)
-		buf_adds(out, ",\"code\":null");
-	else
-		buf_addf(out, ",\"code\":%" PRId64, end.code);
+	buf_addc(out, ',');
+	add_code(out, end.code);
 	add_output(out, "output", &output->all);
-	buf_addf(out, ",\"memory\":%" PRId64, cell->max_rss);
-	add_text(out, "message", end.message);
-	add_text(out, "status", end.status);
+	buf_addf(out, ",\"memory\":%" PRId64 ",", cell->max_rss);
+	add_word(out, "message", end.message);
+	buf_addc(out, ',');
+	add_word(out, "status", end.status);
 	buf_addf(out, ",\"cpu_time\":%" PRId64 ",\"wall_time\":%" PRId64,
 	    cell->cpu_us / 1000, cell->wall_us / 1000);
 	buf_addf(out, "},\"language\":\"%s\",\"version\":\"",
 	    piston_language_name(req->runtime->language));
 	piston_add_version(out, &req->runtime->version);
 	buf_adds(out, "\"}");
+}
+
+/* ---- messages: theirs ---- */
+
+static enum piston_message
+wrong(struct piston_said *said, struct piston_refusal *refusal,
+    const char *text)
+{
+	pyjson_release(&said->doc);
+	(void)piston_refuse(refusal, 400, "%s", text);
+	return PISTON_WRONG;
+}
+
+static enum piston_message
+hear_data(struct piston_said *said, struct piston_refusal *refusal)
+{
+	const struct pyvalue *root = &said->doc.root;
+	const struct pyvalue *data = pyvalue_get(root, "data");
+	const struct pyvalue *eof = pyvalue_get(root, "eof");
+
+	said->is_input = pyvalue_is(pyvalue_get(root, "stream"), "stdin");
+	said->eof = eof != NULL && eof->type == PYVALUE_BOOL && eof->u.truth;
+	if (!said->is_input)
+		return PISTON_DATA;
+	if (data == NULL || data->type != PYVALUE_STRING)
+		return wrong(said, refusal, "data must be a string");
+	piston_make_text(data->u.text, data->count);
+	said->text = data->u.text;
+	said->len = data->count;
+	return PISTON_DATA;
+}
+
+enum piston_message
+piston_hear(struct piston_said *said, const char *data, size_t len,
+    struct piston_refusal *refusal)
+{
+	const struct pyvalue *type;
+
+	*said = (struct piston_said){ .text = "" };
+	if (!piston_parse(&said->doc, data, len, refusal))
+		return PISTON_WRONG;
+	type = pyvalue_get(&said->doc.root, "type");
+	if (pyvalue_is(type, "init"))
+		return PISTON_INIT;
+	if (pyvalue_is(type, "data"))
+		return hear_data(said, refusal);
+	if (!pyvalue_is(type, "signal"))
+		return PISTON_OTHER;
+	said->number = piston_signal_number(pyvalue_get(&said->doc.root,
+	    "signal"));
+	return PISTON_SIGNAL;
+}
+
+/* ---- messages: ours ---- */
+
+void
+piston_say_runtime(struct buf *out, const struct piston_runtime *runtime)
+{
+	buf_addf(out,
+	    "{\"type\":\"runtime\",\"language\":\"%s\",\"version\":\"",
+	    piston_language_name(runtime->language));
+	piston_add_version(out, &runtime->version);
+	buf_adds(out, "\"}");
+}
+
+void
+piston_say_stage(struct buf *out)
+{
+	buf_adds(out, "{\"type\":\"stage\",\"stage\":\"run\"}");
+}
+
+void
+piston_say_data(struct buf *out, int64_t stream, const char *text, size_t len)
+{
+	buf_addf(out, "{\"type\":\"data\",\"stream\":\"%s\",\"data\":",
+	    stream == 2 ? "stderr" : "stdout");
+	pydump_add_string(out, text, len, PYDUMP_UTF8);
+	buf_adds(out, "}");
+}
+
+void
+piston_say_exit(struct buf *out, const struct piston_end *end)
+{
+	buf_adds(out, "{\"type\":\"exit\",\"stage\":\"run\",");
+	add_code(out, end->code);
+	buf_addc(out, ',');
+	add_word(out, "signal", end->signal);
+	buf_addc(out, '}');
+}
+
+void
+piston_say_error(struct buf *out, const struct piston_refusal *refusal)
+{
+	buf_adds(out, "{\"type\":\"error\",");
+	/* what follows its brace */
+	buf_add(out, refusal->body.data + 1, refusal->body.len - 1);
 }

@@ -6,12 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "request.h"
+#include "../../pytext/pyjson.h"
 #include "../../pytext/pyutf8.h"
 
 #include "../../../sandbox/base/buf.h"
 
 struct cell_result;
-struct piston_request;
 
 /*
  * What a run has printed, and how it ended, as Piston tells it.
@@ -42,12 +43,14 @@ void piston_output_release(struct piston_output *output);
 bool piston_output_add(struct piston_output *output, int64_t stream,
     const void *data, size_t len);
 
+#define PISTON_SIGNAL_MAX 16
+
 /* How a run ended, in the contract's words. */
 struct piston_end {
-	const char *signal; /* NULL: none */
-	int64_t code;	    /* -1: none */
-	const char *status; /* NULL: none */
-	char message[64];   /* "": none */
+	char signal[PISTON_SIGNAL_MAX]; /* "": none */
+	int64_t code;			/* -1: none */
+	const char *status;		/* NULL: none */
+	char message[64];		/* "": none */
 };
 
 /* cell: any end but REASON_ERROR.  full: as in struct piston_output. */
@@ -57,10 +60,43 @@ void piston_end(struct piston_end *end, const struct piston_request *req,
 void piston_add_answer(struct buf *out, const struct piston_request *req,
     struct piston_output *output, const struct cell_result *cell);
 
-/* "SIGSEGV" of 11; static; of a number that has no name: "SIGRTMIN" or "SIG"
- * without more. */
-const char *piston_signal_name(int64_t number);
-/* The other way; 0: there is none of that name. */
-int piston_signal_number(const char *name, size_t len);
+/* "SIGSEGV" of 11; of a number that has no name: "SIGRTMIN" or "SIG" without
+ * more. */
+void piston_signal_name(char name[PISTON_SIGNAL_MAX], int64_t number);
+/* The other way; 0: there is none of that name, or it is no text. */
+int piston_signal_number(const struct pyvalue *name);
+
+/*
+ * The messages of /connect: JSON, one in each message of the WebSocket.
+ */
+enum piston_message {
+	PISTON_INIT,   /* the document is a request: piston_take() */
+	PISTON_DATA,   /* text of len bytes; eof: none follows */
+	PISTON_SIGNAL, /* number; 0: there is none of that name */
+	PISTON_OTHER,  /* of a type that means nothing */
+	PISTON_WRONG,  /* it is refused, and there is no document */
+};
+
+struct piston_said {
+	struct pyjson doc; /* owns the text; to be released */
+	bool is_input;	   /* of PISTON_DATA: for standard input */
+	const char *text;
+	size_t len;
+	bool eof;
+	int number;
+};
+
+/* data: a message, which a NUL follows. */
+enum piston_message piston_hear(struct piston_said *said, const char *data,
+    size_t len, struct piston_refusal *refusal);
+
+/* Append messages of ours, as JSON. */
+void piston_say_runtime(struct buf *out, const struct piston_runtime *runtime);
+void piston_say_stage(struct buf *out);
+void piston_say_data(struct buf *out, int64_t stream, const char *text,
+    size_t len);
+void piston_say_exit(struct buf *out, const struct piston_end *end);
+/* refusal: the body of one, {"message": …}. */
+void piston_say_error(struct buf *out, const struct piston_refusal *refusal);
 
 #endif

@@ -3,14 +3,406 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../../pytext/pydump.h"
+#include "../base64.h"
+#include "../stage.h"
+
+#include "../../../sandbox/base/text.h"
 #include "../../../sandbox/protocol/frame_limits.h"
 
+#define ALIASES_MAX 6
+#define ALIAS_MAX 128  /* an interpreter's name is shorter */
+#define NAME_DIGITS 32 /* of "file0.code" */
 #define MEMORY_MAX ((double)((int64_t)1 << 50)) /* as good as none */
 #define EXACT_MAX 9007199254740992.0 /* all above are whole numbers */
+
+/* ---- what is refused ---- */
+
+/* The same of a text that may hold anything. */
+static bool
+piston_refuse_bytes(struct piston_refusal *refusal, int status,
+    const char *text, size_t len)
+{
+	*refusal = (struct piston_refusal){ .status = status,
+		.body = BUF_INIT(PISTON_REFUSAL_MAX) };
+	buf_adds(&refusal->body, "{\"message\":");
+	pydump_add_string(&refusal->body, text, len, PYDUMP_UTF8);
+	buf_adds(&refusal->body, "}");
+	return false;
+}
+
+bool
+piston_refuse(struct piston_refusal *refusal, int status, const char *fmt, ...)
+{
+	auto_buf struct buf text = BUF_INIT(4096);
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_addv(&text, fmt, ap);
+	va_end(ap);
+	return piston_refuse_bytes(refusal, status, buf_str(&text), text.len);
+}
+
+/* ---- languages in their versions ---- */
+
+/* What a runtime is called beside its language's name. */
+struct aliases {
+	size_t count;
+	char names[ALIASES_MAX][ALIAS_MAX];
+};
+
+const char *
+piston_language_name(enum piston_language language)
+{
+	return language == PISTON_BASH ? "bash" : "python";
+}
+
+static void
+add(struct aliases *all, const char *name, const char *rest)
+{
+	int n = snprintf(all->names[all->count], ALIAS_MAX, "%s%s", name, rest);
+
+	if (n > 0 && n < ALIAS_MAX)
+		all->count++;
+}
+
+/* Python's is called as the program is, and as the operator names it. */
+static void
+list_aliases(const struct piston_runtime *runtime, struct aliases *all)
+{
+	char minor[48];
+
+	all->count = 0;
+	if (runtime->language == PISTON_BASH) {
+		add(all, "sh", "");
+		return;
+	}
+	(void)snprintf(minor, sizeof(minor), "%" PRId64 ".%" PRId64,
+	    runtime->version.major, runtime->version.minor);
+	add(all, "py", "");
+	add(all, "py3", "");
+	add(all, "python3", "");
+	add(all, "python", minor);
+	if (strcmp(minor, runtime->interpreter) != 0)
+		add(all, "python", runtime->interpreter);
+}
+
+/* Is it called that? */
+static bool
+answers_to(const struct piston_runtime *runtime, const struct pyvalue *name)
+{
+	struct aliases all;
+
+	if (pyvalue_is(name, piston_language_name(runtime->language)))
+		return true;
+	list_aliases(runtime, &all);
+	for (size_t i = 0; i < all.count; i++)
+		if (pyvalue_is(name, all.names[i]))
+			return true;
+	return false;
+}
+
+/* The newest of a language, or of an alias of its, in a range of versions; the
+ * first one of those that are alike.  nearest: where that has found none, the
+ * nearest to the version which the range names.  NULL: there is none, or the
+ * range names no version. */
+static const struct piston_runtime *
+find_runtime(const struct piston_runtime *runtimes, size_t count,
+    const struct pyvalue *language, const struct pyvalue *range, bool nearest)
+{
+	const struct semver *best = NULL;
+	const struct piston_runtime *found = NULL;
+	struct semver wanted = { 0 };
+
+	if (nearest &&
+	    !semver_read_wanted(&wanted, range->u.text, range->count))
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		const struct semver *version = &runtimes[i].version;
+
+		if (!answers_to(&runtimes[i], language) ||
+		    !(nearest ? semver_is_nearer(version, best, &wanted) :
+				semver_is_in(version, range->u.text,
+				    range->count) &&
+				(best == NULL ||
+				    semver_compare(version, best) > 0)))
+			continue;
+		found = &runtimes[i];
+		best = version;
+	}
+	return found;
+}
+
+/* ---- lists ---- */
+
+void
+piston_add_version(struct buf *out, const struct semver *version)
+{
+	buf_addf(out, "%" PRId64 ".%" PRId64 ".%" PRId64, version->major,
+	    version->minor, version->patch);
+}
+
+void
+piston_add_runtimes(struct buf *out, const struct piston_runtime *runtimes,
+    size_t count)
+{
+	struct aliases all;
+
+	buf_addc(out, '[');
+	for (size_t i = 0; i < count; i++) {
+		buf_addf(out, "%s{\"language\":\"%s\",\"version\":\"",
+		    i == 0 ? "" : ",",
+		    piston_language_name(runtimes[i].language));
+		piston_add_version(out, &runtimes[i].version);
+		buf_adds(out, "\",\"aliases\":[");
+		list_aliases(&runtimes[i], &all);
+		for (size_t k = 0; k < all.count; k++)
+			buf_addf(out, "%s\"%s\"", k == 0 ? "" : ",",
+			    all.names[k]);
+		buf_adds(out, "]}");
+	}
+	buf_addc(out, ']');
+}
+
+void
+piston_add_packages(struct buf *out, const struct piston_runtime *runtimes,
+    size_t count)
+{
+	buf_addc(out, '[');
+	for (size_t i = 0; i < count; i++) {
+		buf_addf(out, "%s{\"language\":\"%s\",\"language_version\":\"",
+		    i == 0 ? "" : ",",
+		    piston_language_name(runtimes[i].language));
+		piston_add_version(out, &runtimes[i].version);
+		buf_adds(out, "\",\"installed\":true}");
+	}
+	buf_addc(out, ']');
+}
+
+enum encoding { ENCODING_UTF8, ENCODING_BASE64, ENCODING_HEX, ENCODING_OTHER };
+
+/* ---- files: what they hold ---- */
+
+void
+piston_make_text(char *text, size_t len)
+{
+	static const unsigned char replacement[] = { 0xef, 0xbf, 0xbd };
+	unsigned char *s = (unsigned char *)text;
+
+	for (size_t i = 0; i + 2 < len; i++)
+		if (s[i] == 0xed && s[i + 1] >= 0xa0)
+			memcpy(s + i, replacement, sizeof(replacement));
+}
+
+/* As Buffer.from() does: what is not of the alphabet is skipped, and either one
+ * is taken; the first '=' is the end.  In place; the length. */
+static size_t
+decode_base64(char *text, size_t len)
+{
+	size_t end = 0;
+
+	for (; end < len && text[end] != '='; end++)
+		text[end] = text[end] == '-' ? '+' :
+		    text[end] == '_'	     ? '/' :
+		    (text[end] & 0x80) != 0  ? ' ' :
+					       text[end];
+	(void)base64_decode(text, end, text, &len);
+	return len;
+}
+
+/* The same of hex, which ends with the first pair that is none. */
+static size_t
+decode_hex(char *text, size_t len)
+{
+	unsigned char byte;
+	size_t n = 0;
+
+	for (; 2 * n + 1 < len && text_parse_hex(text + 2 * n, 2, &byte, 1);
+	     n++)
+		text[n] = (char)byte;
+	return n;
+}
+
+/* Would JavaScript take it for nothing?  A number may be asked for. */
+static bool
+is_nothing(const struct pyvalue *value)
+{
+	return value == NULL || value->type == PYVALUE_NULL ||
+	    (value->type == PYVALUE_BOOL && !value->u.truth) ||
+	    (value->type == PYVALUE_STRING && value->count == 0);
+}
+
+static bool
+is_falsy(const struct pyvalue *value)
+{
+	return is_nothing(value) ||
+	    (value->type == PYVALUE_INT && value->u.integer == 0);
+}
+
+static enum encoding
+encoding_of(const struct pyvalue *file)
+{
+	static const char *const names[] = { "utf8", "base64", "hex" };
+	const struct pyvalue *value = pyvalue_get(file, "encoding");
+	enum encoding i = ENCODING_UTF8;
+
+	if (is_falsy(value))
+		return ENCODING_UTF8;
+	while (i < ENCODING_OTHER && !pyvalue_is(value, names[i]))
+		i++;
+	return i;
+}
+
+static struct cell_bytes
+decode(const struct pyvalue *content, enum encoding encoding)
+{
+	char *text = content->u.text;
+	size_t len = content->count;
+
+	if (encoding == ENCODING_BASE64)
+		len = decode_base64(text, len);
+	else if (encoding == ENCODING_HEX)
+		len = decode_hex(text, len);
+	else
+		piston_make_text(text, len);
+	return (struct cell_bytes){ text, len };
+}
+
+/* ---- files: their names ---- */
+
+/* Does a path lead out of where it begins? */
+static bool
+leaves(const char *path, size_t len)
+{
+	size_t depth = 0;
+
+	for (size_t i = 0; i < len;) {
+		const char *slash = memchr(path + i, '/', len - i);
+		size_t part = (slash == NULL ? len : (size_t)(slash - path)) -
+		    i;
+
+		if (part == 2 && memcmp(path + i, "..", 2) == 0) {
+			if (depth == 0)
+				return true;
+			depth--;
+		} else if (part > 1 || (part == 1 && path[i] != '.')) {
+			depth++;
+		}
+		i += part + 1;
+	}
+	return false;
+}
+
+/* What was sent, or the name of one that has none; it may hold anything.  NULL:
+ * it is no text. */
+static const char *
+name_of(struct pyjson *doc, const struct pyvalue *file, size_t index,
+    size_t *len)
+{
+	const struct pyvalue *value = pyvalue_get(file, "name");
+	char *text;
+
+	if (!is_falsy(value)) {
+		*len = value->count;
+		return value->type == PYVALUE_STRING ? value->u.text : NULL;
+	}
+	text = pyjson_tree_array(doc, NAME_DIGITS, 1);
+	(void)snprintf(text, NAME_DIGITS, "file%zu.code", index);
+	*len = strlen(text);
+	return text;
+}
+
+/* The path to write to.  NULL, or what is wrong with it. */
+static const char *
+take_path(struct pyjson *doc, struct stage *stage, const struct pyvalue *file,
+    size_t index, struct cell_input *input)
+{
+	static const char *const wrong[] = {
+		[STAGE_FINE] = NULL,
+		[STAGE_EMPTY] = "is no name of a file",
+		[STAGE_LONG] = "is too long",
+		[STAGE_FULL] = "is one too many",
+		[STAGE_IS_FOLDER] = "is the folder of another file",
+		[STAGE_PARENT_IS_FILE] = "lies below another file",
+		[STAGE_ABOVE_IS_FILE] = "lies below another file",
+	};
+	size_t len = 0;
+	const char *name = name_of(doc, file, index, &len);
+	char *path;
+	bool up = false;
+
+	if (name == NULL)
+		return "must be a string";
+	if (memchr(name, '\0', len) != NULL)
+		return "must not contain a NUL character";
+	if (leaves(name, len))
+		return "leads out of the folder";
+	path = pyjson_tree_array(doc, len + 2, 1);
+	piston_make_text(path, stage_resolve(name, len, path, 0, &up));
+	input->path = path;
+	return wrong[stage_add(stage, path)];
+}
+
+/* ---- files: all of them ---- */
+
+/* Is there one that can be the program? */
+static bool
+piston_check_main(const struct pyvalue *list, struct piston_refusal *refusal)
+{
+	for (const struct pyvalue *file = list->u.parts.first; file != NULL;
+	     file = file->next)
+		if (encoding_of(file) == ENCODING_UTF8)
+			return true;
+	return piston_refuse(refusal, 400,
+	    "files must include at least one utf8 encoded file");
+}
+
+/* The main file's path, so that it is no option. */
+static void
+take_main(struct piston_files *files, struct pyjson *doc, const char *path)
+{
+	size_t size = strlen(path) + 3;
+	char *word = pyjson_tree_array(doc, size, 1);
+
+	(void)snprintf(word, size, "%s%s", path[0] == '-' ? "./" : "", path);
+	files->main = (struct cell_bytes){ word, strlen(word) };
+}
+
+/* Check their names, decode what they hold in its place, and find the program.
+ * The document owns what is made.  False: something is refused. */
+static bool
+piston_take_files(struct piston_files *files, struct pyjson *doc,
+    const struct pyvalue *list, struct piston_refusal *refusal)
+{
+	auto_stage struct stage stage = { .count = 0 };
+
+	*files = (struct piston_files){ .items = pyjson_tree_array(doc,
+					    list->count,
+					    sizeof(*files->items)) };
+	for (const struct pyvalue *file = list->u.parts.first; file != NULL;
+	     file = file->next) {
+		struct cell_input *input = &files->items[files->count];
+		enum encoding encoding = encoding_of(file);
+		const char *wrong = take_path(doc, &stage, file, files->count,
+		    input);
+
+		if (wrong != NULL)
+			return piston_refuse(refusal, 400, "files[%zu].name %s",
+			    files->count, wrong);
+		input->mtime = -1;
+		input->content = decode(pyvalue_get(file, "content"), encoding);
+		if (files->main.data == NULL &&
+		    (encoding == ENCODING_UTF8 || encoding == ENCODING_OTHER))
+			take_main(files, doc, input->path);
+		files->count++;
+	}
+	return true;
+}
 
 bool
 piston_is_json(const char *content_type)
@@ -98,15 +490,6 @@ check_files(const struct pyjson *doc, struct piston_refusal *refusal)
 }
 
 /* ---- limits ---- */
-
-/* Would JavaScript take it for nothing? */
-static bool
-is_nothing(const struct pyvalue *value)
-{
-	return value == NULL || value->type == PYVALUE_NULL ||
-	    (value->type == PYVALUE_BOOL && !value->u.truth) ||
-	    (value->type == PYVALUE_STRING && value->count == 0);
-}
 
 static bool
 get_number(const struct pyvalue *value, double *number)
@@ -338,11 +721,10 @@ take(struct piston_request *req, const struct piston_limits *limits,
 	    !take_word(&req->doc, "version", &version, refusal) ||
 	    !check_files(&req->doc, refusal))
 		return false;
-	req->runtime = piston_find(runtimes, count, language->u.text,
-	    language->count, version->u.text, version->count);
+	req->runtime = find_runtime(runtimes, count, language, version, false);
 	if (req->runtime == NULL && !limits->strict) {
-		req->runtime = piston_nearest(runtimes, count, language->u.text,
-		    language->count, version->u.text, version->count);
+		req->runtime = find_runtime(runtimes, count, language, version,
+		    true);
 		req->stands_in = req->runtime != NULL;
 	}
 	if (req->runtime == NULL)

@@ -6,12 +6,63 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "files.h"
-#include "refusal.h"
-#include "runtimes.h"
 #include "../../pytext/pyjson.h"
+#include "../semver.h"
 
+#include "../../../sandbox/base/buf.h"
 #include "../../../sandbox/protocol/cell.h"
+
+/* What is refused, and how: {"message": …}, which is to be released. */
+struct piston_refusal {
+	int status;
+	struct buf body;
+};
+
+/* A language and a range may be as long as a body. */
+#define PISTON_REFUSAL_MAX ((size_t)1 << 30)
+
+/* A refusal with a text.  Always false. */
+bool piston_refuse(struct piston_refusal *refusal, int status, const char *fmt,
+    ...) __attribute__((format(printf, 3, 4)));
+
+/*
+ * Languages in their versions, as Piston names them: what an interpreter on
+ * offer is called there, and which one a request means.
+ */
+enum piston_language {
+	PISTON_PYTHON,
+	PISTON_BASH,
+};
+
+struct piston_runtime {
+	enum piston_language language;
+	struct semver version;
+	const char *interpreter; /* of SANDBOX_IMAGES; borrowed */
+};
+
+/* "python", "bash". */
+const char *piston_language_name(enum piston_language language);
+
+/* Append "3.11.2". */
+void piston_add_version(struct buf *out, const struct semver *version);
+/* Append the answer of /runtimes, and that of /packages: all are installed. */
+void piston_add_runtimes(struct buf *out, const struct piston_runtime *runtimes,
+    size_t count);
+void piston_add_packages(struct buf *out, const struct piston_runtime *runtimes,
+    size_t count);
+
+/*
+ * The files of a request, of which all have a content that is a text.
+ */
+
+struct piston_files {
+	struct cell_input *items;
+	size_t count;
+	struct cell_bytes main; /* the path of the one that is run */
+};
+
+/* What no UTF-8 can say, half of a UTF-16 pair, becomes U+FFFD, in place. */
+void piston_make_text(char *text, size_t len);
 
 /*
  * The body of POST /execute, or of an "init" message, as something to run.  One

@@ -8,6 +8,13 @@
 
 #include "../../../sandbox/base/buf.h"
 
+#define SHA1_LEN 20
+
+/* SHA-1 (FIPS 180-4), which a WebSocket's handshake asks for (RFC 6455, 4.2.2):
+ * it proves that both speak of the same, and is good for nothing else.  It is
+ * ours since libsodium has none. */
+void sha1(const void *data, size_t len, unsigned char hash[SHA1_LEN]);
+
 /*
  * A WebSocket as RFC 6455 has it, the server's side, without extensions: the
  * request that opens it, and frames.  What is read is a stranger's.

@@ -6,10 +6,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "eval_refusal.h"
 #include "../../pytext/pyjson.h"
 
+#include "../../../sandbox/base/buf.h"
 #include "../../../sandbox/protocol/cell.h"
+
+/* An answer of /eval that is no result; and its other errors, as constants. */
+struct eval_refusal {
+	int status;
+	const char *title; /* static */
+	/* UTF-8, but for lone surrogates; may be empty; to be released */
+	struct buf description;
+};
+
+/* What a description is at most; a longer one is cut and ends in "…". */
+#define EVAL_DESCRIPTION_MAX ((size_t)1 << 20)
+
+/* Without a description; then one may be written to `description`.  All return
+ * false, so that a check can end with them. */
+bool eval_refuse(struct eval_refusal *refusal, int status, const char *title);
+
+#define EVAL_TITLE_INVALID "Request data failed validation"
+#define EVAL_TITLE_FILE "Request file is invalid"
+#define EVAL_TITLE_LARGE "413 Content Too Large"
+#define EVAL_TITLE_MEDIA "415 Unsupported Media Type"
+
+#define EVAL_TOO_LONG "The arguments, or standard input, are too long."
+
+/* What of the service's formats the client prefers, by its Accept header (NULL:
+ * none was sent).  The answer's Content-Type; NULL: an empty body. */
+const char *eval_refusal_type(const char *accept);
+/* Append the body in that format. */
+void eval_refusal_add(struct buf *out, const struct eval_refusal *refusal,
+    const char *type);
 
 /*
  * POST /eval: from the bytes of a request to what is to be run, or to the

@@ -2,24 +2,316 @@
 /*
  * The steps of a request to /eval, in their order.
  */
+#include "eval_request.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../base64.h"
-#include "eval_interpreter.h"
-#include "eval_request.h"
 #include "../outcome.h"
+#include "../../pytext/pydump.h"
 #include "../../pytext/pyutf8.h"
+#include "../semver.h"
 #include "../stage.h"
 
-#include "../../../sandbox/base/buf.h"
+#include "../../../sandbox/base/cleanup.h"
 #include "../../../sandbox/base/text.h"
+#include "../../../sandbox/base/utf8.h"
 #include "../../../sandbox/protocol/frame_limits.h"
 
+#define TYPE_JSON "application/json"
+#define TYPE_XML "application/xml"
 #define HOME "home"
 #define FILE_MODE 0777
 #define FIELDS_MAX 1000
 #define FORM_TITLE "Invalid URL-encoded"
 #define FORM_WHY "Could not parse URL-encoded body - "
+
+/* ---- what is refused ---- */
+
+bool
+eval_refuse(struct eval_refusal *refusal, int status, const char *title)
+{
+	*refusal = (struct eval_refusal){ status, title,
+		BUF_INIT(EVAL_DESCRIPTION_MAX) };
+	return false;
+}
+
+static bool __attribute__((format(printf, 4, 5)))
+eval_refuse_with(struct eval_refusal *refusal, int status, const char *title,
+    const char *fmt, ...)
+{
+	va_list ap;
+
+	(void)eval_refuse(refusal, status, title);
+	va_start(ap, fmt);
+	buf_addv(&refusal->description, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+/* 400, EVAL_TITLE_INVALID: "<repr><why>". */
+static bool __attribute__((format(printf, 3, 4)))
+eval_refuse_value(struct eval_refusal *refusal, const struct pyvalue *value,
+    const char *why, ...)
+{
+	va_list ap;
+
+	(void)eval_refuse(refusal, 400, EVAL_TITLE_INVALID);
+	pydump_add_repr(&refusal->description, value);
+	va_start(ap, why);
+	buf_addv(&refusal->description, why, ap);
+	va_end(ap);
+	return false;
+}
+
+/* ---- what the client takes ---- */
+
+static bool
+is(const char *s, size_t len, const char *word)
+{
+	return len == strlen(word) && memcmp(s, word, len) == 0;
+}
+
+/* The number after ";q=" among the parameters of a range. */
+static double
+range_quality(const char *s, const char *end)
+{
+	for (; end - s > 2; s++)
+		if ((s[0] == ';' || s[0] == ' ') && (s[1] | 0x20) == 'q' &&
+		    s[2] == '=')
+			return strtod(s + 3, NULL);
+	return 1;
+}
+
+/* The quality of the range of an Accept header that fits a type best: exactly,
+ * "<main>/" and "*", or any. */
+static double
+accept_quality(const char *accept, const char *type, const char *main)
+{
+	int best = 0;
+	double quality = 0;
+
+	while (*accept != '\0') {
+		const char *range = accept + strspn(accept, " \t");
+		size_t len = strcspn(range, ",; \t");
+		bool any = is(range, len, "*/*") || is(range, len, "*");
+		int fit = is(range, len, type) ? 3 :
+		    is(range, len, main)       ? 2 :
+						 any;
+
+		accept = range + strcspn(range, ",");
+		if (fit > best) {
+			best = fit;
+			quality = range_quality(range + len, accept);
+		}
+		accept += *accept == ',' ? 1 : 0;
+	}
+	return quality;
+}
+
+/* Of equal qualities the first counts, in the order of the original. */
+const char *
+eval_refusal_type(const char *accept)
+{
+	static const char *const types[][2] = {
+		{ TYPE_JSON, "application/*" },
+		{ "text/xml", "text/*" },
+		{ TYPE_XML, "application/*" },
+	};
+	const char *type = NULL;
+	double best = 0;
+
+	if (accept == NULL || accept[0] == '\0')
+		return TYPE_JSON;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		double quality = accept_quality(accept, types[i][0],
+		    types[i][1]);
+
+		if (quality > best) {
+			best = quality;
+			type = types[i][0];
+		}
+	}
+	if (type == NULL && strcasestr(accept, "+json") != NULL)
+		return TYPE_JSON;
+	if (type == NULL && strcasestr(accept, "+xml") != NULL)
+		return TYPE_XML;
+	return type;
+}
+
+/* ---- the body ---- */
+
+/* For JSON, or for XML, which cannot say control characters and lone
+ * surrogates. */
+static void
+add_text(struct buf *out, bool xml, const char *s, size_t len)
+{
+	size_t step = len;
+
+	if (!xml)
+		pydump_add_text(out, s, len, PYDUMP_UTF8);
+	for (; xml && len > 0; s += step, len -= step) {
+		enum utf8_fault fault;
+
+		step = utf8_look(s, len, false, &fault);
+		if (*s == '&')
+			buf_adds(out, "&amp;");
+		else if (*s == '<')
+			buf_adds(out, "&lt;");
+		else if (*s == '>')
+			buf_adds(out, "&gt;");
+		else if (fault != UTF8_FINE ||
+		    ((unsigned char)*s < 0x20 && *s != '\t' && *s != '\n' &&
+			*s != '\r'))
+			buf_adds(out, "\xef\xbf\xbd");
+		else
+			buf_add(out, s, step);
+	}
+}
+
+void
+eval_refusal_add(struct buf *out, const struct eval_refusal *refusal,
+    const char *type)
+{
+	const struct buf *text = &refusal->description;
+	bool xml = type != NULL && strcmp(type, TYPE_JSON) != 0;
+
+	if (type == NULL)
+		return;
+	buf_addf(out,
+	    xml ? "<?xml version=\"1.0\" encoding=\"UTF-8\"?><error>"
+		  "<title>%s</title>" :
+		  "{\"title\": \"%s\"",
+	    refusal->title);
+	if (text->len > 0) {
+		buf_adds(out, xml ? "<description>" : ", \"description\": \"");
+		add_text(out, xml, buf_str(text), text->len);
+		/* It was cut where it had become too long. */
+		if (text->overflow)
+			add_text(out, xml, "…", strlen("…"));
+		buf_adds(out, xml ? "</description>" : "\"");
+	}
+	buf_adds(out, xml ? "</error>" : "}");
+}
+
+/* ---- which interpreter a path means ---- */
+
+/* Files that every image has, beside interpreters: nothing of an image is
+ * looked at before there is a lease of its cell. */
+static const char *const usual_files[] = { "bin/sh", "etc/group",
+	"etc/hostname", "etc/hosts", "etc/passwd", "etc/resolv.conf", "home/",
+	"tmp/", "usr/bin/env", "usr/lib/", "usr/local/bin/" };
+
+#define PYTHONS "snekbin/python/"
+#define DIGITS "0123456789."
+#define BUILDS "tj" /* without the GIL; with the JIT */
+#define USUAL_FILES (sizeof(usual_files) / sizeof(usual_files[0]))
+
+/* Is `path`, without its first '/', that of the file `place`, or (*folder is
+ * set then) of a folder above it? */
+static bool
+is_place(const char *path, const char *place, bool *folder)
+{
+	size_t len = strlen(path);
+
+	*folder = *folder || len == 0 ||
+	    (strncmp(path, place, len) == 0 && place[len] == '/');
+	return strcmp(path, place) == 0;
+}
+
+/* Is it that of the interpreter with this name? */
+static bool
+is_interpreter(const char *path, const char *name, bool *folder)
+{
+	const char *const versions[] = { "", "3", name };
+	bool found = false;
+
+	for (size_t i = 0; i < 3; i++) {
+		auto_buf struct buf place = BUF_INIT(SIZE_MAX);
+
+		buf_addf(&place, PYTHONS "%s/bin/python%s", name, versions[i]);
+		found = is_place(path, place.data, folder) || found;
+	}
+	return found;
+}
+
+/* * Which interpreter a path means, the field executable_path of /eval.  NULL:
+ * that one, and *found is one of names ("3.11", …, NULL), or NULL for the
+ * default one.  Else the title of the refusal; *found is NULL then.  path is
+ * without its first '/', its ".", ".." and double slashes. */
+static const char *
+eval_interpreter(const char *const *names, const char *path, const char **found)
+{
+	bool folder = false;
+
+	*found = NULL;
+	if (is_interpreter(path, "default", &folder))
+		return NULL;
+	for (size_t i = 0; names[i] != NULL; i++) {
+		if (is_interpreter(path, names[i], &folder)) {
+			*found = names[i];
+			return NULL;
+		}
+	}
+	for (size_t i = 0; i < USUAL_FILES; i++) {
+		if (is_place(path, usual_files[i], &folder))
+			return "executable_path is not executable";
+	}
+	return folder ? "executable_path is not a file" :
+			"executable_path does not exist";
+}
+
+/* The version of the interpreter, or of a build of it, that a path means. */
+static bool
+read_wanted(struct semver *wanted, const char *path)
+{
+	const char *version = path + sizeof(PYTHONS) - 1;
+	size_t digits;
+	size_t len;
+	bool folder = false;
+	auto_free char *name = NULL;
+
+	if (strncmp(path, PYTHONS, sizeof(PYTHONS) - 1) != 0)
+		return false;
+	len = strcspn(version, "/");
+	digits = strspn(version, DIGITS);
+	if (digits + 1 < len ||
+	    (digits < len && strchr(BUILDS, version[digits]) == NULL))
+		return false;
+	name = xstrndup(version, len);
+	return is_interpreter(path, name, &folder) &&
+	    semver_read_wanted(wanted, version, digits);
+}
+
+/* What may stand in for it: true when the path means a version that is not
+ * there ("3.15"), also a free-threaded or a JIT build ("3.14t", "3.14j"), and
+ * *found is the one of names that is nearest to it. */
+static bool
+eval_nearest(const char *const *names, const char *path, const char **found)
+{
+	struct semver wanted;
+	struct semver best;
+
+	*found = NULL;
+	if (!read_wanted(&wanted, path))
+		return false;
+	for (size_t i = 0; names[i] != NULL; i++) {
+		size_t digits = strspn(names[i], DIGITS);
+		struct semver version;
+
+		/* No build but the plain one: "3.14", "3.14-scientific". */
+		if ((names[i][digits] != '\0' && names[i][digits] != '-') ||
+		    !semver_read_wanted(&version, names[i], digits) ||
+		    !semver_is_nearer(&version, *found == NULL ? NULL : &best,
+			&wanted))
+			continue;
+		best = version;
+		*found = names[i];
+	}
+	return *found != NULL;
+}
 
 /* ---- the body ---- */
 
