@@ -3,9 +3,11 @@
 #define CTL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "../base/config.h"
 
+struct buf;
 struct db;
 struct err;
 
@@ -63,4 +65,23 @@ int ctl_fail(const char *command, const struct err *err);
 /* Make the database and its folder if missing, bring it up to date.  Returns
  * how many migrations were applied, or -1. */
 int ctl_migrate_database(const struct config *config, struct err *err);
+
+/* run.c: put paths and ports (standin_port 0: there is no stand-in) into the
+ * template's text (nginx/README.md).  ERR_CONFIG when a path cannot be written
+ * down in nginx's syntax. */
+int nginx_conf_fill(struct buf *out, const char *template, size_t len,
+    const struct config *config, long standin_port, struct err *err);
+
+/* nodes_conf.c: append what nginx has to know of the other nodes, or nothing
+ * where there are none.  It holds a key.  ERR_CONFIG: IL_NODES is wrong. */
+#define NODES_CONF_MAX (16 << 10)
+int nodes_conf_add(struct buf *out, const struct config *config,
+    struct err *err);
+/* The name servers of a resolv.conf, as nginx asks them. */
+void nodes_conf_add_resolver(struct buf *out, const char *resolv_conf);
+
+/* register.c: write the commands, as Discord would be told them with this
+ * configuration, to <state_dir>/commands.json: the stand-in reads them. */
+int commands_write(const struct config *config, struct err *err);
+
 #endif

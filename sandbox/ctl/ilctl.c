@@ -24,8 +24,7 @@
  * touches a workspace or a container itself.
  *
  * Files: ilctl.c the table of sub-commands; run.c with child.c (one watched
- * program), plan.c (which programs, with which arguments) and nginx_conf.c (the
- * generated configuration); README.md has the others.
+ * program) and supervise.c; README.md has the others.
  */
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +38,6 @@
 #include "../base/nearest.h"
 #include "../base/process.h"
 #include "ctl.h"
-#include "prepare.h"
 #include "table.h"
 #include "where.h"
 
@@ -167,13 +165,6 @@ static const struct command {
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(*commands))
-
-int
-ctl_fail(const char *command, const struct err *err)
-{
-	(void)fprintf(stderr, "ilctl %s: %s\n", command, err->text);
-	return err->code == ERR_CONFIG ? CTL_CONFIG : CTL_FAILED;
-}
 
 static int
 usage(FILE *out)

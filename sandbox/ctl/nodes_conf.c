@@ -13,12 +13,11 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
-#include "../base/config.h"
 #include "../base/err.h"
 #include "../base/file.h"
 #include "../protocol/node_key.h"
 #include "../protocol/node_table.h"
-#include "prepare.h"
+#include "ctl.h"
 
 /* Of the server that is for nodes: no other one has it. */
 #define SERVER_NAME "inline-nodes"

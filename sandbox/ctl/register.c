@@ -23,7 +23,6 @@
 #include "application.h"
 #include "ctl.h"
 #include "objection.h"
-#include "prepare.h"
 
 #define SUB_COMMAND 1	 /* both the type of a command and of such an option */
 #define SUB_GROUP 2	 /* of options: several commands */

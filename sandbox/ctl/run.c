@@ -1,27 +1,506 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What must be right before `ilctl run` starts anything; then supervise.c
- * takes over.
+ * What must be right before `ilctl run` starts anything: settings, the stand-in
+ * for Discord, nginx's configuration, and the list of the programs with their
+ * arguments, sockets and users.  Then supervise.c takes over.
  */
 #include "run.h"
 
+#include <arpa/inet.h>
+#include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/config.h"
+#include "../base/envfile.h"
 #include "../base/err.h"
 #include "../base/fd.h"
+#include "../base/file.h"
 #include "../base/log.h"
+#include "../base/process.h"
 #include "../store/db.h"
 #include "ctl.h"
-#include "prepare.h"
+
+#define ENV_FILE_MAX (1 << 20)
+#define PORTS_TRIED 20
+#define ANSWER_MS 10000
+#define BACKLOG 1024
+#define CONF_MAX (256 << 10)
+/* More than can be on their way while a front is started again. */
+#define FRONT_BACKLOG 4096
+
+/* ---- settings ---- */
+
+static const struct {
+	const char *key;
+	size_t field;
+	bool is_file;
+} paths[] = {
+	{ "IL_STATE_DIR", offsetof(struct config, state_dir), false },
+	{ "IL_BASE_DIR", offsetof(struct config, base_dir), false },
+	{ "IL_LIB_DIR", offsetof(struct config, lib_dir), false },
+	{ "IL_DATABASE", offsetof(struct config, database), true },
+	{ "IL_NODES", offsetof(struct config, nodes), true },
+	{ "IL_NODES_KEY_FILE", offsetof(struct config, nodes_key_file), true },
+	{ "IL_API_FILES", offsetof(struct config, api_files), false },
+	{ "IL_API_TOKENS_FILE", offsetof(struct config, api_tokens_file),
+	    true },
+	{ "IL_LIBRECHAT_KEYS_FILE",
+	    offsetof(struct config, librechat_keys_file), true },
+};
+
+#define PATHS (sizeof(paths) / sizeof(paths[0]))
+
+static char **
+field(struct config *config, size_t i)
+{
+	return (char **)(void *)((char *)config + paths[i].field);
+}
+
+/* Paths in the configuration that are links, or lead over links, become those
+ * they lead to.  The folders must be there.  Of a file's path only the folder
+ * is resolved: the file may not be there, and a link in its place is its
+ * reader's to judge. */
+static int
+settings_resolve(struct config *config, struct err *err)
+{
+	for (size_t i = 0; i < PATHS; i++) {
+		char **path = field(config, i);
+		auto_free char *copy = xstrdup(*path);
+		const char *folder = copy;
+		const char *name = "";
+		char real[PATH_MAX];
+		char *resolved;
+
+		if (**path == '\0')
+			continue;
+		if (paths[i].is_file) {
+			folder = dirname(copy);
+			name = strrchr(*path, '/');
+			assert(name != NULL); /* config.c makes them absolute */
+		}
+		if (realpath(folder, real) == NULL)
+			return err_system(err, "%s", folder);
+		resolved = xprintf("%s%s", real, name);
+		free(*path);
+		*path = resolved;
+	}
+	return 0;
+}
+
+/* A line of an env file into our environment: what that says wins, also when it
+ * says nothing. */
+static int
+settings_take_line(void *arg, const char *key, const char *value,
+    struct err *err)
+{
+	(void)arg;
+	return setenv(key, value, 0) == 0 ? 0 : err_system(err, "setenv");
+}
+
+/* What the programs are told by their environment alone, as by systemd: those
+ * that are not root can neither read an env file of root's nor find out what a
+ * relative path is relative to.  The environment's own values come first, then
+ * those of the file, then the resolved paths. */
+static int
+settings_export(struct config *config, const char *env_file, struct err *err)
+{
+	/* Empty ones win over what a file said. */
+	const char *const others[][2] = {
+		{ "IL_PIP_CA_BUNDLE", config->pip_ca_bundle },
+		{ "IL_ENV_FILE", "" },
+		{ "DISCORD_TOKEN", "" },
+		{ "DISCORD_TOKEN_FILE", "" },
+	};
+	auto_buf struct buf text = BUF_INIT(ENV_FILE_MAX);
+
+	if (env_file == NULL)
+		env_file = getenv("IL_ENV_FILE");
+	if (env_file != NULL && *env_file != '\0' &&
+	    (file_read(env_file, &text, err) != 0 ||
+		envfile_parse(&text, env_file, settings_take_line, NULL, err) !=
+		    0))
+		return -1;
+	for (size_t i = 0; i < PATHS; i++)
+		if (setenv(paths[i].key, *field(config, i), 1) != 0)
+			return err_system(err, "setenv");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (setenv(others[i][0], others[i][1], 1) != 0)
+			return err_system(err, "setenv");
+	return 0;
+}
+
+/* ---- the stand-in ---- */
+
+static const char *const keys[] = { "DISCORD_PUBLIC_KEY",
+	"DISCORD_APPLICATION_ID", "DISCORD_TOKEN", "DISCORD_API_BASE", NULL };
+
+/* Nothing of the caller's is left over: all four keys are the stand-in's. */
+static int
+take_environment(struct buf *text, struct err *err)
+{
+	for (int i = 0; keys[i] != NULL; i++)
+		(void)unsetenv(keys[i]);
+	/* An empty value wins over the env file's. */
+	(void)setenv("DISCORD_TOKEN_FILE", "", 1);
+	if (envfile_parse(text, "stand-in", settings_take_line, NULL, err) != 0)
+		return -1;
+	for (int i = 0; keys[i] != NULL; i++) {
+		if (getenv(keys[i]) == NULL)
+			return err_set(err, ERR_SYSTEM,
+			    "the stand-in tells no %s", keys[i]);
+	}
+	return 0;
+}
+
+/* The interpreter that it runs on: the distribution's, which has the packages
+ * that `make deps` installs, before another one on PATH. */
+static const char *
+standin_python(void)
+{
+	static const char own[] = "/usr/bin/python3";
+
+	return access(own, X_OK) == 0 ? own : "python3";
+}
+
+/* It makes its keys when they are not there yet, and prints them. */
+static int
+ask(const struct standin *standin, struct err *err)
+{
+	auto_free char *port = xprintf("%ld", standin->port);
+	const char *const argv[] = { standin_python(), standin->script,
+		"--print-env", "--key-file", standin->key_file, "--port", port,
+		NULL };
+	struct process_spec spec = {
+		.argv = argv, .output_max = 65536, .timeout_ms = ANSWER_MS
+	};
+	auto_result struct process_result result = { 0 };
+	char why[200];
+
+	if (process_run(&spec, &result, err) != 0)
+		return err_wrap(err, "stand-in");
+	process_describe(&result, why, sizeof(why));
+	return process_succeeded(&result) ?
+	    take_environment(&result.out, err) :
+	    err_set(err, ERR_SYSTEM, "stand-in: %s", why);
+}
+
+/* Listen on this TCP port of 127.0.0.1; -1 when somebody else does. */
+static int
+standin_listen(long port)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	auto_close int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int on = 1;
+
+	if (fd < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+	    bind(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
+	    listen(fd, BACKLOG) != 0)
+		return -1;
+	return steal_fd(&fd);
+}
+
+/* Find it, choose the first port above ours that is free, and put its keys into
+ * our environment, from which the other programs take them.  With a public key
+ * configured there is none. */
+static int
+standin_prepare(struct standin *standin, const struct config *config,
+    struct err *err)
+{
+	if (*config->discord_public_key != '\0')
+		return 0;
+	standin->script = xprintf("%s/standin/standin.py", config->lib_dir);
+	if (access(standin->script, R_OK) != 0)
+		return err_set(err, ERR_CONFIG,
+		    "DISCORD_PUBLIC_KEY is not "
+		    "set, and the stand-in for Discord comes only with the "
+		    "source");
+	standin->key_file = config_state_path(config, "standin.key");
+	standin->port = (long)config->http_port;
+	for (int i = 0;
+	     i < PORTS_TRIED && standin->listen_fd < 0 && standin->port < 65535;
+	     i++)
+		standin->listen_fd = standin_listen(++standin->port);
+	if (standin->listen_fd < 0)
+		return err_set(err, ERR_CONFIG,
+		    "IL_HTTP_PORT: no free port "
+		    "above it for the stand-in");
+	return ask(standin, err);
+}
+
+/* ---- nginx ---- */
+
+/* Inside the quotes that the template puts around it: none of these. */
+static bool
+can_quote(const char *text, const char *never)
+{
+	while (*text != '\0' && iscntrl((unsigned char)*text) == 0 &&
+	    strchr(never, *text) == NULL)
+		text++;
+	return *text == '\0';
+}
+
+/* Lines for geo: what comes from the host is asked for by this machine's names,
+ * and what comes from a trusted network by any. */
+static const char *
+near_fill(struct buf *near, const struct config *config)
+{
+	const char *network = config->http_trust;
+
+	if (*config->http_gateway != '\0')
+		buf_addf(near, "%s 1;", config->http_gateway);
+	while (*network != '\0' && strcmp(network, "none") != 0) {
+		size_t len = strcspn(network, ",");
+
+		buf_addf(near, "%.*s 2;", (int)len, network);
+		network += len + (network[len] == ',');
+	}
+	return buf_str(near);
+}
+
+/* An @ that begins no name of ours is nginx's own. */
+int
+nginx_conf_fill(struct buf *out, const char *template, size_t len,
+    const struct config *config, long standin_port, struct err *err)
+{
+	auto_buf struct buf nodes = BUF_INIT(NODES_CONF_MAX);
+	const int nodes_known = nodes_conf_add(&nodes, config, err);
+	auto_free char *port = xprintf("%" PRId64, config->http_port);
+	auto_free char *standin = xprintf("%ld", standin_port);
+	/* 0 would be for ever */
+	auto_free char *stop = xprintf("%" PRId64 "ms", config->stop_ms + 1);
+	auto_buf struct buf near = BUF_INIT(CONF_MAX);
+	const bool alone = *config->http_gateway == '\0' &&
+	    *config->http_trust == '\0';
+	const struct {
+		const char *name;
+		const char *value;
+	} table[] = {
+		{ "@STATE_DIR@", config->state_dir },
+		{ "@LIB_DIR@", config->lib_dir },
+		{ "@HTTP_PORT@", port },
+		{ "@HTTP_ADDRESS@", alone ? "127.0.0.1" : "0.0.0.0" },
+		{ "@HTTP_NEAR@", near_fill(&near, config) },
+		{ "@STANDIN_PORT@", standin },
+		{ "@STOP@", stop },
+		{ "@STANDIN@", standin_port != 0 ? "" : "#" },
+		{ "@NODES@", buf_str(&nodes) },
+		{ "@NO_STANDIN@", standin_port != 0 ? "#" : "" },
+		{ "", "" },
+	};
+
+	if (!can_quote(config->state_dir, "\"$\\"))
+		return err_set(err, ERR_CONFIG,
+		    "IL_STATE_DIR: nginx cannot "
+		    "take a path with quotes, $ or control characters");
+	/* Of what is included, nothing that nginx takes for a pattern. */
+	if (!can_quote(config->lib_dir, "\"$\\*?["))
+		return err_set(err, ERR_CONFIG,
+		    "IL_LIB_DIR: nginx cannot take a path with quotes, $, *, "
+		    "?, [ or control characters");
+	if (nodes_known != 0)
+		return -1;
+	for (size_t at = 0; at < len;) {
+		size_t i = 0;
+
+		/* The empty name at the end is there everywhere. */
+		while (strncmp(template + at, table[i].name,
+			   strlen(table[i].name)) != 0)
+			i++;
+		buf_adds(out, table[i].value);
+		at += strlen(table[i].name);
+		if (*table[i].name == '\0')
+			buf_addc(out, template[at++]);
+	}
+	if (out->overflow)
+		return err_set(err, ERR_LIMIT, "nginx.conf: too large");
+	return 0;
+}
+
+/* Whole or not at all. */
+static int
+nginx_conf_write(const struct config *config, long standin_port,
+    struct err *err)
+{
+	auto_free char *path = xprintf("%s/nginx.conf.in", config->lib_dir);
+	auto_buf struct buf template = BUF_INIT(CONF_MAX);
+	auto_buf struct buf text = BUF_INIT(CONF_MAX);
+	auto_free char *target = config_state_path(config, "nginx.conf");
+
+	if (file_read(path, &template, err) != 0 ||
+	    nginx_conf_fill(&text, buf_str(&template), template.len, config,
+		standin_port, err) != 0)
+		return -1;
+	return file_write(target, buf_str(&text), text.len, false, err);
+}
+
+/* ---- the programs ---- */
+
+/* args: up to a NULL; the texts are copied. */
+static struct child *
+add(struct run *run, enum child_stage stage, const char *name,
+    enum account account, const char *const *args)
+{
+	struct child *child = &run->children[run->count++];
+
+	*child = (struct child){
+		.run = run, .stage = stage, .account = account, .pidfd = -1
+	};
+	(void)snprintf(child->name, sizeof(child->name), "%s", name);
+	for (size_t i = 0; args[i] != NULL; i++) {
+		assert(i < CHILD_ARGS - 1);
+		child->argv[i] = xstrdup(args[i]);
+	}
+	return child;
+}
+
+/* One of ours: <folder>/<program> [-e envfile] [-s slot]; slot may be "". */
+static struct child *
+add_own(struct run *run, enum child_stage stage, const char *program,
+    enum account account, const char *slot)
+{
+	auto_free char *name = xprintf("%s%s%s", program,
+	    *slot != '\0' ? " " : "", slot);
+	auto_free char *path = xprintf("%s/%s", run->folder, program);
+	const char *args[6] = { path };
+	size_t count = 1;
+
+	if (run->env_file != NULL) {
+		args[count++] = "-e";
+		args[count++] = run->env_file;
+	}
+	if (*slot != '\0') {
+		args[count++] = "-s";
+		args[count++] = slot;
+	}
+	return add(run, stage, name, account, args);
+}
+
+/* A socket by which nginx reaches a front: we hold it, so that the program may
+ * end and start. */
+static int
+add_socket(struct child *child, const char *name, int backlog, struct err *err)
+{
+	const struct run *run = child->run;
+	auto_free char *path = config_state_path(run->config, name);
+	int fd = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK, 0660, err);
+
+	if (fd < 0)
+		return -1;
+	assert(child->fd_count < CHILD_FDS);
+	child->fds[child->fd_count++] = fd;
+	(void)listen(fd, backlog);
+	if (run->separate && lchown(path, 0, run->gids[ACCOUNT_GROUP_WEB]) != 0)
+		return err_system(err, "%s", path);
+	return 0;
+}
+
+/* The programs that answer requests.  il-api has a queue of its own for each of
+ * its pools, in their order. */
+static int
+add_fronts(struct run *run, struct err *err)
+{
+	const int queue = (int)run->config->api_queue;
+	struct child *discord = add_own(run, STAGE_FRONT, "il-fcgi",
+	    ACCOUNT_FCGI, "");
+	struct child *api = add_own(run, STAGE_FRONT, "il-api", ACCOUNT_API,
+	    "");
+
+	if (add_socket(discord, "fcgi.sock", FRONT_BACKLOG, err) != 0 ||
+	    add_socket(api, "api.sock", FRONT_BACKLOG, err) != 0 ||
+	    add_socket(api, "run.sock", queue, err) != 0 ||
+	    add_socket(api, "files.sock", FRONT_BACKLOG, err) != 0 ||
+	    add_socket(api, "session.sock", queue, err) != 0)
+		return -1;
+	if (add_socket(api, "connect.sock", FRONT_BACKLOG, err) != 0)
+		return -1;
+	return add_socket(api, "mcp.sock", FRONT_BACKLOG, err);
+}
+
+/* One host has no other to answer. */
+static int
+add_node(struct run *run, struct err *err)
+{
+	struct child *node;
+
+	if (*run->config->nodes == '\0')
+		return 0;
+	node = add_own(run, STAGE_FRONT, "il-node", ACCOUNT_NODE, "");
+	return add_socket(node, "node.sock", FRONT_BACKLOG, err);
+}
+
+/* Its socket is ours, as those of the fronts are. */
+static void
+add_standin(struct run *run)
+{
+	struct standin *standin = &run->standin;
+	auto_free char *commands = config_state_path(run->config,
+	    "commands.json");
+	auto_free char *history = config_state_path(run->config,
+	    "standin/history.db");
+	auto_free char *endpoint = xprintf("http://127.0.0.1:%" PRId64
+					   "/interactions",
+	    run->config->http_port);
+	struct child *child;
+
+	child = add(run, STAGE_STANDIN, "stand-in", ACCOUNT_STANDIN,
+	    (const char *const[]){ standin_python(), standin->script,
+		"--key-file", standin->key_file, "--history", history,
+		"--listen-fd", "3", "--endpoint", endpoint, "--commands",
+		commands, "--verbose", NULL });
+	child->fds[child->fd_count++] = steal_fd(&standin->listen_fd);
+}
+
+/* The children, with their arguments, their sockets and the account of each, in
+ * the order of the start. */
+static int
+plan_make(struct run *run, struct err *err)
+{
+	auto_free char *conf = config_state_path(run->config, "nginx.conf");
+	/* nginx takes a relative one for one below its own folder. */
+	auto_free char *full = realpath(conf, NULL);
+
+	run->children = xcalloc((size_t)run->config->workers + 6,
+	    sizeof(*run->children));
+	(void)add_own(run, STAGE_BROKER, "il-sandboxd", ACCOUNTS, "");
+	for (int64_t i = 0; i < run->config->workers; i++) {
+		auto_free char *slot = xprintf("%" PRId64, i);
+
+		(void)add_own(run, STAGE_DRAIN, "il-worker", ACCOUNT_WORKER,
+		    slot);
+	}
+	if (add_fronts(run, err) != 0 || add_node(run, err) != 0)
+		return -1;
+	if (run->standin.port != 0)
+		add_standin(run);
+	(void)add(run, STAGE_DRAIN, "nginx", ACCOUNT_NGINX,
+	    (const char *const[]){ "nginx", "-e", "stderr", "-c",
+		full != NULL ? full : conf, NULL });
+	return 0;
+}
+
+/* ---- run ---- */
 
 /* Two of us in one folder would take each other's sockets.  The lock goes with
  * us, whatever ends us. */
@@ -67,18 +546,18 @@ open_view(struct run *run, struct err *err)
 	auto_free char *nodes_key = xstrdup(config->nodes_key_file);
 	auto_free char *libre = xstrdup(config->librechat_keys_file);
 	char *files[] = { database, tokens, script, nodes, nodes_key, libre };
-	const char *paths[11] = { config->state_dir, config->lib_dir,
+	const char *shown[11] = { config->state_dir, config->lib_dir,
 		run->folder, config->api_files };
 	size_t count = 4;
 
 	if (*config->nodes != '\0') /* il-node writes there */
-		paths[count++] = config->base_dir;
+		shown[count++] = config->base_dir;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		if (files[i] != NULL && *files[i] != '\0')
-			paths[count++] = dirname(files[i]);
+			shown[count++] = dirname(files[i]);
 	}
-	return view_open(&run->view_fd, paths, count, err);
+	return view_open(&run->view_fd, shown, count, err);
 }
 
 /* As root: for each program what is its own, and no more. */

@@ -14,12 +14,10 @@ struct err;
 struct loop;
 struct loop_timer;
 
-/*
- * As whom the programs run when `ilctl run` is root: a user for each duty, with
+/* As whom the programs run when `ilctl run` is root: a user for each duty, with
  * the groups that its unit has under systemd.  Where the host knows the names
  * of inline.sysusers they are used, otherwise fixed numbers that no system
- * gives to anybody: ACCOUNT_FIRST and the following (README.md).
- */
+ * gives to anybody: ACCOUNT_FIRST and the following (README.md). */
 #define ACCOUNT_FIRST 2000000000U
 
 enum account {
@@ -56,7 +54,7 @@ enum child_stage {
 
 #define CHILD_ARGS 16
 #define CHILD_FDS 6
-/* Its exit status when the program could not be executed at all. */
+/* Its exit status when the program could not be executed. */
 #define CHILD_NOT_STARTED 127
 
 /*
@@ -72,8 +70,8 @@ struct child {
 	enum account account;
 	char *argv[CHILD_ARGS]; /* heap; argv[0] is looked up in PATH */
 	/* Its descriptors from 3 on at every start.  Those of a front are
-	 * listening sockets, handed over as systemd does: while the program is
-	 * started again, who connects waits instead of being refused. */
+	 * listening sockets, handed over as systemd does: clients wait while
+	 * the program is started again. */
 	int fds[CHILD_FDS];
 	int fd_count;
 
@@ -97,8 +95,8 @@ struct run {
 	const char *env_file;  /* for the programs to read, or NULL */
 	char folder[PATH_MAX]; /* the other programs are here */
 	int lock_fd;	       /* of the state folder */
-	/* Open for as long as we are: SQLite's -wal and -shm stay, which the
-	 * programs could not make in a folder that is not theirs. */
+	/* Open as long as we are: SQLite's -wal and -shm stay, which others
+	 * could not make there. */
 	struct db *database;
 	struct standin standin;
 	bool separate; /* we are root: what follows is in use */
@@ -118,14 +116,22 @@ struct run {
 	int exit_code;
 };
 
-/* plan.c: the children, with their arguments, their sockets and the account of
- * each. */
-int plan_make(struct run *run, struct err *err);
-
 /* child.c */
 
 /* Fill in separate, uids and gids. */
 void account_find(struct run *run);
+/* Make the folders that are missing; in the state folder itself none but us
+ * makes files.  As root, give each to its program, with what earlier runs left
+ * in there, but for links and what was not its folder's owner's. */
+int estate_prepare(const struct run *run, struct err *err);
+/* As root: the FIFO, the database with -wal and -shm, which nobody else could
+ * make, nginx.conf and the stand-in's key. */
+int estate_share(const struct run *run, struct err *err);
+/* Below a folder that other users may not pass (/root), they see in a mount
+ * namespace of their own what they need, at the same paths.  paths: of folders,
+ * absolute, without links.  *fd: the namespace to enter, or -1 when every path
+ * can be passed as it is.  ERR_CONFIG: they cannot, and none is to be had. */
+int view_open(int *fd, const char *const *paths, size_t count, struct err *err);
 int child_start(struct child *child, struct err *err);
 
 /* supervise.c: remove what stands in the state folder for a running program. */

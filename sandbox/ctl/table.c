@@ -7,6 +7,7 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/err.h"
 #include "../base/text.h"
 #include "../store/db.h"
 #include "ctl.h"
@@ -14,6 +15,13 @@
 #define CLEAN_MAX ((size_t)64 << 10)
 
 /* ---- for people ---- */
+
+int
+ctl_fail(const char *command, const struct err *err)
+{
+	(void)fprintf(stderr, "ilctl %s: %s\n", command, err->text);
+	return err->code == ERR_CONFIG ? CTL_CONFIG : CTL_FAILED;
+}
 
 /* A number as people read it. */
 static struct text_short

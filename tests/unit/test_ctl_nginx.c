@@ -2,7 +2,7 @@
 /* The generated nginx configuration: every name is put in, nothing else.  And
  * any: has it room for the connections that the limits assume? */
 #include "sandbox/ctl/nginx_room.h"
-#include "sandbox/ctl/prepare.h"
+#include "sandbox/ctl/ctl.h"
 
 #include "sandbox/base/buf.h"
 #include "sandbox/base/config.h"
