@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "../base/config.h"
 
@@ -66,7 +67,12 @@ int ctl_fail(const char *command, const struct err *err);
  * how many migrations were applied, or -1. */
 int ctl_migrate_database(const struct config *config, struct err *err);
 
-/* run.c: put paths and ports (standin_port 0: there is no stand-in) into the
+/* run.c: `ilctl run` holds the lock of its folder for as long as it lives. */
+bool where_is_run(const struct config *config);
+/* Where nginx listens: as `ilctl run` has it that runs here, or as the settings
+ * say. */
+int64_t where_port(const struct config *config);
+/* Put paths and ports (standin_port 0: there is no stand-in) into the
  * template's text (nginx/README.md).  ERR_CONFIG when a path cannot be written
  * down in nginx's syntax. */
 int nginx_conf_fill(struct buf *out, const char *template, size_t len,

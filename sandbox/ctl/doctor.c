@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `ilctl doctor`: all that can be wrong with an installation, each with what
- * mends it.
+ * mends it; and `ilctl status`: the condition, and what it is made of.
  */
 #include "doctor.h"
 
@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,19 +17,22 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/clock.h"
+#include "../base/err.h"
+#include "../base/fd.h"
 #include "../base/text.h"
 #include "../protocol/condition.h"
 #include "../protocol/lease.h"
 #include "../protocol/tokens.h"
+#include "../rest/brake.h"
 #include "../store/db.h"
 #include "../store/job.h"
 #include "../store/rule.h"
 #include "ctl.h"
-#include "isolation.h"
-#include "status.h"
 #include "table.h"
 
 #define LINE_MAX_BYTES 16384
+#define ANSWER_MS 3000
 
 static json_t *lines; /* of --json; NULL: they are printed as they come */
 
@@ -52,9 +56,63 @@ doctor_say(struct doctor *d, const char *mark, const char *mend,
 			table_text_to_json(mend != NULL ? mend : "")));
 	else
 		printf("%-4s  %s\n", mark, buf_str(&text));
-	if (lines == NULL && mend != NULL)
+	if (lines == NULL && mend != NULL && *mend != '\0')
 		printf("      %s: %s\n", d != NULL ? "mend" : "better", mend);
 }
+
+/* ---- what is asked of the programs that run ---- */
+
+/* FastCGI's FCGI_GET_VALUES, of which no request begins: whoever accepts the
+ * connection answers.  Version, kind, 17 bytes with 7 of padding; one name. */
+static const char question[] = "\1\11\0\0\0\21\7\0"
+			       "\17\0FCGI_MPXS_CONNS\0\0\0\0\0\0";
+
+/* 1: a child of this front answers in time; 0: none does; -1: nobody listens
+ * there. */
+static int
+ask_front(const struct config *config, const char *socket, struct err *err)
+{
+	auto_free char *path = config_state_path(config, socket);
+	auto_close int fd = fd_connect_unix(path, SOCK_STREAM, err);
+	char answer[64];
+	ssize_t len = -1;
+
+	if (fd < 0)
+		return -1;
+	if (fd_write_all(fd, question, sizeof(question), err) == 0)
+		len = fd_receive_packet(fd, answer, sizeof(answer), NULL,
+		    ANSWER_MS, err);
+	if (len == 0)
+		(void)err_set(err, ERR_UNAVAILABLE, "hangs up");
+	return len > 0;
+}
+
+/* All facts, and the jobs counted; db: NULL where it does not open. */
+static void
+look(struct doctor *d, struct db *db)
+{
+	auto_free char *path = config_state_path(d->config, SOCKET_BROKER_CTL);
+	struct condition_facts *facts = &d->facts;
+	struct condition_jobs told;
+	struct err err;
+	int64_t age_ms = -1;
+	int front = ask_front(d->config, "fcgi.sock", &d->refusals[0]);
+	int api = ask_front(d->config, "api.sock", &d->refusals[1]);
+
+	condition_look(facts, d->config);
+	facts->broker = lease_status(path, &facts->status, ANSWER_MS,
+			    &d->refusals[2]) == REFUSAL_NONE;
+	d->nothing = front < 0 && api < 0 && !facts->broker &&
+	    facts->workers.alive == 0 && !where_is_run(d->config);
+	if (!d->nothing)
+		age_ms = condition_read_jobs(d->config, &told);
+	facts->front = front > 0 && age_ms >= 0 && age_ms <= CONDITION_OLD_MS;
+	facts->api = api > 0;
+	facts->database = db != NULL && job_count(db, &d->counts, &err) == 0;
+	facts->oldest_ms = facts->database ? d->counts.oldest_ms : 0;
+}
+
+/* ---- doctor ---- */
 
 /* What is said in the developer portal, and whether it is here. */
 static void
@@ -188,28 +246,25 @@ check_fronts(struct doctor *d)
 		    d->config->state_dir);
 		return;
 	}
-	for (size_t i = 0; i < 2; i++) {
-		struct err err = { 0 };
-
-		if (status_front_answers(d->config, fronts[i], &err))
+	for (size_t i = 0; i < 2; i++)
+		if (d->refusals[i].code == ERR_NONE)
 			doctor_good("%s: answers", fronts[i]);
 		else
 			doctor_bad(d, CONDITION_START_ALL, "%s: %s", fronts[i],
-			    err.text);
-	}
+			    d->refusals[i].text);
 }
 
 /* What il-sandboxd says of itself and of the engine. */
 static void
 check_broker(struct doctor *d)
 {
-	const struct lease_status *s = &d->status;
+	const struct lease_status *s = &d->facts.status;
 
 	if (d->nothing)
 		return;
-	if (!d->broker) {
+	if (!d->facts.broker) {
 		doctor_bad(d, CONDITION_START_ALL, "il-sandboxd: %s",
-		    d->refusal.text);
+		    d->refusals[2].text);
 		return;
 	}
 	doctor_good("il-sandboxd: %" PRId64 " cells, %" PRId64 " leased%s%s",
@@ -228,11 +283,11 @@ check_broker(struct doctor *d)
 static void
 check_ledger(struct doctor *d)
 {
-	const int64_t left = lease_status_room(&d->status);
-	const struct text_short promised = text_size(d->status.promised);
+	const int64_t left = lease_status_room(&d->facts.status);
+	const struct text_short promised = text_size(d->facts.status.promised);
 	const struct text_short more = text_size(left);
 
-	if (!d->broker)
+	if (!d->facts.broker)
 		return;
 	if (left < d->config->quota)
 		doctor_bad(d, "free some space, or ilctl expire",
@@ -242,55 +297,6 @@ check_ledger(struct doctor *d)
 	else
 		doctor_good("ledger: %s promised, %s for more", promised.text,
 		    more.text);
-}
-
-/* Why there are no namespaces for each run, or what they lack, and what would
- * bring it. */
-static void
-explain_isolation(struct doctor *d)
-{
-	struct isolation_facts facts;
-	struct isolation_verdict verdict;
-	const char *how = d->status.isolation_reason;
-
-	isolation_look(&facts, d->config->api_apparmor,
-	    d->config->sandbox_runtime);
-	isolation_judge(&facts, how, &verdict);
-	if (d->status.isolation == ISOLATION_CELL &&
-	    strcmp(d->config->api_isolation, "run") == 0) {
-		doctor_bad(d, *verdict.mend != '\0' ? verdict.mend : NULL,
-		    "isolation: IL_API_ISOLATION=run, and no run can have "
-		    "namespaces (%s): %s",
-		    how, verdict.cause);
-		return;
-	}
-	doctor_say(NULL, "note", *verdict.mend != '\0' ? verdict.mend : NULL,
-	    "isolation: each run of the APIs has %s (%s): %s",
-	    d->status.isolation == ISOLATION_CELL ?
-		"a container of its own, which is slower than namespaces" :
-		isolation_is_of_locks(how) ?
-		"namespaces of its own, and sees others' locks on files of "
-		"installed packages" :
-		"namespaces of its own, and none a /proc or /dev/stdin",
-	    how, verdict.cause);
-}
-
-/* The first cell of the APIs has tried it.  The broker tells what it found. */
-static void
-check_isolation(struct doctor *d)
-{
-	if (!d->broker)
-		return; /* told by its own check */
-	if (d->status.isolation == ISOLATION_CELL ||
-	    *d->status.isolation_reason != '\0')
-		explain_isolation(d);
-	else if (d->status.isolation == ISOLATION_RUN)
-		doctor_good(
-		    "isolation: each run of the APIs has namespaces of its "
-		    "own");
-	else
-		doctor_note(
-		    "isolation: not known before the first run of the APIs");
 }
 
 /* Whom the APIs serve. */
@@ -319,16 +325,11 @@ check_tokens(struct doctor *d)
 static void
 check_condition(struct doctor *d)
 {
-	struct condition_facts facts;
 	struct condition_verdict verdict;
-	struct job_counts counts = { 0 };
-	struct err err = { 0 };
-	auto_db struct db *db = db_open(d->config->database, DB_READER, &err);
 
 	if (d->nothing)
 		return;
-	status_look(d->config, db, &facts, &counts);
-	condition_judge(&facts, &verdict);
+	condition_judge(&d->facts, &verdict);
 	if (verdict.what == CONDITION_WELL)
 		doctor_good("condition: a command can be answered now");
 	else
@@ -341,7 +342,7 @@ check_condition(struct doctor *d)
 static void (*const checks[])(struct doctor *d) = { check_keys, check_library,
 	check_folders, check_database, doctor_engine, doctor_images,
 	doctor_loop, doctor_nginx, doctor_disk, check_fronts, check_broker,
-	check_ledger, doctor_http, check_isolation, check_tokens,
+	check_ledger, doctor_http, doctor_isolation, check_tokens,
 	doctor_discord, doctor_application, check_condition };
 
 static int
@@ -366,6 +367,7 @@ ctl_doctor(struct ctl *ctl)
 {
 	struct doctor d = { .config = &ctl->config };
 	struct err err = { 0 };
+	auto_db struct db *db = NULL;
 
 	lines = ctl->json ? json_array() : NULL;
 	if (config_load(&ctl->config, ctl->env_file, &err) != 0) {
@@ -374,9 +376,160 @@ ctl_doctor(struct ctl *ctl)
 		return finish(&d, CTL_CONFIG);
 	}
 	doctor_good("configuration");
-	d.nothing = status_nothing_runs(d.config);
-	d.broker = status_ask_broker(d.config, &d.status, &d.refusal);
+	db = db_open(d.config->database, DB_READER, &err);
+	look(&d, db);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
 		checks[i](&d);
 	return finish(&d, d.failed == 0 ? CTL_OK : CTL_FAILED);
+}
+
+/* ---- status ---- */
+
+static void
+print_broker(const struct lease_status *s)
+{
+	if (s->engine_age_ms < 0)
+		printf("engine       not asked yet\n");
+	else
+		printf("engine       %s (asked %" PRId64 " s ago)%s%s\n",
+		    s->engine ? "answers" : "does not answer",
+		    s->engine_age_ms / 1000, *s->trouble != '\0' ? ": " : "",
+		    s->trouble);
+	printf("image        %s%s%s%s\n", s->image_name,
+	    s->image ? "" : " (missing)", *s->python != '\0' ? ", Python " : "",
+	    s->python);
+	printf("cells        %" PRId64 " running, %" PRId64 " leased, %" PRId64
+	       " starting, %" PRId64 " commands waiting\n",
+	    s->cells, s->leased, s->starting, s->waiting);
+	printf("disk         %s free: %s reserved for sandboxes, %s kept "
+	       "free, %s for more\n",
+	    text_size(s->free_bytes).text, text_size(s->promised).text,
+	    text_size(s->floor).text, text_size(lease_status_room(s)).text);
+	printf("sandboxes    %" PRId64 "\n", s->sandboxes);
+}
+
+/* The database can be read where nothing runs, too. */
+static void
+print_jobs(struct db *db, const struct job_counts *counts)
+{
+	struct rules rules;
+	struct err err = { 0 };
+
+	if (rules_find(db, 0, 0, &rules, &err) == 0 &&
+	    rules.of[RULE_SERVICE].blocked)
+		printf("service      is paused (ilctl service)\n");
+	printf("jobs         %" PRId64 " queued (oldest %" PRId64
+	       " ms), %" PRId64 " running, %" PRId64 " not delivered\n",
+	    counts->queued, counts->oldest_ms, counts->running, counts->untold);
+}
+
+/* The workers write down what they know of Discord's limits.  Before the first
+ * of them has done so this prints nothing. */
+static void
+print_brake(const struct config *config)
+{
+	auto_free char *path = config_state_path(config, "worker/brake");
+	struct brake_state brake;
+	struct err err = { 0 };
+
+	if (brake_read(path, clock_wall_ms(), &brake, &err) < 0)
+		return;
+	printf("discord      ");
+	if (brake.blocked_ms > 0)
+		printf("takes nothing for %" PRId64 " s more, ",
+		    brake.blocked_ms / 1000 + 1);
+	printf("%" PRId64 " invalid requests in 10 minutes (at most %d)\n",
+	    brake.invalid, BRAKE_HALT);
+}
+
+/* A value that is not known is 0, false or "". */
+static json_t *
+broker_to_json(const struct lease_status *s)
+{
+	return json_pack("{s:b, s:I, s:o, s:b, s:s, s:s, s:I, s:I, s:I, s:I, "
+			 "s:I, s:I, s:I, s:I}",
+	    "engine", s->engine, "engine_age_ms", (json_int_t)s->engine_age_ms,
+	    "trouble", table_text_to_json(s->trouble), "image", s->image,
+	    "image_name", s->image_name, "python", s->python, "cells",
+	    (json_int_t)s->cells, "leased", (json_int_t)s->leased, "starting",
+	    (json_int_t)s->starting, "waiting", (json_int_t)s->waiting,
+	    "sandboxes", (json_int_t)s->sandboxes, "promised_bytes",
+	    (json_int_t)s->promised, "floor_bytes", (json_int_t)s->floor,
+	    "room_bytes", (json_int_t)lease_status_room(s));
+}
+
+static int
+print_json(const struct doctor *d, const struct condition_verdict *v)
+{
+	const struct condition_facts *facts = &d->facts;
+	const struct job_counts *counts = &d->counts;
+	json_t *jobs = json_pack("{s:I, s:I, s:I, s:I}", "queued",
+	    (json_int_t)counts->queued, "oldest_ms",
+	    (json_int_t)counts->oldest_ms, "running",
+	    (json_int_t)counts->running, "untold", (json_int_t)counts->untold);
+
+	return table_print_json(json_pack(
+	    "{s:b, s:s, s:o, s:o, s:b, s:b, s:b, s:b, s:i, s:i, s:o, s:o}",
+	    "healthy", v->what == CONDITION_WELL, "condition",
+	    condition_words[v->what], "text", table_text_to_json(v->text),
+	    "mend", table_text_to_json(v->mend), "il_fcgi", facts->front,
+	    "il_api", facts->api, "il_sandboxd", facts->broker, "database",
+	    facts->database, "workers", facts->workers.alive, "moving",
+	    facts->workers.moving, "broker", broker_to_json(&facts->status),
+	    "jobs", jobs));
+}
+
+static void
+print_text(const struct doctor *d, struct db *db,
+    const struct condition_verdict *v)
+{
+	const struct condition_facts *facts = &d->facts;
+
+	if (v->what == CONDITION_WELL)
+		printf("healthy\n");
+	else
+		printf("DEGRADED: %s \u2192 %s\n", v->text, v->mend);
+	if (d->nothing)
+		return;
+	printf("il-fcgi      %s\nil-api       %s\nil-sandboxd  %s\n",
+	    facts->front ? "running" : "not running",
+	    facts->api ? "running" : "not running",
+	    facts->broker ? "running" : "not running");
+	printf("workers      %d running, %d of them move\n",
+	    facts->workers.alive, facts->workers.moving);
+	if (facts->broker)
+		print_broker(&facts->status);
+	print_brake(d->config);
+	if (facts->database)
+		print_jobs(db, &d->counts);
+}
+
+/* The answer comes first; what it is made of, below. */
+int
+ctl_status(struct ctl *ctl)
+{
+	struct doctor d = { .config = &ctl->config };
+	struct condition_verdict verdict;
+	struct err err = { 0 };
+	auto_db struct db *db = db_open(ctl->config.database, DB_READER, &err);
+	int code = CTL_OK;
+
+	look(&d, db);
+	condition_judge(&d.facts, &verdict);
+	if (d.nothing) {
+		d.facts.status.engine_age_ms = -1;
+		verdict.what = CONDITION_FRONT;
+		(void)snprintf(verdict.text, sizeof(verdict.text),
+		    "nothing runs in %s", ctl->config.state_dir);
+		(void)snprintf(verdict.mend, sizeof(verdict.mend), "%s",
+		    CONDITION_START_ALL);
+	} else if (db == NULL) {
+		(void)ctl_fail(ctl->argv[0], &err);
+	}
+	if (ctl->json)
+		code = print_json(&d, &verdict);
+	else
+		print_text(&d, db, &verdict);
+	return code == CTL_OK && verdict.what != CONDITION_WELL ? CTL_FAILED :
+								  code;
 }

@@ -3,12 +3,13 @@
 #define DOCTOR_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "../base/err.h"
-#include "../protocol/lease_status.h"
+#include "../protocol/condition.h"
+#include "../store/job.h"
 
 struct config;
-struct db;
 
 /*
  * Each check prints one or more lines.  A FAIL names what is wrong and the
@@ -16,10 +17,10 @@ struct db;
  */
 struct doctor {
 	const struct config *config;
-	bool broker; /* il-sandboxd answered */
-	struct lease_status status;
-	struct err refusal; /* why it did not */
-	bool nothing;	    /* runs here: that is said once */
+	struct condition_facts facts;
+	struct err refusals[3];	  /* of il-fcgi, il-api and il-sandboxd */
+	struct job_counts counts; /* zero where the database does not open */
+	bool nothing;		  /* runs here: that is said once */
 	int failed;
 };
 
@@ -37,10 +38,69 @@ void doctor_images(struct doctor *d);
 void doctor_loop(struct doctor *d);
 void doctor_nginx(struct doctor *d);
 void doctor_disk(struct doctor *d);
-/* nginx, Discord, and its clock beside ours. */
+void doctor_isolation(struct doctor *d);
+/* selftest.c: Discord, and its clock beside ours; nginx. */
 void doctor_discord(struct doctor *d);
 void doctor_http(struct doctor *d);
-/* What Discord knows of the application, where the bot's token is there. */
+/* register.c: what Discord knows of the application, where the bot's token is
+ * there. */
 void doctor_application(struct doctor *d);
+
+/* ---- nginx ---- */
+
+/* What the limits in nginx/ assume of each of nginx's processes. */
+#define NGINX_CONNECTIONS_MIN 4096
+
+/* Of nginx's configuration, what says how many connections it takes. */
+struct nginx_room {
+	int64_t connections; /* worker_connections */
+	int64_t files;	     /* worker_rlimit_nofile; 0: not said */
+	bool ours;	     /* it has what we install in lib_dir */
+	bool suffices;	     /* that is enough */
+};
+
+/* dump: as `nginx -T` prints it, which has found no fault. */
+void nginx_room_read(struct nginx_room *room, const char *dump,
+    const char *lib_dir);
+
+/* ---- isolation ---- */
+
+/*
+ * Why the runs of the HTTP APIs cannot have namespaces of their own on this
+ * host, or lack something in them: from the step at which a cell failed, and
+ * what the kernel says.
+ */
+enum isolation_host {
+	HOST_NO_NAMESPACES = 1 << 0, /* the kernel has no user namespaces */
+	HOST_NOT_ALLOWED = 1 << 1,   /* kernel.unprivileged_userns_clone is 0 */
+	HOST_NONE_AT_MOST = 1 << 2,  /* user.max_user_namespaces is 0 */
+	/* kernel.apparmor_restrict_unprivileged_userns is 1 */
+	HOST_RESTRICTED = 1 << 3,
+	HOST_APPARMOR = 1 << 4, /* it is on */
+	HOST_SELINUX = 1 << 5,	/* it enforces */
+	HOST_LOADED = 1 << 6,	/* our profile (base/apparmor.h) is */
+};
+
+struct isolation_facts {
+	unsigned int host;   /* enum isolation_host, or-ed */
+	const char *profile; /* IL_API_APPARMOR */
+	const char *runtime; /* SANDBOX_RUNTIME */
+	char outside[64];    /* how the same steps fail for a process without
+				 * privileges outside of containers; "": they
+				 * do not */
+};
+
+struct isolation_verdict {
+	char cause[256];
+	char mend[320]; /* a command or a setting; "": none is known */
+};
+
+/* Look at the host; tries the steps in a child. */
+void isolation_look(struct isolation_facts *facts, const char *profile,
+    const char *runtime);
+/* reason: "asked for", or "step: ERROR" as the cell told it, with the
+ * AppArmor profile that it was under, if any, ", profile NAME".  Pure. */
+void isolation_judge(const struct isolation_facts *facts, const char *reason,
+    struct isolation_verdict *verdict);
 
 #endif

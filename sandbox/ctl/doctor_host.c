@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The checks of the machine: engine, images, loop devices, nginx, disk; and of
- * whom it reaches: nginx's pages, Discord, and its clock beside ours.
+ * The checks of the machine: engine, images, loop devices, nginx, disk; and why
+ * runs of the HTTP APIs have no namespaces on it: this looks at the host's
+ * switches, tries the first steps of a jail outside of any container, and finds
+ * the one cause in a table.
  */
 #include "doctor.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <pwd.h>
+#include <regex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/timex.h>
-#include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "../base/apparmor.h"
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/config.h"
@@ -24,17 +32,18 @@
 #include "../base/docker_cli.h"
 #include "../base/process.h"
 #include "../base/text.h"
-#include "../rest/rest.h"
-#include "application.h"
-#include "http.h"
-#include "nginx_room.h"
-#include "where.h"
+#include "../protocol/frame.h"
 
 #define TOOL_MS 15000
-#define OUTPUT_MAX (256 << 10)
 /* nginx's own file comes first in what it prints of its configuration. */
-#define DUMP_MAX (1 << 20)
+#define OUTPUT_MAX (1 << 20)
 #define WHY 256
+#define NOBODY 65532
+#define NUMBER_MAX 24
+#define ENGINES_PROFILE "docker-default"
+#define LOAD_OURS "apparmor_parser -r /etc/apparmor.d/" APPARMOR_PROFILE
+/* nginx's own, where nothing is said. */
+#define CONNECTIONS_DEFAULT 512
 /* Below this, the broker refuses new cells soon, */
 #define SANDBOXES_LOW (INT64_C(1) << 30)
 /* commits fail soon, */
@@ -42,30 +51,35 @@
 /* il-api refuses uploads soon: it leaves 256 MiB to others. */
 #define FILES_LOW (INT64_C(512) << 20)
 
-/* Far less than IL_MAX_SKEW_SECONDS allows, and far more than a clock that is
- * kept has. */
-#define SKEW_MAX 10
-
 /* Run a tool, whose arguments end with a NULL; false (and why) when it cannot
  * be run or fails. */
 static bool
-tool(const char *const *argv, char why[static WHY])
+run_tool(struct process_result *result, const char *const *argv,
+    char why[static WHY])
 {
 	struct process_spec spec = {
 		.argv = argv, .output_max = OUTPUT_MAX, .timeout_ms = TOOL_MS
 	};
-	auto_result struct process_result result = { 0 };
 	struct err err;
 
-	if (process_run(&spec, &result, &err) != 0) {
+	if (process_run(&spec, result, &err) != 0) {
 		(void)snprintf(why, WHY, "%s", err.text);
 		return false;
 	}
-	process_describe(&result, why, WHY);
-	return process_succeeded(&result);
+	process_describe(result, why, WHY);
+	return process_succeeded(result);
 }
 
-#define TOOL(why, ...) tool((const char *const[]){ __VA_ARGS__, NULL }, why)
+static bool
+tool_works(const char *const *argv, char why[static WHY])
+{
+	auto_result struct process_result result = { 0 };
+
+	return run_tool(&result, argv, why);
+}
+
+#define TOOL(why, ...) \
+	tool_works((const char *const[]){ __VA_ARGS__, NULL }, why)
 
 static bool
 engine_answers(const struct config *config, char why[static WHY])
@@ -129,8 +143,8 @@ check_image(struct doctor *d, const char *what, const char *image,
 void
 doctor_images(struct doctor *d)
 {
-	const struct lease_status *status = &d->status;
-	const char *image = d->broker && *status->image_name != '\0' ?
+	const struct lease_status *status = &d->facts.status;
+	const char *image = d->facts.broker && *status->image_name != '\0' ?
 	    status->image_name :
 	    d->config->sandbox_image;
 	const struct {
@@ -139,12 +153,12 @@ doctor_images(struct doctor *d)
 		const char *place;
 	} lists[] = {
 		{ "SANDBOX_IMAGES",
-		    d->broker && *status->images != '\0' ?
+		    d->facts.broker && *status->images != '\0' ?
 			status->images :
 			d->config->sandbox_images,
 		    "" },
 		{ "IL_CHAT_IMAGES",
-		    d->broker && *status->chat_images != '\0' ?
+		    d->facts.broker && *status->chat_images != '\0' ?
 			status->chat_images :
 			d->config->chat_images,
 		    " in chat" },
@@ -218,27 +232,6 @@ name_owner(char directive[static WHY], const char *conf)
 	return true;
 }
 
-/* How nginx would be started: what it prints, or why it would not.  conf: NULL
- * for the system's own. */
-static bool
-dump_nginx(struct process_result *result, const char *conf,
-    const char *directive, char why[static WHY])
-{
-	const char *const argv[] = { "nginx", "-T", "-q", "-e", "stderr", "-g",
-		directive, conf == NULL ? NULL : "-c", conf, NULL };
-	struct process_spec spec = {
-		.argv = argv, .output_max = DUMP_MAX, .timeout_ms = TOOL_MS
-	};
-	struct err err;
-
-	if (process_run(&spec, result, &err) != 0) {
-		(void)snprintf(why, WHY, "%s", err.text);
-		return false;
-	}
-	process_describe(result, why, WHY);
-	return process_succeeded(result);
-}
-
 static const char generate[] =
     "start `ilctl run` again: it generates the configuration";
 /* Step 5 of nginx/README.md. */
@@ -249,6 +242,45 @@ static const char make_room[] =
     "-e 's/worker_connections\\s*[0-9]*;/worker_connections 8192;/' "
     "/etc/nginx/nginx.conf && nginx -t && systemctl restart nginx";
 
+/* Does nginx take as many connections as its limits assume?  Debian's own
+ * configuration has 768, which the bodies of one stranger fill. */
+
+/* What "NAME NUMBER;" says where it stands outside of comments. */
+static int64_t
+read_setting(const char *dump, const char *name, int64_t otherwise)
+{
+	auto_free char *pattern = xprintf("^([^#]*[[:space:]{};])?%s"
+					  "[[:space:]]+([0-9]{1,15})"
+					  "[[:space:]]*;",
+	    name);
+	int64_t value = otherwise;
+	regmatch_t found[3];
+	regex_t regex;
+
+	if (regcomp(&regex, pattern, REG_EXTENDED | REG_NEWLINE) != 0)
+		return otherwise;
+	if (regexec(&regex, dump, 3, found, 0) == 0)
+		value = strtoll(dump + found[2].rm_so, NULL, 10);
+	regfree(&regex);
+	return value;
+}
+
+/* Each connection is a file, and there are a few more. */
+void
+nginx_room_read(struct nginx_room *room, const char *dump, const char *lib_dir)
+{
+	auto_free char *ours = xprintf("\n# configuration file %s/nginx/"
+				       "http.conf:\n",
+	    lib_dir);
+
+	room->connections = read_setting(dump, "worker_connections",
+	    CONNECTIONS_DEFAULT);
+	room->files = read_setting(dump, "worker_rlimit_nofile", 0);
+	room->ours = strstr(dump, ours) != NULL;
+	room->suffices = room->connections >= NGINX_CONNECTIONS_MIN &&
+	    room->files > room->connections;
+}
+
 static void
 check_nginx_room(struct doctor *d, const char *dump, const char *conf)
 {
@@ -258,7 +290,7 @@ check_nginx_room(struct doctor *d, const char *dump, const char *conf)
 	if (!room.ours && conf == NULL)
 		doctor_note("nginx: its configuration has nothing of Inline's; "
 			    "nginx/README.md has the steps");
-	else if (!nginx_room_suffices(&room))
+	else if (!room.suffices)
 		doctor_bad(d, conf != NULL ? generate : make_room,
 		    "nginx: worker_connections is %" PRId64
 		    ", worker_rlimit_nofile %" PRId64
@@ -281,6 +313,8 @@ doctor_nginx(struct doctor *d)
 	auto_result struct process_result dump = { 0 };
 	char directive[WHY];
 	char why[WHY];
+	const char *const argv[] = { "nginx", "-T", "-q", "-e", "stderr", "-g",
+		directive, conf == NULL ? NULL : "-c", conf, NULL };
 
 	if (!TOOL(why, "nginx", "-v"))
 		doctor_bad(d, "apt-get install nginx", "nginx: %s", why);
@@ -288,7 +322,7 @@ doctor_nginx(struct doctor *d)
 		doctor_note("nginx: its user has no name here, so %s was not "
 			    "looked at",
 		    conf);
-	else if (dump_nginx(&dump, conf, directive, why))
+	else if (run_tool(&dump, argv, why))
 		check_nginx_room(d, buf_str(&dump.out), conf);
 	else if (conf != NULL)
 		doctor_bad(d, generate, "nginx: %s", why);
@@ -335,134 +369,339 @@ doctor_disk(struct doctor *d)
 	    FILES_LOW);
 }
 
-/* ---- nginx, Discord, and its clock beside ours ---- */
+/* ---- isolation ---- */
 
-static CURLcode
-ask(struct http *http, const char *url)
+/* The fact, if a small file of the kernel's has this number ("Y" is 1). */
+static unsigned int
+look_at(const char *path, int64_t number, enum isolation_host fact)
 {
-	*http = (struct http){
-		.url = url, .agent = REST_USER_AGENT, .no_proxy = "127.0.0.1"
-	};
-	return http_ask(http);
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[NUMBER_MAX];
+	ssize_t len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+	int64_t value;
+
+	text[len > 0 ? len : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return text_parse_int(strcmp(text, "Y") == 0 ? "1" : text, number,
+		   number, &value) ?
+	    (unsigned int)fact :
+	    0;
 }
 
-/* The kernel knows whether anybody keeps its clock. */
+/* What jail.py begins with, as an unprivileged process.  Returns the errno. */
+static int
+try_steps(void)
+{
+	if (geteuid() == 0 &&
+	    (setgroups(0, NULL) != 0 ||
+		setresgid(NOBODY, NOBODY, NOBODY) != 0 ||
+		setresuid(NOBODY, NOBODY, NOBODY) != 0))
+		return errno;
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
+		return errno;
+	if (mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, NULL) != 0)
+		return errno;
+	return 0;
+}
+
+/* In a child, which gives up root for it. */
 static void
-check_kernel_clock(void)
+try_outside(char *text, size_t size)
 {
-	struct timex timex = { 0 };
+	int status = 0;
+	pid_t pid = fork();
 
-	if (adjtimex(&timex) == TIME_ERROR)
-		doctor_note(
-		    "clock: nothing keeps it (systemd-timesyncd, "
-		    "chrony); a wrong clock makes signatures look stale");
+	if (pid == 0)
+		_exit(try_steps());
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		(void)snprintf(text, size, "could not be tried");
+	else if (WEXITSTATUS(status) != 0)
+		(void)snprintf(text, size, "%s",
+		    strerrorname_np(WEXITSTATUS(status)));
 	else
-		doctor_good("clock: kept");
+		*text = '\0';
 }
 
-/* Signatures carry Discord's time: a clock that differs makes them look
- * stale. */
+void
+isolation_look(struct isolation_facts *facts, const char *profile,
+    const char *runtime)
+{
+	*facts = (struct isolation_facts){ .profile = profile,
+		.runtime = runtime };
+	facts->host = look_at("/proc/sys/kernel/unprivileged_userns_clone", 0,
+			  HOST_NOT_ALLOWED) |
+	    look_at("/proc/sys/user/max_user_namespaces", 0,
+		HOST_NONE_AT_MOST) |
+	    look_at("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1,
+		HOST_RESTRICTED) |
+	    look_at("/sys/module/apparmor/parameters/enabled", 1,
+		HOST_APPARMOR) |
+	    look_at("/sys/fs/selinux/enforce", 1, HOST_SELINUX);
+	if (access("/proc/self/ns/user", F_OK) != 0)
+		facts->host |= HOST_NO_NAMESPACES;
+	if (apparmor_is_loaded(APPARMOR_PROFILE))
+		facts->host |= HOST_LOADED;
+	try_outside(facts->outside, sizeof(facts->outside));
+}
+
+/* What was found of the step that failed, beside what the host is like. */
+enum {
+	ASKED_FOR = 1 << 8,
+	UNMADE = 1 << 9, /* the kernel makes no namespaces for anybody without
+			    privileges */
+	USED_UP = 1 << 10,
+	BY_PROFILE = 1 << 11, /* AppArmor's, which forbids the step */
+	ENGINES = 1 << 12,    /* that is Docker's own, */
+	OURS = 1 << 13,	      /* or the one that comes with us */
+	CHOSEN = 1 << 14,     /* IL_API_APPARMOR names it */
+	DENIED = 1 << 15,     /* what security modules say */
+	CONTAINED = 1 << 16,  /* it fails outside of containers, too */
+	RUNTIME = 1 << 17,
+	NO_PROC = 1 << 18, /* the kernel mounts none, */
+	COVERED = 1 << 19, /* as parts of the container's are covered */
+	NO_OVERLAY = 1 << 20,
+};
+
+static const char engines_forbids[] =
+    "AppArmor is on, and Docker's own profile forbids user namespaces or "
+    "mounts";
+static const char profile_forbids[] =
+    "AppArmor is on, and the profile @ forbids this step";
+
+/* The first row whose needs are found is the verdict.  An @ stands for the
+ * profile, or for how it fails outside; in what mends it, for the rule. */
+static const struct {
+	unsigned int needs;
+	const char *cause;
+	const char *mend;
+} causes[] = {
+	{ ASKED_FOR, "IL_API_ISOLATION asks for it", "IL_API_ISOLATION=auto" },
+	{ NO_PROC | COVERED,
+	    "the container's /proc has parts that are covered, by the engine "
+	    "or by what contains it",
+	    "an engine that takes --security-opt systempaths=unconfined" },
+	{ NO_PROC, "this kernel mounts no /proc of processes alone",
+	    "Linux 5.8 or later" },
+	{ NO_OVERLAY, "this kernel mounts no overlay in a user namespace",
+	    "Linux 5.11 or later, with CONFIG_OVERLAY_FS" },
+	{ UNMADE | HOST_NO_NAMESPACES,
+	    "this kernel is built without user namespaces",
+	    "a kernel with CONFIG_USER_NS" },
+	{ UNMADE | HOST_NOT_ALLOWED, "kernel.unprivileged_userns_clone is 0",
+	    "sysctl -w kernel.unprivileged_userns_clone=1, and the same in "
+	    "/etc/sysctl.d" },
+	{ UNMADE | HOST_NONE_AT_MOST, "user.max_user_namespaces is 0",
+	    "sysctl -w user.max_user_namespaces=10000, and the same in "
+	    "/etc/sysctl.d" },
+	{ UNMADE | USED_UP,
+	    "user.max_user_namespaces is used up, here or where the engine "
+	    "itself is contained",
+	    "sysctl -w user.max_user_namespaces=10000, there" },
+	{ BY_PROFILE | ENGINES | CHOSEN, engines_forbids,
+	    "leave IL_API_APPARMOR empty: " APPARMOR_PROFILE
+	    ", which comes with Inline, is used where it is loaded" },
+	{ BY_PROFILE | ENGINES | HOST_LOADED, engines_forbids,
+	    "systemctl restart il-sandboxd: " APPARMOR_PROFILE
+	    " is loaded by now" },
+	{ BY_PROFILE | ENGINES, engines_forbids,
+	    "load " APPARMOR_PROFILE ", which comes with Inline: " LOAD_OURS
+	    " && systemctl restart il-sandboxd" },
+	{ BY_PROFILE | OURS, profile_forbids,
+	    "load the profile of this version: make install && " LOAD_OURS
+	    " && systemctl restart il-sandboxd; and look at "
+	    "/etc/apparmor.d/local/" APPARMOR_PROFILE },
+	{ BY_PROFILE, profile_forbids,
+	    "allow `@` in that profile, as /etc/apparmor.d/" APPARMOR_PROFILE
+	    " does, or leave IL_API_APPARMOR empty to use that one" },
+	{ HOST_RESTRICTED, "kernel.apparmor_restrict_unprivileged_userns is 1",
+	    "leave IL_API_APPARMOR empty and load " APPARMOR_PROFILE
+	    " (" LOAD_OURS "), or set that sysctl to 0" },
+	{ DENIED | HOST_SELINUX, "SELinux enforces",
+	    "look at `ausearch -m avc` for what it forbids" },
+	{ CONTAINED,
+	    "this host forbids it to every process without privileges (@); it "
+	    "may be contained itself",
+	    "allow user namespaces and mounts in what contains this host" },
+	{ RUNTIME, "it works outside of containers; SANDBOX_RUNTIME forbids it",
+	    "leave SANDBOX_RUNTIME empty, if its own isolation is not what you "
+	    "want" },
+	{ 0,
+	    "it works outside of containers: the engine, or its default "
+	    "runtime, forbids it",
+	    "" },
+};
+
+/* Put the value in the place of the @ in a text, if there is one. */
 static void
-check_skew(struct doctor *d, time_t date)
+fill(char *out, size_t size, const char *text, const char *value)
 {
-	int64_t skew = (int64_t)time(NULL) - (int64_t)date;
+	const char *at = strchr(text, '@');
 
-	if (date <= 0)
-		check_kernel_clock();
-	else if (skew > SKEW_MAX || skew < -SKEW_MAX)
-		doctor_bad(d, "timedatectl set-ntp true",
-		    "clock: %" PRId64 " s beside Discord's", skew);
+	if (at == NULL)
+		(void)snprintf(out, size, "%s", text);
 	else
-		doctor_good("clock: within %d s of Discord's", SKEW_MAX);
+		(void)snprintf(out, size, "%.*s%.64s%s", (int)(at - text), text,
+		    value, at + 1);
 }
 
-/* On loopback, where nothing stands between: no proxy is asked. */
-void
-doctor_http(struct doctor *d)
+/* With namespaces: do runs see each other's locks, on files of installed
+ * packages?  Else such a reason says why they have no /proc. */
+static bool
+isolation_is_of_locks(const char *reason)
 {
-	auto_free char *url = xprintf("http://127.0.0.1:%" PRId64 "/health",
-	    where_port(d->config));
-	struct http http;
-	CURLcode result = ask(&http, url);
+	static const char step[] = "mount overlay ";
 
-	if (result != CURLE_OK)
-		doctor_note(
-		    "HTTP APIs: nothing answers at %s (%s); nginx/README.md "
-		    "shows how to serve them",
-		    url, curl_easy_strerror(result));
-	else if (http.status != 200)
-		doctor_bad(d,
-		    "usermod -aG inline-web www-data && systemctl restart "
-		    "nginx, unless il-api is what is not running",
-		    "HTTP APIs: nginx does not reach il-api (status %ld)",
-		    http.status);
-	else
-		doctor_good("HTTP APIs: %s answers", url);
+	return strncmp(reason, step, strlen(step)) == 0;
 }
 
-/* Can we reach it? Its answer also tells the time. */
-void
-doctor_discord(struct doctor *d)
-{
-	/* Needs no token; any answer will do. */
-	auto_free char *url = xprintf("%s/gateway",
-	    d->config->discord_api_base);
-	struct http http;
-	CURLcode result;
+/* A reason, taken apart. */
+struct failure {
+	char step[128];
+	char error[32];
+	const char *profile; /* that the cell was under */
+	bool making;	     /* of namespaces; else of what is done in them */
+	/* EACCES is what security modules say; EPERM they say of capabilities,
+	 * which the engine's profile and ours allow. */
+	bool denied;
+	bool capability;
+};
 
-	if (*d->config->discord_public_key == '\0') {
-		check_kernel_clock();
+static void
+read_reason(struct failure *failure, const char *reason,
+    const struct isolation_facts *f)
+{
+	static const char mark[] = ", profile ";
+	const char *named = strstr(reason, mark);
+
+	*failure = (struct failure){ 0 };
+	(void)sscanf(reason, "%127[^:,]: %31[^,]", failure->step,
+	    failure->error);
+	/* As it said, or as it must have been. */
+	failure->profile = (f->host & HOST_LOADED) != 0 ? APPARMOR_PROFILE :
+							  ENGINES_PROFILE;
+	if (named != NULL)
+		failure->profile = named + strlen(mark);
+	else if (*f->profile != '\0')
+		failure->profile = f->profile;
+	failure->making = strncmp(failure->step, "unshare", 7) == 0 ||
+	    strncmp(failure->step, "clone", 5) == 0;
+	failure->denied = strcmp(failure->error, "EACCES") == 0;
+	failure->capability = strcmp(failure->error, "EPERM") == 0 &&
+	    named != NULL && strcmp(failure->profile, ENGINES_PROFILE) != 0 &&
+	    strcmp(failure->profile, APPARMOR_PROFILE) != 0;
+}
+
+/* The fact, if it is one. */
+static unsigned int
+fact_if(bool is_so, unsigned int fact)
+{
+	return is_so ? fact : 0;
+}
+
+/* All that is known, as a set. */
+static unsigned int
+find(const struct failure *failure, const char *reason,
+    const struct isolation_facts *f)
+{
+	bool by_apparmor = (f->host & HOST_APPARMOR) != 0 &&
+	    (failure->denied || failure->capability) &&
+	    strcmp(failure->profile, "unconfined") != 0;
+	bool no_proc = strcmp(failure->step, "mount proc") == 0;
+	bool no_overlay = isolation_is_of_locks(failure->step);
+	bool engines = strcmp(failure->profile, ENGINES_PROFILE) == 0;
+	bool ours = strcmp(failure->profile, APPARMOR_PROFILE) == 0;
+
+	return f->host | fact_if(strcmp(reason, "asked for") == 0, ASKED_FOR) |
+	    fact_if(failure->making && !failure->denied, UNMADE) |
+	    fact_if(strcmp(failure->error, "ENOSPC") == 0, USED_UP) |
+	    fact_if(no_proc && !failure->denied, NO_PROC) |
+	    fact_if(no_overlay && !failure->denied, NO_OVERLAY) |
+	    fact_if(strcmp(failure->error, "EPERM") == 0, COVERED) |
+	    fact_if(by_apparmor, BY_PROFILE) | fact_if(engines, ENGINES) |
+	    fact_if(ours, OURS) | fact_if(*f->profile != '\0', CHOSEN) |
+	    fact_if(failure->denied, DENIED) |
+	    fact_if(*f->outside != '\0', CONTAINED) |
+	    fact_if(*f->runtime != '\0', RUNTIME);
+}
+
+/* What the profile of an operator has to allow for the step. */
+static const char *
+rule_for(const struct failure *failure)
+{
+	if (failure->capability)
+		return "capability sys_admin, capability sys_ptrace, "
+		       "capability setpcap, capability net_admin,";
+	if (failure->making)
+		return "userns,";
+	if (strncmp(failure->step, "mount", 5) == 0 ||
+	    strncmp(failure->step, "move", 4) == 0)
+		return "mount,";
+	return failure->step;
+}
+
+void
+isolation_judge(const struct isolation_facts *f, const char *reason,
+    struct isolation_verdict *verdict)
+{
+	struct failure failure;
+	unsigned int found;
+	size_t i = 0;
+
+	read_reason(&failure, reason, f);
+	found = find(&failure, reason, f);
+	while ((causes[i].needs & ~found) != 0)
+		i++;
+	fill(verdict->cause, sizeof(verdict->cause), causes[i].cause,
+	    causes[i].needs == CONTAINED ? f->outside : failure.profile);
+	fill(verdict->mend, sizeof(verdict->mend), causes[i].mend,
+	    rule_for(&failure));
+}
+
+/* Why there are no namespaces for each run, or what they lack, and what would
+ * bring it. */
+static void
+explain_isolation(struct doctor *d)
+{
+	struct isolation_facts facts;
+	struct isolation_verdict verdict;
+	const char *how = d->facts.status.isolation_reason;
+
+	isolation_look(&facts, d->config->api_apparmor,
+	    d->config->sandbox_runtime);
+	isolation_judge(&facts, how, &verdict);
+	if (d->facts.status.isolation == ISOLATION_CELL &&
+	    strcmp(d->config->api_isolation, "run") == 0) {
+		doctor_bad(d, verdict.mend,
+		    "isolation: IL_API_ISOLATION=run, and no run can have "
+		    "namespaces (%s): %s",
+		    how, verdict.cause);
 		return;
 	}
-	result = ask(&http, url);
-	if (result != CURLE_OK)
-		doctor_bad(d, "let outgoing HTTPS through", "Discord: %s: %s",
-		    d->config->discord_api_base, curl_easy_strerror(result));
-	else
-		doctor_good("Discord: %s", d->config->discord_api_base);
-	check_skew(d, http.date);
+	doctor_say(NULL, "note", verdict.mend,
+	    "isolation: each run of the APIs has %s (%s): %s",
+	    d->facts.status.isolation == ISOLATION_CELL ?
+		"a container of its own, which is slower than namespaces" :
+		isolation_is_of_locks(how) ?
+		"namespaces of its own, and sees others' locks on files of "
+		"installed packages" :
+		"namespaces of its own, and none a /proc or /dev/stdin",
+	    how, verdict.cause);
 }
 
-/* With the bot's token: is it of the application that is configured? */
+/* The first cell of the APIs has tried it.  The broker tells what it found. */
 void
-doctor_application(struct doctor *d)
+doctor_isolation(struct doctor *d)
 {
-	const struct config *c = d->config;
-	auto_buf struct buf answer = BUF_INIT(REST_ANSWER_MAX);
-	struct rest_reply reply = { 0 };
-	struct err err = { 0 };
-	enum rest_outcome outcome = REST_LATER;
-	struct application app = { 0 };
-	struct rest *rest;
-	const char *box;
-
-	if (*c->discord_token == '\0' || *c->discord_public_key == '\0')
-		return;
-	rest = rest_new(c->discord_api_base, c->discord_token,
-	    c->discord_application_id, NULL, -1, &err);
-	if (rest != NULL)
-		outcome = application_ask(rest, REST_ONCE, &app, &answer,
-		    &reply, &err);
-	rest_free(rest);
-	box = application_missing_box(&app);
-	if (reply.status == 401)
-		doctor_bad(d, "copy DISCORD_TOKEN anew (developer portal, Bot)",
-		    "application: %s", err.text);
-	else if (outcome != REST_DONE)
-		doctor_note("application: not compared: %s", err.text);
-	else if (application_compare(&app, c, &err) < 0)
-		doctor_bad(d,
-		    "correct it (developer portal, General Information)",
-		    "application: %s", err.text);
-	else if (box != NULL)
-		doctor_bad(d, "tick it, then ilctl register",
-		    "application: \"%s\" is not ticked on its Installation "
-		    "page",
-		    box);
+	if (!d->facts.broker)
+		return; /* told by its own check */
+	if (d->facts.status.isolation == ISOLATION_CELL ||
+	    *d->facts.status.isolation_reason != '\0')
+		explain_isolation(d);
+	else if (d->facts.status.isolation == ISOLATION_RUN)
+		doctor_good(
+		    "isolation: each run of the APIs has namespaces of its "
+		    "own");
 	else
-		doctor_good("application: id and public key are those that "
-			    "Discord has");
-	if (outcome == REST_DONE && !app.endpoint)
-		doctor_note("application: Discord knows no endpoint yet: "
-			    "ilctl register --endpoint URL");
+		doctor_note(
+		    "isolation: not known before the first run of the APIs");
 }

@@ -27,7 +27,9 @@
  * program) and supervise.c; README.md has the others.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -39,9 +41,9 @@
 #include "../base/process.h"
 #include "ctl.h"
 #include "table.h"
-#include "where.h"
 
 #define EDITS_MOST 2 /* letters of a mistyped command that are wrong */
+#define INSTALLED "/etc/inline/inline.env"
 
 /* Markdown is for the manual page (inline.conf.5) and for people. */
 static int
@@ -165,6 +167,48 @@ static const struct command {
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(*commands))
+
+/* Nobody else may have said what stands there. */
+static bool
+is_own(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 &&
+	    (st.st_uid == 0 || st.st_uid == geteuid()) &&
+	    (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/* An env file names programs that we start: a stranger's is not taken. */
+static const char *
+find_beside(void)
+{
+	if (access(".env", F_OK) != 0)
+		return NULL;
+	if (is_own(".") && is_own(".env") && is_own("il_state"))
+		return ".env";
+	log_warn(".env is passed over: it, il_state or this folder belongs to "
+		 "another user or may be written by others; -e .env takes it");
+	return NULL;
+}
+
+/* The env file: that of -e; else what IL_ENV_FILE names, by NULL; else .env
+ * beside an il_state in the current folder, if both and the folder are root's
+ * or ours, for nobody else to write (or a line says that it is passed over);
+ * else that of an installation.
+ * NULL: none, the environment alone. */
+static const char *
+find_env_file(const char *named)
+{
+	const char *said = getenv("IL_ENV_FILE");
+
+	/* in the environment an empty one says that there is none */
+	if (named != NULL || said != NULL || getenv("IL_STATE_DIR") != NULL)
+		return named;
+	if (access("il_state", F_OK) == 0)
+		return find_beside();
+	return access(INSTALLED, R_OK) == 0 ? INSTALLED : NULL;
+}
 
 static int
 usage(FILE *out)
@@ -295,7 +339,7 @@ main(int argc, char **argv)
 	if (strcmp(ctl.argv[0], "help") == 0)
 		return help(ctl.argv[1]);
 	process_extend_path();
-	ctl.env_file = where_env_file(ctl.env_file);
+	ctl.env_file = find_env_file(ctl.env_file);
 	command = find_command(ctl.argv[0]);
 	return command != NULL ? run_command(command, &ctl) :
 				 refuse_command(ctl.argv[0]);

@@ -14,22 +14,49 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
+#include <curl/curl.h>
+#include <jansson.h>
+#include <sodium.h>
+
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/err.h"
 #include "ctl.h"
-#include "mcp_call.h"
-#include "where.h"
+#include "table.h"
 
+#define MCP_URL "http://127.0.0.1:8080/mcp"
+#define META "io.modelcontextprotocol/"
 #define LINE_MAX_BYTES ((size_t)16 << 20)
+#define ANSWER_MAX ((size_t)32 << 20)
+#define NAME_MAX_BYTES 4096
+#define TOKEN_MAX 256
 #define PIECE 65536
 #define CALLS_MAX 64 /* at one time; then no more is read */
 #define WAIT_MS 1000
+#define CONNECT_MS 5000
+#define SILENCE_S 90 /* Inline says something every ten seconds */
+
+/* One message on its way to a running Inline, and what comes back of it. */
+struct call {
+	LIST_ENTRY(call) link;
+	struct bridge *bridge;
+	CURL *easy;
+	struct curl_slist *headers;
+	json_t *id; /* of a request; NULL: nobody waits for an answer */
+	bool initialize;
+	bool answered;
+	bool known; /* what follows is, as the answer has begun */
+	bool stream;
+	char *body;	   /* heap */
+	struct buf answer; /* of a stream: the line that is coming in */
+};
 
 struct bridge {
-	struct mcp_server server;
+	const char *url;
+	char *authorization; /* heap: a header; NULL: none */
+	char version[32];    /* that `initialize` has agreed on; "": none yet */
 	CURLM *multi;
-	struct mcp_calls calls;
+	LIST_HEAD(calls, call) calls;
 	size_t count;
 	struct buf line; /* of standard input, as far as it has come */
 	bool skipping;	 /* the rest of a line that was too long */
@@ -37,54 +64,282 @@ struct bridge {
 	bool failed;	 /* nobody reads standard output */
 };
 
+/* ---- the request ---- */
+
+/* ASCII that can be seen, without blanks around it. */
+static bool
+fits_header(const char *text)
+{
+	size_t len = strlen(text);
+
+	if (len == 0 || text[0] == ' ' || text[len - 1] == ' ')
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (text[i] < 0x20 || text[i] > 0x7e)
+			return false;
+	return true;
+}
+
 static void
-drop(struct bridge *b, struct mcp_call *call)
+add_line(struct call *call, const char *line)
+{
+	call->headers = curl_slist_append(call->headers, line);
+}
+
+static void
+add_header(struct call *call, const char *name, const char *text)
+{
+	auto_free char *line = NULL;
+	char base64[2 * NAME_MAX_BYTES];
+
+	if (text == NULL || strlen(text) > NAME_MAX_BYTES)
+		return;
+	if (fits_header(text) && strncmp(text, "=?", 2) != 0) {
+		line = xprintf("%s: %s", name, text);
+	} else {
+		(void)sodium_bin2base64(base64, sizeof(base64),
+		    (const unsigned char *)text, strlen(text),
+		    sodium_base64_VARIANT_ORIGINAL);
+		line = xprintf("%s: =?base64?%s?=", name, base64);
+	}
+	add_line(call, line);
+}
+
+/* What the body says, as HTTP wants it repeated. */
+static void
+add_headers(struct call *call, const json_t *message)
+{
+	const struct bridge *b = call->bridge;
+	const json_t *params = json_object_get(message, "params");
+	const bool named = json_object_get(params, "name") != NULL;
+	const char *version = table_json_text(json_object_get(params, "_meta"),
+	    META "protocolVersion");
+
+	add_line(call, "Content-Type: application/json");
+	add_line(call, "Accept: application/json, text/event-stream");
+	add_line(call, "Expect:");
+	if (b->authorization != NULL)
+		add_line(call, b->authorization);
+	if (version != NULL) {
+		add_header(call, "MCP-Protocol-Version", version);
+		add_header(call, "Mcp-Method",
+		    table_json_text(message, "method"));
+		add_header(call, "Mcp-Name",
+		    table_json_text(params, named ? "name" : "uri"));
+	} else if (b->version[0] != '\0' && !call->initialize) {
+		add_header(call, "MCP-Protocol-Version", b->version);
+	}
+}
+
+/* ---- the answer ---- */
+
+static void
+put_message(struct call *call, const char *text, size_t len)
+{
+	call->answered = true;
+	(void)fwrite(text, 1, len, stdout);
+	(void)putc('\n', stdout);
+}
+
+/* Lines of a stream that are data are messages. */
+static void
+take_stream(struct call *call, const char *data, size_t len)
+{
+	static const char mark[] = "data: ";
+	const size_t skip = sizeof(mark) - 1;
+
+	while (len > 0) {
+		const char *end = memchr(data, '\n', len);
+		size_t n = end == NULL ? len : (size_t)(end - data);
+
+		buf_add(&call->answer, data, n);
+		if (end == NULL)
+			return;
+		if (strncmp(buf_str(&call->answer), mark, skip) == 0)
+			put_message(call, buf_str(&call->answer) + skip,
+			    call->answer.len - skip);
+		buf_reset(&call->answer);
+		data += n + 1;
+		len -= n + 1;
+	}
+}
+
+static size_t
+take_answer(char *data, size_t size, size_t n, void *arg)
+{
+	struct call *call = arg;
+	char *type = NULL;
+
+	if (!call->known) {
+		(void)curl_easy_getinfo(call->easy, CURLINFO_CONTENT_TYPE,
+		    &type);
+		call->stream = type != NULL &&
+		    strncmp(type, "text/event-stream", 17) == 0;
+		call->known = true;
+	}
+	if (call->stream)
+		take_stream(call, data, size * n);
+	else
+		buf_add(&call->answer, data, size * n);
+	return call->answer.overflow ? 0 : size * n;
+}
+
+/* A client that waits for an answer is told why there is none. */
+static void
+put_error(struct call *call, const char *text)
+{
+	auto_free char *line = NULL;
+	json_auto_t *error = NULL;
+
+	(void)fprintf(stderr, "ilctl mcp: %s\n", text);
+	if (call->id == NULL || call->answered)
+		return;
+	error = json_pack("{s:s,s:O,s:{s:i,s:s}}", "jsonrpc", "2.0", "id",
+	    call->id, "error", "code", -32603, "message", text);
+	line = json_dumps(error, JSON_COMPACT | JSON_ENSURE_ASCII);
+	if (line != NULL)
+		put_message(call, line, strlen(line));
+}
+
+/* All of the answer has come, or there is none.  Requests name from now on the
+ * version that `initialize` has agreed on. */
+static void
+end_call(struct call *call, CURLcode result)
+{
+	struct bridge *b = call->bridge;
+	json_auto_t *answer = NULL;
+	auto_free char *wrong = NULL;
+	const char *version;
+	long status = 0;
+
+	(void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (result == CURLE_OK && (call->stream || status == 202))
+		return;
+	answer = json_loadb(buf_str(&call->answer), call->answer.len, 0, NULL);
+	if (result != CURLE_OK)
+		wrong = xprintf("%s: %s", b->url, curl_easy_strerror(result));
+	else if (json_object_get(answer, "jsonrpc") == NULL)
+		wrong = xprintf("%s answered %ld%s", b->url, status,
+		    status == 401 ? ": it needs a token (INLINE_MCP_TOKEN)" :
+				    "");
+	if (wrong != NULL) {
+		put_error(call, wrong);
+		return;
+	}
+	version = table_json_text(json_object_get(answer, "result"),
+	    "protocolVersion");
+	if (call->initialize && version != NULL)
+		(void)snprintf(b->version, sizeof(b->version), "%s", version);
+	put_message(call, buf_str(&call->answer), call->answer.len);
+}
+
+/* ---- begin and end of a call ---- */
+
+/* The text is copied.  message: it as JSON; NULL: it is none. */
+static void
+begin_call(struct bridge *b, const json_t *message, const char *text,
+    size_t len)
+{
+	struct call *call = xcalloc(1, sizeof(*call));
+	const char *method = table_json_text(message, "method");
+
+	call->bridge = b;
+	call->easy = curl_easy_init();
+	call->body = xstrndup(text, len);
+	buf_init(&call->answer, ANSWER_MAX);
+	call->initialize = method != NULL && strcmp(method, "initialize") == 0;
+	if (method != NULL)
+		call->id = json_incref(json_object_get(message, "id"));
+	add_headers(call, message);
+	(void)curl_easy_setopt(call->easy, CURLOPT_URL, b->url);
+	(void)curl_easy_setopt(call->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	(void)curl_easy_setopt(call->easy, CURLOPT_NOPROXY,
+	    "localhost,127.0.0.1,::1");
+	(void)curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers);
+	(void)curl_easy_setopt(call->easy, CURLOPT_POSTFIELDS, call->body);
+	(void)curl_easy_setopt(call->easy, CURLOPT_POSTFIELDSIZE_LARGE,
+	    (curl_off_t)len);
+	(void)curl_easy_setopt(call->easy, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(call->easy, CURLOPT_CONNECTTIMEOUT_MS,
+	    (long)CONNECT_MS);
+	(void)curl_easy_setopt(call->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	(void)curl_easy_setopt(call->easy, CURLOPT_LOW_SPEED_TIME,
+	    (long)SILENCE_S);
+	(void)curl_easy_setopt(call->easy, CURLOPT_WRITEFUNCTION, take_answer);
+	(void)curl_easy_setopt(call->easy, CURLOPT_WRITEDATA, call);
+	(void)curl_easy_setopt(call->easy, CURLOPT_PRIVATE, call);
+	LIST_INSERT_HEAD(&b->calls, call, link);
+	b->count++;
+	(void)curl_multi_add_handle(b->multi, call->easy);
+}
+
+static void
+drop_call(struct call *call)
 {
 	LIST_REMOVE(call, link);
-	b->count--;
-	(void)curl_multi_remove_handle(b->multi, call->easy);
-	mcp_call_free(call);
+	call->bridge->count--;
+	(void)curl_multi_remove_handle(call->bridge->multi, call->easy);
+	curl_easy_cleanup(call->easy);
+	curl_slist_free_all(call->headers);
+	json_decref(call->id);
+	free(call->body);
+	buf_release(&call->answer);
+	free(call);
 }
+
+/* Calls that have come to their end. */
+static void
+take_ends(struct bridge *b)
+{
+	const CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(b->multi, &left)) != NULL) {
+		CURLcode result = message->data.result;
+		struct call *call = NULL;
+
+		(void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE,
+		    &call);
+		if (message->msg != CURLMSG_DONE || call == NULL)
+			continue;
+		end_call(call, result);
+		drop_call(call);
+	}
+}
+
+/* ---- standard input ---- */
 
 /* Whoever has asked does not wait for it any more. */
 static bool
 cancel(struct bridge *b, const json_t *message)
 {
-	const char *method = json_string_value(json_object_get(message,
-	    "method"));
+	const char *method = table_json_text(message, "method");
 	const json_t *id = json_object_get(json_object_get(message, "params"),
 	    "requestId");
-	struct mcp_call *call;
+	struct call *call;
 
 	if (method == NULL || strcmp(method, "notifications/cancelled") != 0)
 		return false;
 	LIST_FOREACH(call, &b->calls, link)
 		if (id != NULL && call->id != NULL &&
 		    json_equal(call->id, id) != 0) {
-			drop(b, call);
+			drop_call(call);
 			break;
 		}
 	return true;
 }
 
-/* A line of standard input. */
+/* What is no JSON goes on as it is: the answer says so. */
 static void
 take_line(struct bridge *b, const char *text, size_t len)
 {
-	json_t *message;
-	struct mcp_call *call;
+	json_auto_t *message = NULL;
 
 	if (strspn(text, " \t\r") == len)
 		return;
-	/* What is no JSON goes on as it is: the answer says so. */
 	message = json_loadb(text, len, 0, NULL);
-	if (message == NULL || !cancel(b, message)) {
-		call = mcp_call_new(&b->server, message, text, len);
-		LIST_INSERT_HEAD(&b->calls, call, link);
-		b->count++;
-		(void)curl_multi_add_handle(b->multi, call->easy);
-	}
-	json_decref(message);
+	if (message == NULL || !cancel(b, message))
+		begin_call(b, message, text, len);
 }
 
 static void
@@ -95,10 +350,7 @@ take_input(struct bridge *b)
 	    sizeof(piece)));
 	const char *at = piece;
 
-	if (n <= 0) {
-		b->ended = true;
-		return;
-	}
+	b->ended = n <= 0;
 	while (n > 0) {
 		const char *end = memchr(at, '\n', (size_t)n);
 		size_t len = end == NULL ? (size_t)n : (size_t)(end - at);
@@ -123,36 +375,6 @@ take_input(struct bridge *b)
 	}
 }
 
-/* The call that has this handle, or NULL. */
-static struct mcp_call *
-call_of(const struct bridge *b, const CURL *easy)
-{
-	struct mcp_call *call;
-
-	LIST_FOREACH(call, &b->calls, link)
-		if (call->easy == easy)
-			return call;
-	return NULL;
-}
-
-/* Calls that have come to their end. */
-static void
-take_ends(struct bridge *b)
-{
-	const CURLMsg *message;
-	int left;
-
-	while ((message = curl_multi_info_read(b->multi, &left)) != NULL) {
-		struct mcp_call *call = call_of(b, message->easy_handle);
-		CURLcode result = message->data.result;
-
-		if (message->msg != CURLMSG_DONE || call == NULL)
-			continue;
-		mcp_call_end(&b->server, call, result);
-		drop(b, call);
-	}
-}
-
 static void
 serve(struct bridge *b)
 {
@@ -174,19 +396,53 @@ serve(struct bridge *b)
 	}
 }
 
+/* ---- the command ---- */
+
+/* The token: in the file's first line, else in INLINE_MCP_TOKEN, or there is
+ * none. */
+static int
+read_token(struct bridge *b, const char *path, struct err *err)
+{
+	const char *token = getenv("INLINE_MCP_TOKEN");
+	char line[TOKEN_MAX] = "";
+
+	if (path != NULL) {
+		FILE *file = fopen(path, "re");
+		bool read = file != NULL &&
+		    fgets(line, sizeof(line), file) != NULL;
+
+		if (file != NULL)
+			(void)fclose(file);
+		if (!read)
+			return err_set(err, ERR_CONFIG,
+			    "%s: there is no token in it", path);
+		line[strcspn(line, "\r\n")] = '\0';
+		token = line;
+	}
+	if (token == NULL || token[0] == '\0')
+		return 0;
+	if (strpbrk(token, "\r\n") != NULL)
+		return err_set(err, ERR_CONFIG,
+		    "the token is more than a line");
+	b->authorization = xprintf("Authorization: Bearer %s", token);
+	return 0;
+}
+
 int
 ctl_mcp(struct ctl *ctl)
 {
-	struct bridge b = { .line = BUF_INIT(LINE_MAX_BYTES) };
+	struct bridge b = { .url = getenv("INLINE_MCP_URL"),
+		.line = BUF_INIT(LINE_MAX_BYTES) };
 	const char *token_file = NULL;
 	auto_free char *found = NULL;
+	struct call *call;
+	struct call *next;
 	struct err err;
 	int c;
 
-	b.server.url = getenv("INLINE_MCP_URL");
 	while ((c = getopt(ctl->argc, ctl->argv, "u:t:")) != -1) {
 		if (c == 'u')
-			b.server.url = optarg;
+			b.url = optarg;
 		else if (c == 't')
 			token_file = optarg;
 		else
@@ -194,21 +450,23 @@ ctl_mcp(struct ctl *ctl)
 	}
 	if (optind != ctl->argc)
 		return CTL_MISUSED;
-	if (b.server.url == NULL &&
+	if (b.url == NULL &&
 	    config_load(&ctl->config, ctl->env_file, &err) == 0)
-		b.server.url = found = xprintf("http://127.0.0.1:%" PRId64
-					       "/mcp",
+		b.url = found = xprintf("http://127.0.0.1:%" PRId64 "/mcp",
 		    where_port(&ctl->config));
-	if (mcp_server_open(&b.server, token_file, &err) != 0)
+	if (b.url == NULL)
+		b.url = MCP_URL;
+	if (read_token(&b, token_file, &err) != 0)
 		return ctl_fail("mcp", &err);
-	LIST_INIT(&b.calls);
 	b.multi = curl_multi_init();
 	if (b.multi != NULL)
 		serve(&b);
-	while (!LIST_EMPTY(&b.calls))
-		drop(&b, LIST_FIRST(&b.calls));
+	for (call = LIST_FIRST(&b.calls); call != NULL; call = next) {
+		next = LIST_NEXT(call, link);
+		drop_call(call);
+	}
 	(void)curl_multi_cleanup(b.multi);
-	mcp_server_close(&b.server);
+	free(b.authorization);
 	buf_release(&b.line);
 	return b.failed || b.multi == NULL ? CTL_FAILED : CTL_OK;
 }

@@ -2,10 +2,12 @@
 /*
  * `ilctl register` and `ilctl commands`: Discord's JSON is made from the table
  * of the commands (store/commands.def).  The endpoint's URL is told likewise.
+ * And what Discord knows of our application, for these and for the doctor.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include <jansson.h>
 
@@ -20,15 +22,24 @@
 #include "../store/command_id.h"
 #include "../store/commands.h"
 #include "../store/db.h"
-#include "application.h"
 #include "ctl.h"
-#include "objection.h"
+#include "doctor.h"
+#include "table.h"
 
 #define SUB_COMMAND 1	 /* both the type of a command and of such an option */
 #define SUB_GROUP 2	 /* of options: several commands */
 #define MENU_COMMAND 3	 /* of commands: in the menu of a message */
 #define COMMANDS_MAX 100 /* that Discord lets an application have */
 #define CHOICES_MAX 25	 /* of an option */
+#define KEY_SIZE 65
+#define URL_MAX 512
+/* What is shown of an answer that is an error: so deep, so many lines, and so
+ * many code points of each text in them. */
+#define DEPTH_MAX 12
+#define LINES_MAX 25
+#define TEXT_MOST 300
+#define PATH_MAX_BYTES 256
+#define OBJECTION_MAX (64 << 10)
 #define DESCRIPTION N_("Run Python in a sandbox of your own")
 
 /* A text in all languages that have it, by Discord's names of them. */
@@ -205,49 +216,239 @@ commands_write(const struct config *config, struct err *err)
 	return file_write(path, text, strlen(text), false, err);
 }
 
-/* ---- register ---- */
+/* ---- what Discord knows of the application ---- */
 
-/* What was asked for on the command line. */
-struct wish {
-	int64_t guild;	      /* 0: for all servers */
-	const char *endpoint; /* NULL: it stays as it is */
+/* Of the application that the bot's token belongs to, as far as Discord says
+ * it. */
+struct application {
+	int64_t id;
+	char verify_key[KEY_SIZE]; /* "": not said */
+	bool endpoint;		   /* it has an endpoint URL */
+	/* The box that has to be ticked on the Installation page, so that both
+	 * servers and people can install it; NULL: none, or nobody knows. */
+	const char *box;
 };
 
-/* False: usage. */
-static bool
-read_wish(const struct ctl *ctl, struct wish *wish)
-{
-	*wish = (struct wish){ 0 };
-	for (int i = 1; i < ctl->argc; i += 2) {
-		const char *value = i + 1 < ctl->argc ? ctl->argv[i + 1] : "";
+struct discord {
+	const struct config *config;
+	struct rest *rest;
+	struct buf answer; /* what was said last, whatever came of it */
+	struct rest_reply reply;
+	struct application app;
+};
 
-		if (strcmp(ctl->argv[i], "--guild") == 0) {
-			if (!text_parse_snowflake(value, strlen(value),
-				&wish->guild))
-				return false;
-		} else if (strcmp(ctl->argv[i], "--endpoint") == 0) {
-			if (strncmp(value, "http", 4) != 0 ||
-			    strlen(value) > APPLICATION_URL_MAX)
-				return false;
-			wish->endpoint = value;
-		} else {
-			return false;
+/* Which fields there are, and that they are what they should be, is checked:
+ * Discord adds some, and leaves others out. */
+static int
+read_application(struct application *app, const char *answer, struct err *err)
+{
+	json_auto_t *root = json_loads(answer, 0, NULL);
+	const char *id = table_json_text(root, "id");
+	const char *key = table_json_text(root, "verify_key");
+	const json_t *installs = json_object_get(root,
+	    "integration_types_config");
+	bool guild = json_is_object(json_object_get(installs, "0"));
+	bool user = json_is_object(json_object_get(installs, "1"));
+	unsigned char bytes[32];
+
+	*app = (struct application){ 0 };
+	if (id == NULL || !text_parse_snowflake(id, strlen(id), &app->id))
+		return err_set(err, ERR_PROTOCOL,
+		    "what answers at /applications/@me is not Discord");
+	if (key != NULL &&
+	    text_parse_hex(key, strlen(key), bytes, sizeof(bytes)))
+		(void)snprintf(app->verify_key, sizeof(app->verify_key), "%s",
+		    key);
+	app->endpoint = table_json_text(root, "interactions_endpoint_url") !=
+	    NULL;
+	if (json_object_size(installs) > 0 && !(guild && user))
+		app->box = guild ? "User Install" : "Guild Install";
+	return 0;
+}
+
+/* REST_DONE: it is in d->app; otherwise d->reply and err say why not. */
+static enum rest_outcome
+ask_application(struct discord *d, enum rest_patience patience, struct err *err)
+{
+	enum rest_outcome outcome;
+
+	d->rest = rest_new(d->config->discord_api_base,
+	    d->config->discord_token, d->config->discord_application_id, NULL,
+	    -1, err);
+	if (d->rest == NULL)
+		return REST_LATER;
+	outcome = rest_application(d->rest, NULL, patience, &d->answer,
+	    &d->reply, err);
+	if (outcome == REST_DONE &&
+	    read_application(&d->app, buf_str(&d->answer), err) < 0)
+		return REST_REFUSED;
+	return outcome;
+}
+
+static void
+release_discord(struct discord *d)
+{
+	rest_free(d->rest);
+	buf_release(&d->answer);
+}
+
+/* Is it the application of the settings?  -1: err says what differs. */
+static int
+compare_application(const struct discord *d, struct err *err)
+{
+	const struct config *config = d->config;
+
+	if (d->app.id != config->discord_application_id)
+		return err_set(err, ERR_CONFIG,
+		    "DISCORD_TOKEN is of application %" PRId64
+		    ", DISCORD_APPLICATION_ID is %" PRId64,
+		    d->app.id, config->discord_application_id);
+	if (*config->discord_public_key != '\0' && *d->app.verify_key != '\0' &&
+	    strcasecmp(d->app.verify_key, config->discord_public_key) != 0)
+		return err_set(err, ERR_CONFIG,
+		    "DISCORD_PUBLIC_KEY is not this application's: Discord "
+		    "says %s",
+		    d->app.verify_key);
+	return 0;
+}
+
+/* With the bot's token: is it of the application that is configured? */
+void
+doctor_application(struct doctor *d)
+{
+	struct discord discord = { .config = d->config,
+		.answer = BUF_INIT(REST_ANSWER_MAX) };
+	struct err err = { 0 };
+	enum rest_outcome outcome;
+
+	if (*d->config->discord_token == '\0' ||
+	    *d->config->discord_public_key == '\0')
+		return;
+	outcome = ask_application(&discord, REST_ONCE, &err);
+	if (discord.reply.status == 401)
+		doctor_bad(d, "copy DISCORD_TOKEN anew (developer portal, Bot)",
+		    "application: %s", err.text);
+	else if (outcome != REST_DONE)
+		doctor_note("application: not compared: %s", err.text);
+	else if (compare_application(&discord, &err) < 0)
+		doctor_bad(d,
+		    "correct it (developer portal, General Information)",
+		    "application: %s", err.text);
+	else if (discord.app.box != NULL)
+		doctor_bad(d, "tick it, then ilctl register",
+		    "application: \"%s\" is not ticked on its Installation "
+		    "page",
+		    discord.app.box);
+	else
+		doctor_good("application: id and public key are those that "
+			    "Discord has");
+	if (outcome == REST_DONE && !discord.app.endpoint)
+		doctor_note("application: Discord knows no endpoint yet: "
+			    "ilctl register --endpoint URL");
+	release_discord(&discord);
+}
+
+/* ---- what Discord objects to ---- */
+
+/* Where the walk through "errors" is, and how many lines may still come. */
+struct walk {
+	struct buf path; /* "0.options.3" */
+	int lines;
+};
+
+/* Append what is not ours, as a part of a line. */
+static void
+add_foreign(struct buf *line, const char *text)
+{
+	size_t at = line->len;
+
+	text_add_clean(line, text, text_prefix(text, strlen(text), TEXT_MOST));
+	for (; at < line->len; at++)
+		if (line->data[at] == '\n' || line->data[at] == '\t')
+			line->data[at] = ' ';
+}
+
+/* What is wrong with the value at the path: {"code", "message"}. */
+static void
+print_objection(const struct buf *path, const json_t *error)
+{
+	auto_buf struct buf line = BUF_INIT(OBJECTION_MAX);
+	const char *message = table_json_text(error, "message");
+	const char *code = table_json_text(error, "code");
+
+	if (path->len > 0) {
+		add_foreign(&line, buf_str(path));
+		buf_adds(&line, ": ");
+	}
+	add_foreign(&line, message != NULL ? message : "no message");
+	if (code != NULL) {
+		buf_adds(&line, " (");
+		add_foreign(&line, code);
+		buf_adds(&line, ")");
+	}
+	(void)fprintf(stderr, "  %s\n", buf_str(&line));
+}
+
+/* An object has its errors, and those of its members. */
+static void
+print_objections(struct walk *w, json_t *node, int depth)
+{
+	const char *key;
+	json_t *below;
+	json_t *one;
+	size_t i;
+
+	json_object_foreach(node, key, below) {
+		size_t len = w->path.len;
+
+		if (depth == 0)
+			return;
+		if (strcmp(key, "_errors") == 0) {
+			json_array_foreach(below, i, one)
+				if (w->lines-- > 0)
+					print_objection(&w->path, one);
+		} else if (w->lines > 0) {
+			buf_addf(&w->path, "%s%s", len > 0 ? "." : "", key);
+			if (!w->path.overflow)
+				print_objections(w, below, depth - 1);
+			w->path.overflow = false;
+			buf_cut(&w->path, len);
 		}
 	}
-	return true;
 }
+
+/* What Discord says in an answer that is an error, a line each: its message,
+ * and what is wrong at each path of "errors".  What is printed is bounded, and
+ * nothing in it moves a terminal's cursor. */
+static void
+explain_answer(const char *answer)
+{
+	json_auto_t *root = json_loads(answer, 0, NULL);
+	struct walk walk = { .path = BUF_INIT(PATH_MAX_BYTES),
+		.lines = LINES_MAX };
+
+	if (table_json_text(root, "message") != NULL)
+		print_objection(&walk.path, root);
+	print_objections(&walk, json_object_get(root, "errors"), DEPTH_MAX);
+	if (walk.lines <= 0)
+		(void)fputs("  …\n", stderr);
+	buf_release(&walk.path);
+}
+
+/* ---- register ---- */
 
 /* What happened, and what may be done about it.  what: that Discord does not
  * take. */
 static int
-explain(const struct config *config, const char *what,
-    const struct rest_reply *reply, struct err *err)
+explain(const struct discord *d, const char *what, struct err *err)
 {
+	const struct rest_reply *reply = &d->reply;
+
 	if (reply->status == 0)
 		return err_wrap(err,
 		    "cannot reach Discord at %s (outgoing HTTPS and DNS are "
 		    "needed; `ilctl doctor` looks again)",
-		    config->discord_api_base);
+		    d->config->discord_api_base);
 	if (reply->status >= 200 && reply->status < 300)
 		return -1; /* err says it */
 	if (reply->status == 401)
@@ -266,7 +467,7 @@ explain(const struct config *config, const char *what,
 		return err_set(err, ERR_CONFIG,
 		    "Discord knows no application %" PRId64
 		    " (status 404): is DISCORD_APPLICATION_ID right?",
-		    config->discord_application_id);
+		    d->config->discord_application_id);
 	if (reply->status == 429 || reply->status >= 500)
 		return err_set(err, ERR_UNAVAILABLE,
 		    "Discord cannot do it just now (status %d): try again in "
@@ -275,20 +476,6 @@ explain(const struct config *config, const char *what,
 	return err_set(err, ERR_PROTOCOL,
 	    "Discord does not take %s (status %d, code %" PRId64 ")", what,
 	    reply->status, reply->code);
-}
-
-/* Is it the right application, and may everybody install it? */
-static int
-check_application(struct rest *rest, const struct config *config,
-    struct application *app, struct buf *answer, struct err *err)
-{
-	struct rest_reply reply = { 0 };
-
-	if (application_ask(rest, REST_FINAL, app, answer, &reply, err) !=
-	    REST_DONE)
-		return explain(config, "the question for the application",
-		    &reply, err);
-	return application_compare(app, config, err);
 }
 
 /* Discord's answer tells the ids of the commands, in a list of objects. */
@@ -301,9 +488,8 @@ read_ids(const char *answer, struct command_id *list, size_t most)
 	json_t *one;
 
 	json_array_foreach(root, i, one) {
-		const char *name = json_string_value(json_object_get(one,
-		    "name"));
-		const char *id = json_string_value(json_object_get(one, "id"));
+		const char *name = table_json_text(one, "name");
+		const char *id = table_json_text(one, "id");
 		struct command_id *into = &list[count];
 
 		if (count < most && name != NULL &&
@@ -321,118 +507,134 @@ read_ids(const char *answer, struct command_id *list, size_t most)
 
 /* So that texts can name commands that are clicked.  Nothing depends on it. */
 static void
-keep_ids(const struct config *config, const char *answer)
+keep_ids(const struct discord *d)
 {
 	struct command_id list[COMMANDS_MAX];
-	size_t count = read_ids(answer, list, COMMANDS_MAX);
+	size_t count = read_ids(buf_str(&d->answer), list, COMMANDS_MAX);
 	struct err err = { 0 };
-	auto_db struct db *db = db_open(config->database, DB_WORKER, &err);
+	auto_db struct db *db = db_open(d->config->database, DB_WORKER, &err);
 
 	if (db == NULL ||
-	    command_ids_keep(db, config->discord_application_id, list, count,
+	    command_ids_keep(db, d->config->discord_application_id, list, count,
 		&err) < 0)
 		printf("commands in texts cannot be clicked (%s); register "
 		       "again when Inline runs\n",
 		    err.text);
 }
 
-/* One request replaces all commands that are registered. */
+/* One request replaces all commands that are registered.  guild: 0 for all
+ * servers. */
 static int
-send_commands(struct rest *rest, const struct config *config, int64_t guild,
-    struct buf *answer, struct err *err)
+send_commands(struct discord *d, int64_t guild, struct err *err)
 {
-	auto_free char *text = make_commands(config, guild != 0, JSON_COMPACT);
-	struct rest_reply reply = { 0 };
+	auto_free char *text = make_commands(d->config, guild != 0,
+	    JSON_COMPACT);
 
-	if (rest_register(rest, text, guild, answer, &reply, err) != REST_DONE)
-		return explain(config, "the commands", &reply, err);
+	if (rest_register(d->rest, text, guild, &d->answer, &d->reply, err) !=
+	    REST_DONE)
+		return explain(d, "the commands", err);
 	if (guild != 0) {
 		printf("registered in guild %" PRId64 "\n", guild);
 		return 0;
 	}
 	printf("registered for application %" PRId64 "\n",
-	    config->discord_application_id);
+	    d->config->discord_application_id);
 	/* those of one server's commands would work there alone */
-	keep_ids(config, buf_str(answer));
+	keep_ids(d);
 	return 0;
 }
 
 /* Discord tests the address before it takes it: with a PING that is signed, and
  * with one that is signed wrongly. */
 static int
-send_endpoint(struct rest *rest, const struct config *config, const char *url,
-    struct buf *answer, struct err *err)
+send_endpoint(struct discord *d, const char *url, struct err *err)
 {
 	json_auto_t *changes = json_pack("{s:s}", "interactions_endpoint_url",
 	    url);
 	auto_free char *text = json_dumps(changes, JSON_COMPACT);
-	struct rest_reply reply = { 0 };
 
 	if (text == NULL)
 		return err_set(err, ERR_INPUT, "the URL is not UTF-8");
-	if (rest_application(rest, text, REST_FINAL, answer, &reply, err) !=
-	    REST_DONE)
-		return explain(config,
-		    "that endpoint: `ilctl selftest URL` tells more", &reply,
-		    err);
+	if (rest_application(d->rest, text, REST_FINAL, &d->answer, &d->reply,
+		err) != REST_DONE)
+		return explain(d,
+		    "that endpoint: `ilctl selftest URL` tells more", err);
 	printf("Discord has tested the endpoint and takes it: %s\n", url);
 	return 0;
 }
 
-/* All of it, in the order in which things go wrong.  box: the one to be ticked
- * in the portal, or NULL. */
+/* All of it, in the order in which things go wrong: is it the right
+ * application, and may everybody install it? */
 static int
-register_all(struct rest *rest, const struct config *config,
-    const struct wish *wish, const char **box, struct buf *answer,
+register_all(struct discord *d, int64_t guild, const char *endpoint,
     struct err *err)
 {
-	struct application app;
+	if (d->config->discord_application_id == 0)
+		return err_set(err, ERR_CONFIG,
+		    "DISCORD_APPLICATION_ID is not set");
+	if (*d->config->discord_token == '\0')
+		return err_set(err, ERR_CONFIG, "DISCORD_TOKEN is not set");
+	if (ask_application(d, REST_FINAL, err) != REST_DONE)
+		return d->rest == NULL ?
+		    -1 :
+		    explain(d, "the question for the application", err);
+	if (compare_application(d, err) < 0) {
+		d->app.box = NULL;
+		return -1;
+	}
+	if (guild != 0)
+		d->app.box = NULL;
+	if (send_commands(d, guild, err) < 0)
+		return -1;
+	return endpoint == NULL ? 0 : send_endpoint(d, endpoint, err);
+}
 
-	if (check_application(rest, config, &app, answer, err) < 0)
-		return -1;
-	*box = wish->guild == 0 ? application_missing_box(&app) : NULL;
-	if (send_commands(rest, config, wish->guild, answer, err) < 0)
-		return -1;
-	return wish->endpoint == NULL ?
-	    0 :
-	    send_endpoint(rest, config, wish->endpoint, answer, err);
+/* False: usage. */
+static bool
+read_wish(const struct ctl *ctl, int64_t *guild, const char **endpoint)
+{
+	for (int i = 1; i < ctl->argc; i += 2) {
+		const char *value = i + 1 < ctl->argc ? ctl->argv[i + 1] : "";
+
+		if (strcmp(ctl->argv[i], "--guild") == 0) {
+			if (!text_parse_snowflake(value, strlen(value), guild))
+				return false;
+		} else if (strcmp(ctl->argv[i], "--endpoint") == 0) {
+			if (strncmp(value, "http", 4) != 0 ||
+			    strlen(value) > URL_MAX)
+				return false;
+			*endpoint = value;
+		} else {
+			return false;
+		}
+	}
+	return true;
 }
 
 /* Only this needs the bot's token. */
 int
 ctl_register(struct ctl *ctl)
 {
-	const struct config *config = &ctl->config;
-	auto_buf struct buf answer = BUF_INIT(REST_ANSWER_MAX);
+	struct discord d = { .config = &ctl->config,
+		.answer = BUF_INIT(REST_ANSWER_MAX) };
 	struct err err = { 0 };
-	struct rest *rest = NULL;
-	const char *box = NULL;
-	struct wish wish;
+	const char *endpoint = NULL; /* it stays as it is */
+	int64_t guild = 0;
 	int code = CTL_OK;
 
-	if (!read_wish(ctl, &wish))
+	if (!read_wish(ctl, &guild, &endpoint))
 		return CTL_MISUSED;
-	if (config->discord_application_id == 0)
-		(void)err_set(&err, ERR_CONFIG,
-		    "DISCORD_APPLICATION_ID is not set");
-	else if (*config->discord_token == '\0')
-		(void)err_set(&err, ERR_CONFIG, "DISCORD_TOKEN is not set");
-	else
-		rest = rest_new(config->discord_api_base, config->discord_token,
-		    config->discord_application_id, NULL, -1, &err);
-	if (rest == NULL)
-		return ctl_fail(ctl->argv[0], &err);
-	if (register_all(rest, config, &wish, &box, &answer, &err) < 0) {
+	if (register_all(&d, guild, endpoint, &err) < 0) {
 		code = ctl_fail(ctl->argv[0], &err);
-		objection_print(stderr, buf_str(&answer));
+		explain_answer(buf_str(&d.answer));
 	}
-	rest_free(rest);
-	if (box != NULL)
+	if (d.app.box != NULL)
 		(void)fprintf(stderr,
 		    "Tick \"%s\" on the Installation page, with the scope "
 		    "applications.commands, and register again:\n"
 		    "https://discord.com/developers/applications/%" PRId64
 		    "/installation\n",
-		    box, config->discord_application_id);
+		    d.app.box, ctl->config.discord_application_id);
+	release_discord(&d);
 	return code;
 }

@@ -34,6 +34,7 @@
 #include "../base/file.h"
 #include "../base/log.h"
 #include "../base/process.h"
+#include "../base/text.h"
 #include "../store/db.h"
 #include "ctl.h"
 
@@ -42,6 +43,7 @@
 #define ANSWER_MS 10000
 #define BACKLOG 1024
 #define CONF_MAX (256 << 10)
+#define BACKLOG_MARK " backlog=" /* of the one server that is for people */
 /* More than can be on their way while a front is started again. */
 #define FRONT_BACKLOG 4096
 
@@ -672,4 +674,38 @@ ctl_run(struct ctl *ctl)
 	}
 	release(&run);
 	return code;
+}
+
+/* ---- what runs already ---- */
+
+bool
+where_is_run(const struct config *config)
+{
+	auto_free char *path = config_state_path(config, "run.lock");
+	auto_close int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 &&
+	    errno == EWOULDBLOCK;
+}
+
+/* "listen 127.0.0.1:8081 backlog=4096;" in what `ilctl run` has generated. */
+int64_t
+where_port(const struct config *config)
+{
+	auto_free char *path = config_state_path(config, "nginx.conf");
+	auto_buf struct buf text = BUF_INIT(CONF_MAX);
+	struct err err = { 0 };
+	const char *at;
+	int64_t port;
+
+	if (!where_is_run(config) || file_read(path, &text, &err) != 0)
+		return config->http_port;
+	at = strstr(buf_str(&text), BACKLOG_MARK);
+	if (at == NULL)
+		return config->http_port;
+	buf_cut(&text, (size_t)(at - text.data));
+	at = strrchr(buf_str(&text), ':');
+	return at != NULL && text_parse_int(at + 1, 1, 65535, &port) ?
+	    port :
+	    config->http_port;
 }

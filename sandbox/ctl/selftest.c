@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What Discord does when an interactions endpoint is saved: a correctly signed
- * PING, which must be answered 200 {"type":1}, and a wrongly signed one, which
- * must be answered 401.  Only the holder of the private key can make the first;
- * without one the second, the address and the certificate are checked.
+ * What is asked over HTTP, as a stranger asks: by the doctor nginx's pages and
+ * Discord; and by `ilctl selftest` an interactions endpoint, as Discord does
+ * when it is saved: a correctly signed PING, which must be answered 200
+ * {"type":1}, and a wrongly signed one, which must be answered 401.  Only the
+ * holder of the private key can make the first; without one the second, the
+ * address and the certificate are checked.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/timex.h>
 #include <time.h>
 
+#include <curl/curl.h>
 #include <jansson.h>
 #include <sodium.h>
 
@@ -16,12 +21,175 @@
 #include "../base/cleanup.h"
 #include "../base/err.h"
 #include "../base/text.h"
+#include "../rest/rest.h"
 #include "ctl.h"
-#include "http.h"
+#include "doctor.h"
+#include "table.h"
 
+#define ANSWER_MS 5000
 #define ANSWER_MAX (64 << 10)
 /* Discord waits three seconds. */
 #define SLOW_US INT64_C(3000000)
+/* Far less than IL_MAX_SKEW_SECONDS allows, and far more than a clock that is
+ * kept has. */
+#define SKEW_MAX 10
+
+/* One request over HTTP, as a stranger makes it, and its answer. */
+struct http {
+	const char *url;
+	const char *agent;
+	const char *no_proxy; /* hosts; NULL: as the environment says */
+	const char *post;     /* a body; NULL: GET */
+	struct curl_slist *headers;
+	struct buf *body; /* more than it holds is a failure; NULL: dropped */
+
+	long status;
+	bool json;   /* Content-Type: application/json */
+	time_t date; /* its header; 0: there was none */
+	int64_t took_us;
+};
+
+/* A part of the body. */
+static size_t
+take_body(char *data, size_t size, size_t n, void *arg)
+{
+	struct buf *body = arg;
+
+	if (body != NULL) {
+		buf_add(body, data, size * n);
+		if (body->overflow)
+			return 0;
+	}
+	return size * n;
+}
+
+/* At most five seconds. */
+static CURLcode
+http_ask(struct http *http)
+{
+	CURL *curl = curl_easy_init();
+	struct curl_header *date;
+	char *type = NULL;
+	curl_off_t took = 0;
+	CURLcode result;
+
+	if (curl == NULL)
+		return CURLE_FAILED_INIT;
+	(void)curl_easy_setopt(curl, CURLOPT_URL, http->url);
+	(void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	(void)curl_easy_setopt(curl, CURLOPT_USERAGENT, http->agent);
+	if (http->no_proxy != NULL)
+		(void)curl_easy_setopt(curl, CURLOPT_NOPROXY, http->no_proxy);
+	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, http->headers);
+	if (http->post != NULL)
+		(void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, http->post);
+	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)ANSWER_MS);
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+	(void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, http->body);
+	result = curl_easy_perform(curl);
+	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &http->status);
+	(void)curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
+	(void)curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &took);
+	http->took_us = took;
+	http->json = type != NULL && strncmp(type, "application/json", 16) == 0;
+	http->date = 0;
+	if (curl_easy_header(curl, "Date", 0, CURLH_HEADER, -1, &date) ==
+	    CURLHE_OK)
+		http->date = curl_getdate(date->value, NULL);
+	curl_easy_cleanup(curl);
+	return result;
+}
+
+/* ---- for the doctor: nginx, Discord, and its clock beside ours ---- */
+
+static CURLcode
+ask_for_doctor(struct http *http, const char *url)
+{
+	*http = (struct http){
+		.url = url, .agent = REST_USER_AGENT, .no_proxy = "127.0.0.1"
+	};
+	return http_ask(http);
+}
+
+/* The kernel knows whether anybody keeps its clock. */
+static void
+check_kernel_clock(void)
+{
+	struct timex timex = { 0 };
+
+	if (adjtimex(&timex) == TIME_ERROR)
+		doctor_note(
+		    "clock: nothing keeps it (systemd-timesyncd, "
+		    "chrony); a wrong clock makes signatures look stale");
+	else
+		doctor_good("clock: kept");
+}
+
+/* Signatures carry Discord's time: a clock that differs makes them look
+ * stale. */
+static void
+check_skew(struct doctor *d, time_t date)
+{
+	int64_t skew = (int64_t)time(NULL) - (int64_t)date;
+
+	if (date <= 0)
+		check_kernel_clock();
+	else if (skew > SKEW_MAX || skew < -SKEW_MAX)
+		doctor_bad(d, "timedatectl set-ntp true",
+		    "clock: %" PRId64 " s beside Discord's", skew);
+	else
+		doctor_good("clock: within %d s of Discord's", SKEW_MAX);
+}
+
+/* On loopback, where nothing stands between: no proxy is asked. */
+void
+doctor_http(struct doctor *d)
+{
+	auto_free char *url = xprintf("http://127.0.0.1:%" PRId64 "/health",
+	    where_port(d->config));
+	struct http http;
+	CURLcode result = ask_for_doctor(&http, url);
+
+	if (result != CURLE_OK)
+		doctor_note(
+		    "HTTP APIs: nothing answers at %s (%s); nginx/README.md "
+		    "shows how to serve them",
+		    url, curl_easy_strerror(result));
+	else if (http.status != 200)
+		doctor_bad(d,
+		    "usermod -aG inline-web www-data && systemctl restart "
+		    "nginx, unless il-api is what is not running",
+		    "HTTP APIs: nginx does not reach il-api (status %ld)",
+		    http.status);
+	else
+		doctor_good("HTTP APIs: %s answers", url);
+}
+
+/* Can we reach it? Its answer also tells the time. */
+void
+doctor_discord(struct doctor *d)
+{
+	/* Needs no token; any answer will do. */
+	auto_free char *url = xprintf("%s/gateway",
+	    d->config->discord_api_base);
+	struct http http;
+	CURLcode result;
+
+	if (*d->config->discord_public_key == '\0') {
+		check_kernel_clock();
+		return;
+	}
+	result = ask_for_doctor(&http, url);
+	if (result != CURLE_OK)
+		doctor_bad(d, "let outgoing HTTPS through", "Discord: %s: %s",
+		    d->config->discord_api_base, curl_easy_strerror(result));
+	else
+		doctor_good("Discord: %s", d->config->discord_api_base);
+	check_skew(d, http.date);
+}
+
+/* ---- selftest ---- */
 
 static const char ping[] = "{\"application_id\":\"1\",\"id\":\"1\","
 			   "\"token\":\"selftest\",\"type\":1,\"version\":1}";
@@ -30,7 +198,7 @@ struct selftest {
 	const char *url;
 	bool can_sign;
 	unsigned char secret[crypto_sign_SECRETKEYBYTES];
-	int failed;
+	struct doctor doctor; /* counts what failed */
 };
 
 /* Seed of a key file as the stand-in writes it: {"seed": "<64 hex digits>"}. */
@@ -42,7 +210,7 @@ read_key(struct selftest *t, const char *path, struct err *err)
 	json_error_t error;
 	json_auto_t *root = json_load_file(path, JSON_REJECT_DUPLICATES,
 	    &error);
-	const char *hex = json_string_value(json_object_get(root, "seed"));
+	const char *hex = table_json_text(root, "seed");
 
 	if (root == NULL)
 		return err_set(err, ERR_CONFIG, "%s: %s", path, error.text);
@@ -85,10 +253,10 @@ sign(const struct selftest *t, bool wrong)
 static void
 verdict(struct selftest *t, bool good, const char *what, const char *why)
 {
-	printf("%s  %s%s%s\n", good ? "ok  " : "FAIL", what, good ? "" : ": ",
-	    good ? "" : why);
-	if (!good)
-		t->failed++;
+	if (good)
+		doctor_good("%s", what);
+	else
+		doctor_bad(&t->doctor, NULL, "%s: %s", what, why);
 }
 
 static void
@@ -148,14 +316,14 @@ static int
 run(struct selftest *t)
 {
 	if (!t->can_sign)
-		printf("note  no --key-file: only Discord can send a correctly "
-		       "signed PING; it does so\n"
-		       "      when the address is saved in its portal\n");
+		doctor_note("no --key-file: only Discord can send a correctly "
+			    "signed PING; it does so\n"
+			    "      when the address is saved in its portal");
 	if (strncmp(t->url, "https://", 8) != 0)
-		printf("note  Discord takes nothing but https:// addresses\n");
+		doctor_note("Discord takes nothing but https:// addresses");
 	if (test_one(t, true) && t->can_sign)
 		(void)test_one(t, false);
-	return t->failed == 0 ? CTL_OK : CTL_FAILED;
+	return t->doctor.failed == 0 ? CTL_OK : CTL_FAILED;
 }
 
 int

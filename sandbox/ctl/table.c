@@ -101,6 +101,12 @@ print_row(const struct stmt *s, const struct table_column *c)
 
 /* ---- for programs ---- */
 
+const char *
+table_json_text(const json_t *object, const char *key)
+{
+	return json_string_value(json_object_get(object, key));
+}
+
 json_t *
 table_text_to_json(const char *text)
 {

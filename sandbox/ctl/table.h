@@ -47,6 +47,8 @@ json_t *table_to_json(struct db *db, struct stmt *s,
 /* A value that a function above has not printed, and a line feed; ends it.
  * Returns the exit code.  NULL fails. */
 int table_print_json(json_t *value);
+/* The text of a member, as long as the object lives; NULL: it has none. */
+const char *table_json_text(const json_t *object, const char *key);
 /* A JSON string of any bytes, made safe to show. */
 json_t *table_text_to_json(const char *text);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The generated nginx configuration: every name is put in, nothing else.  And
  * any: has it room for the connections that the limits assume? */
-#include "sandbox/ctl/nginx_room.h"
+#include "sandbox/ctl/doctor.h"
 #include "sandbox/ctl/ctl.h"
 
 #include "sandbox/base/buf.h"
@@ -199,8 +199,7 @@ room(const char *dump, int64_t connections, int64_t files, bool suffices,
 	nginx_room_read(&r, dump, "/usr/lib/inline");
 	is_int(r.connections, connections, name);
 	is_int(r.files, files, "and files");
-	ok(nginx_room_suffices(&r) == suffices,
-	    suffices ? "enough" : "too few");
+	ok(r.suffices == suffices, suffices ? "enough" : "too few");
 }
 
 static void
