@@ -328,7 +328,9 @@ decide_all(struct front *front, size_t count)
 static bool
 hold(struct front *front, struct front_case *c)
 {
-	int64_t left_ms = c->received_ms + c->reply.hold_ms - clock_wall_ms();
+	int64_t most_ms = c->until_ms - c->received_ms - SUBMIT_SPARE_MS;
+	int64_t left_ms = c->received_ms - clock_wall_ms() +
+	    (c->reply.hold_ms < most_ms ? c->reply.hold_ms : most_ms);
 	struct held_case it = {
 		.http = c->http,
 		.job_id = c->reply.job_id,

@@ -23,11 +23,13 @@ struct db;
 /* Discord waits for an answer for 3 s.  What comes later nobody sees, and what
  * it would have begun is not begun. */
 #define SUBMIT_WITHIN_MS 2800
-/* A node that has handed an interaction on waits for 2.5 s (nginx/discord.conf)
+/* A node that has handed an interaction on waits for 1.9 s (nginx/discord.conf)
  * and tells the person then: nothing may be begun after that. */
-#define SUBMIT_RELAYED_MS 2400
+#define SUBMIT_RELAYED_MS 1800
 /* An editor can only be the first response, so a worker has longer for it. */
 #define SUBMIT_EDITOR_MS 2300
+/* What is held back goes so long before anybody stops waiting for it. */
+#define SUBMIT_SPARE_MS 100
 
 /* What Discord is answered. */
 struct reply {

@@ -47,11 +47,11 @@ http_status(int status)
 		"400 Bad Request", "401 Unauthorized", "403 Forbidden",
 		"404 Not Found", "405 Method Not Allowed", "409 Conflict",
 		"411 Length Required", "413 Content Too Large",
-		"415 Unsupported Media Type", "418 Answer Within",
-		"422 Unprocessable Content", "426 Upgrade Required",
-		"429 Too Many Requests", "500 Internal Server Error",
-		"501 Not Implemented", "503 Service Unavailable",
-		"504 Gateway Timeout", "507 Insufficient Storage" };
+		"415 Unsupported Media Type", "422 Unprocessable Content",
+		"426 Upgrade Required", "429 Too Many Requests",
+		"500 Internal Server Error", "501 Not Implemented",
+		"503 Service Unavailable", "504 Gateway Timeout",
+		"507 Insufficient Storage" };
 	size_t i = 0;
 
 	while (strtol(lines[i], NULL, 10) != status) {
@@ -388,7 +388,7 @@ put_relayed(struct http_request *req, const char *body, size_t len)
 {
 	bool good = memchr(body, '\n', len) == NULL;
 
-	put_head(req, good ? 418 : 500, NULL, "Inline-Answer: ");
+	put_head(req, good ? 200 : 500, NULL, "Inline-Answer: ");
 	if (good)
 		http_write(req, body, len);
 	(void)FCGX_FPrintF(req->fcgi.out, "\r\n\r\n");
