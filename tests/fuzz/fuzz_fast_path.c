@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "sandbox/protocol/frame.h"
-#include "sandbox/cell/supervisor/fast_file.h"
 #include "sandbox/cell/supervisor/fast_path.h"
 
 static struct supervisor k;

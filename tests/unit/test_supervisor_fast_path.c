@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sandbox/cell/supervisor/fast_path.h"
 
-#include "sandbox/cell/supervisor/fast_file.h"
 #include "sandbox/protocol/frame.h"
 #include "tap.h"
 

@@ -10,7 +10,6 @@
 #include "sandbox/cell/supervisor/base.h"
 #include "sandbox/cell/supervisor/children.h"
 #include "sandbox/cell/supervisor/enclose.h"
-#include "sandbox/cell/supervisor/result.h"
 #include "sandbox/protocol/frame.h"
 #include "tap.h"
 
@@ -73,11 +72,11 @@ test_ooms(void)
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		supervisor.ooms = write_counter(files[i].text);
-		is_int(children_count_ooms(&supervisor), files[i].count,
+		is_int(run_state_count_ooms(&supervisor), files[i].count,
 		    "kills by the memory limit");
 		base_close(&supervisor.ooms);
 	}
-	is_int(children_count_ooms(&supervisor), 0, "without a counter");
+	is_int(run_state_count_ooms(&supervisor), 0, "without a counter");
 }
 
 /* ---- children ---- */
@@ -292,7 +291,7 @@ static void
 finish(enum watch_end end, int status)
 {
 	own.status = status;
-	result_begin(&supervisor, end, 5000999);
+	run_state_begin_result(&supervisor, end, 5000999);
 }
 
 static void
@@ -329,10 +328,10 @@ test_result(void)
 	is_int(told(TAG_SIGNAL), SIGKILL, "by this signal");
 	finish(WATCH_ENDED, 0);
 	is_int(told(TAG_REASON), REASON_EXIT, "memory of a child of its");
-	result_of_nothing(&supervisor);
+	run_state_tell_nothing(&supervisor);
 	is_int(told(TAG_REASON), REASON_MEMORY, "killed before it began");
 	own.ooms = 3;
-	result_of_nothing(&supervisor);
+	run_state_tell_nothing(&supervisor);
 	is_int(told(TAG_REASON), REASON_ERROR, "by somebody else");
 	base_close(&supervisor.ooms);
 }

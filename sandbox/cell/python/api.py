@@ -383,7 +383,7 @@ def program(run, words, title, echo):
 
 def read_notes(notes):
     """What a Harvest is told of the files that came: (staged, skip)."""
-    if notes[:1] not in (b"H", b"S"):       # not fast_file.h's
+    if notes[:1] not in (b"H", b"S"):       # not fast_path.h's
         return marshal.loads(notes) if notes else ({}, None)
     end = 1 + 4 * 8
     if notes[:1] == b"H":

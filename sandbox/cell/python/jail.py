@@ -35,7 +35,7 @@ COPIES = {"/proc": ("cpuinfo", "version", "filesystems"),
           "/run/cell": ()}
 LINKS = {"data": "/workspace"}      # below /mnt
 # A run of /v1 sees its processes in /proc, too: they are mounted in a folder of
-# it (sandbox/cell/supervisor/view.h), and reached by links.  A process with a
+# it (sandbox/cell/supervisor/jail.c), and reached by links.  A process with a
 # higher number has the link `self` alone.
 PIDS = 400
 PROC_LINKS = {name: os.path.basename(PROCESSES) + "/" + name

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "base.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -61,6 +63,15 @@ base_close(int *fd)
 	if (*fd >= 0)
 		(void)close(*fd);
 	*fd = -1;
+}
+
+void
+base_close_streams(struct supervisor *k)
+{
+	base_close(&k->in);
+	base_close(&k->out);
+	base_close(&k->err);
+	base_close(&k->brief);
 }
 
 void
@@ -130,4 +141,27 @@ base_take_beside(const struct supervisor *k)
 	if (kind != FRAME_BESIDE)
 		base_leave();
 	return fd;
+}
+
+const char *
+base_next_name(struct base_names *names)
+{
+	const struct dirent64 *entry;
+	long len;
+
+	do {
+		if (names->at == names->end) {
+			len = syscall(SYS_getdents64, names->folder,
+			    names->bytes, sizeof(names->bytes));
+			names->failed = len < 0;
+			if (len <= 0)
+				return NULL;
+			names->at = 0;
+			names->end = (size_t)len;
+		}
+		entry = (const void *)(names->bytes + names->at);
+		names->at += entry->d_reclen;
+	} while (strcmp(entry->d_name, ".") == 0 ||
+	    strcmp(entry->d_name, "..") == 0);
+	return entry->d_name;
 }

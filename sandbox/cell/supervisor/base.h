@@ -2,6 +2,7 @@
 #ifndef BASE_H
 #define BASE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,9 @@ size_t base_decimal(char *text, uint64_t value);
 
 void base_close(int *fd);
 
+/* A run's standard streams, and its brief: its process has copies of them. */
+void base_close_streams(struct supervisor *k);
+
 /* Until something comes of events at fd; the cell ends, or a run's process,
  * when the end comes of whoever is at above, or events_above. */
 void base_wait(int above, short events_above, int fd, short events);
@@ -42,5 +46,18 @@ int base_next_lease(struct supervisor *k, int how);
 /* In a lease, something has come of the broker: the socket of one who wants to
  * look beside it.  -1: there is no room for one more descriptor. */
 int base_take_beside(const struct supervisor *k);
+
+/* The names in a folder, without a heap: begin with its descriptor, which is
+ * borrowed, and nothing else. */
+struct base_names {
+	int folder;
+	bool failed; /* there may be others */
+	size_t at;
+	size_t end;
+	char bytes[2048] __attribute__((aligned(8)));
+};
+
+/* The next one, or NULL when there is none left. */
+const char *base_next_name(struct base_names *names);
 
 #endif

@@ -110,6 +110,13 @@ children_reap(struct run_state *state, int how)
 }
 
 void
+children_reap_ended(struct run_state *state)
+{
+	while (children_reap(state, WNOHANG) > 0)
+		;
+}
+
+void
 children_kill_all(struct run_state *state)
 {
 	pid_t found = 1;
@@ -142,28 +149,4 @@ children_do(const struct supervisor *k)
 	(void)TEMP_FAILURE_RETRY(wait4(pid, &status, 0, NULL));
 	errno = ECHILD;
 	return status == 0 ? 1 : -1;
-}
-
-/* The line "oom_kill N" of memory.events (cgroup v2) and of memory.oom_control
- * (v1). */
-int64_t
-children_count_ooms(const struct supervisor *k)
-{
-	static const char key[] = "\noom_kill ";
-	char text[512] = "\n";
-	const char *at;
-	int64_t count = 0;
-	ssize_t len = -1;
-
-	if (k->ooms >= 0)
-		len = pread(k->ooms, text + 1, sizeof(text) - 2, 0);
-	if (len <= 0)
-		return 0;
-	text[1 + len] = '\0';
-	at = strstr(text, key);
-	if (at == NULL)
-		return 0;
-	for (at += sizeof(key) - 1; *at >= '0' && *at <= '9'; at++)
-		count = count * 10 + (*at - '0');
-	return count;
 }

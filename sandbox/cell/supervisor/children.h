@@ -23,6 +23,9 @@ void children_take_all(struct run_state *state);
  * -1: there is no child. */
 pid_t children_reap(struct run_state *state, int how);
 
+/* Reap all that have ended. */
+void children_reap_ended(struct run_state *state);
+
 /* End the jail: with its init, the kernel ends all that is in it; or, as PID 1,
  * every process.  Returns when there is no child any more. */
 void children_kill_all(struct run_state *state);
@@ -31,8 +34,5 @@ void children_kill_all(struct run_state *state);
  * -1 when it has failed.  A task that waits for a client ends with the broker.
  */
 int children_do(const struct supervisor *k);
-
-/* How many processes the memory limit has killed so far. */
-int64_t children_count_ooms(const struct supervisor *k);
 
 #endif

@@ -3,8 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <poll.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -18,6 +22,97 @@
 #include "run_state.h"
 
 #define PLACE_MAX 32 /* "PID/root", "PID/ns/mnt" */
+
+/* All that is sent passes the one device, or is counted as refused. */
+static const char *const counters[NETWORK_FILES] = { "self/net/dev",
+	"self/net/snmp", "self/net/snmp6" };
+/* Docker sets it to 0 in a container, and so do we; where that is not allowed,
+ * a run's ports begin at 1024. */
+#define PORTS "sys/net/ipv4/ip_unprivileged_port_start"
+
+/* ---- the network ---- */
+
+static size_t
+read_counter(int fd, char text[NETWORK_MAX])
+{
+	ssize_t len = fd < 0 ? 0 : pread(fd, text, NETWORK_MAX, 0);
+
+	return len > 0 ? (size_t)len : 0;
+}
+
+/* Has it counted anything since it was made, or is there none? */
+static bool
+is_network_used(struct network *network)
+{
+	if (network->files[0] < 0)
+		return true;
+	for (int i = 0; i < NETWORK_FILES; i++) {
+		size_t len = read_counter(network->files[i], network->now);
+
+		if (len != network->lens[i] ||
+		    memcmp(network->now, network->noted[i], len) != 0)
+			return true;
+	}
+	return false;
+}
+
+static const char *
+raise_loopback(void)
+{
+	struct ifreq request = { .ifr_name = "lo" };
+	int fd = (int)syscall(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC,
+	    0);
+	long done;
+
+	if (fd < 0)
+		return "socket";
+	request.ifr_flags = IFF_UP;
+	done = syscall(SYS_ioctl, fd, SIOCSIFFLAGS, &request);
+	(void)close(fd);
+	return done < 0 ? "loopback device" : NULL;
+}
+
+static void
+open_ports(int proc)
+{
+	int fd = openat(proc, PORTS, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, "0", 1);
+	(void)close(fd);
+}
+
+/* Before the clone of a run's process: from here on it is in a namespace that
+ * has counted nothing, with its loopback device up. */
+static const char *
+renew_network(struct network *network, int proc)
+{
+	const char *failed;
+
+	if (!is_network_used(network))
+		return NULL;
+	for (int i = 0; i < NETWORK_FILES; i++)
+		base_close(&network->files[i]);
+	if (unshare(CLONE_NEWNET) < 0)
+		return "unshare network";
+	failed = raise_loopback();
+	if (failed != NULL)
+		return failed;
+	open_ports(proc);
+	for (int i = 0; i < NETWORK_FILES; i++) {
+		network->files[i] = openat(proc, counters[i],
+		    O_RDONLY | O_CLOEXEC);
+		/* a kernel without IPv6 has two */
+		if (network->files[i] < 0 && errno != ENOENT)
+			return "counters";
+		network->lens[i] = read_counter(network->files[i],
+		    network->noted[i]);
+	}
+	return NULL;
+}
+
+/* ---- the process ---- */
 
 /* Our end does not block. */
 static int
@@ -55,16 +150,6 @@ make_streams(struct supervisor *k)
 	k->state->channel = ends[0];
 	k->channel = ends[1];
 	return NULL;
-}
-
-/* The process has its own copies of them. */
-static void
-close_theirs(struct supervisor *k)
-{
-	base_close(&k->in);
-	base_close(&k->out);
-	base_close(&k->err);
-	base_close(&k->brief);
 }
 
 /* What is at /proc/PID/WHAT; PID is what the process has said. */
@@ -172,7 +257,7 @@ enclose_jail(struct supervisor *k)
 	k->kept = state->kept.pid > 0;
 	/* once it has a namespace of its own, no run meets ports of the last */
 	failed = k->shows != 0 || state->network.files[0] >= 0 ?
-	    network_renew(&state->network, k->proc) :
+	    renew_network(&state->network, k->proc) :
 	    NULL;
 	if (failed == NULL)
 		failed = make_streams(k);
@@ -180,7 +265,7 @@ enclose_jail(struct supervisor *k)
 	state->went_on = false;
 	state->spares = k->lasts != 0 && k->once != 0;
 	state->cpu_us = state->rss_kib = 0;
-	state->ooms = children_count_ooms(k);
+	state->ooms = run_state_count_ooms(k);
 	if (failed == NULL)
 		failed = jail_leave(k);
 	if (failed == NULL && k->jailed != 0)
@@ -200,7 +285,7 @@ enclose_jail(struct supervisor *k)
 	state->run = pid;
 	base_close(&k->channel);
 	if (k->kept == 0) /* else they may be the kept one's */
-		close_theirs(k);
+		base_close_streams(k);
 	return await_jail(k);
 }
 
@@ -211,7 +296,7 @@ enclose_end(struct supervisor *k)
 
 	kept_end_others(k);
 	base_close(&k->channel);
-	close_theirs(k);
+	base_close_streams(k);
 	watch_close(&state->watch);
 	base_close(&state->watch.process);
 	base_close(&state->channel);

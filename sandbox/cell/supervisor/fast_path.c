@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "fast_path.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base.h"
-#include "fast_file.h"
+#include "look.h"
 
 #include "../../protocol/frame.h"
 
 /* A process has one run. */
 struct supervisor_fast supervisor_fast;
+struct fast_file fast_file;
 
 /* Shorter with its NUL than in the packet, so there is room for all. */
 static bool
@@ -349,4 +353,110 @@ fast_is_whole(const struct supervisor *k)
 		text->words_len)
 		text->usual = SUPERVISOR_COMMAND;
 	return true;
+}
+
+/* ---- its one file ---- */
+
+/* By its number: C libraries differ in what they call it. */
+static bool
+find_mark(int at, const char *name, int flags, uint64_t mark[LOOK_MARKS])
+{
+	struct statx status;
+
+	if (syscall(SYS_statx, at, name, AT_SYMLINK_NOFOLLOW | flags,
+		STATX_BASIC_STATS, &status) != 0)
+		return false;
+	look_mark(&status, mark);
+	return true;
+}
+
+/* All of it, as the request has it. */
+static bool
+fill(int fd, uint64_t mark[LOOK_MARKS])
+{
+	const struct timespec times[2] = {
+		{ .tv_sec = (time_t)fast_file.mtime },
+		{ .tv_sec = (time_t)fast_file.mtime },
+	};
+
+	return (fast_file.len == 0 ||
+		   write(fd, fast_file.data, fast_file.len) ==
+		       (ssize_t)fast_file.len) &&
+	    fchmod(fd, fast_file.mode) == 0 &&
+	    (!fast_file.dated || futimens(fd, times) == 0) &&
+	    find_mark(fd, "", AT_EMPTY_PATH, mark);
+}
+
+static bool
+make(int folder, const char *name, uint64_t mark[LOOK_MARKS])
+{
+	int fd = openat(folder, name,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	bool made;
+
+	if (fd < 0)
+		return false;
+	made = fill(fd, mark);
+	(void)close(fd);
+	if (!made)
+		(void)unlinkat(folder, name, 0);
+	return made;
+}
+
+/* As fast_path.h has it. */
+static bool
+note_mark(struct supervisor *k, const uint64_t mark[LOOK_MARKS])
+{
+	const size_t size = LOOK_MARKS * sizeof(*mark);
+	char record[1 + LOOK_MARKS * sizeof(*mark) + LIMIT_NAME];
+	size_t len = 1 + size + fast_file.name_len;
+
+	record[0] = fast_file.hidden ? 'H' : 'S';
+	memcpy(record + 1, mark, size);
+	memcpy(record + 1 + size, fast_file.name, fast_file.name_len);
+	k->plan.notes = len;
+	k->plan.inode = mark[0];
+	k->plan.ctime = mark[3];
+	return write(k->file, record, len) == (ssize_t)len;
+}
+
+bool
+fast_file_stage(struct supervisor *k)
+{
+	char name[LIMIT_NAME + 1];
+	uint64_t mark[LOOK_MARKS];
+	int folder = openat(AT_FDCWD, base_folders[k->plan.folder],
+	    LOOK_FOLDER);
+	bool staged;
+
+	if (folder < 0)
+		return false;
+	memcpy(name, fast_file.name, fast_file.name_len);
+	name[fast_file.name_len] = '\0';
+	staged = make(folder, name, mark);
+	if (staged && !note_mark(k, mark)) {
+		(void)unlinkat(folder, name, 0);
+		staged = false;
+	}
+	(void)close(folder);
+	return staged;
+}
+
+bool
+fast_file_alone(int folder, const struct supervisor_plan *plan)
+{
+	struct base_names names = { .folder = openat(folder, ".",
+					LOOK_FOLDER) };
+	const char *name;
+	uint64_t mark[LOOK_MARKS];
+	bool alone;
+
+	if (names.folder < 0)
+		return false;
+	name = base_next_name(&names);
+	alone = name != NULL && find_mark(names.folder, name, 0, mark) &&
+	    mark[0] == plan->inode && mark[3] == plan->ctime &&
+	    base_next_name(&names) == NULL && !names.failed;
+	(void)close(names.folder);
+	return alone;
 }

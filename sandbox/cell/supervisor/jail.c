@@ -17,7 +17,6 @@
 
 #include "base.h"
 #include "shared.h"
-#include "view.h"
 
 #include "../../protocol/frame.h"
 
@@ -26,6 +25,15 @@
 #define STACK 4096 /* of a process that only waits */
 /* Of supervisor_mount.leases: only what everybody writes to has it. */
 #define LEASE_OF_NOBODY (1ULL << 63)
+
+/* <linux/mount.h> has them, which cannot be included beside <sys/mount.h>. */
+#define TREE_CLONE 1U
+#define TREE_CLOEXEC O_CLOEXEC
+#define FS_CLOEXEC 1U
+#define FS_SET_STRING 1U
+#define FS_CREATE 6U
+#define MOVE_EMPTY_PATH 4U
+#define ATTRIBUTES (2U | 4U | 8U) /* nosuid, nodev, noexec */
 
 static int
 wait_for_ever(void *unused)
@@ -194,13 +202,90 @@ mount_step(const char *how, const char *path)
 	return step;
 }
 
+/*
+ * ---- a run's own /proc ----
+ *
+ * It has the processes of the run, and beside them what jail.py has put there.
+ * The kernel's is mounted with subset=pid, so it has nothing but processes, and
+ * with hidepid, so none but those of the run.
+ */
+
+/* The two mounts, while they have no place. */
+static int view_names = -1;
+static int view_processes = -1;
+
+static int
+close_with(int fd, long done)
+{
+	int code = errno;
+
+	(void)close(fd);
+	errno = code;
+	return (int)done;
+}
+
+/* Returns the mount, which has no place yet, or -1. */
+static int
+mount_processes(void)
+{
+	int fd = (int)syscall(SYS_fsopen, "proc", FS_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	if (syscall(SYS_fsconfig, fd, FS_SET_STRING, "subset", "pid", 0) < 0 ||
+	    syscall(SYS_fsconfig, fd, FS_SET_STRING, "hidepid", "ptraceable",
+		0) < 0 ||
+	    syscall(SYS_fsconfig, fd, FS_CREATE, NULL, NULL, 0) < 0)
+		return close_with(fd, -1);
+	return close_with(fd, syscall(SYS_fsmount, fd, FS_CLOEXEC, ATTRIBUTES));
+}
+
+/* The process of a run makes it while it has no namespaces but that of pids.
+ * It has no place yet.  shown is O_PATH of what stands beside the processes. */
+static const char *
+make_view(int shown)
+{
+	view_names = (int)syscall(SYS_open_tree, shown, "",
+	    TREE_CLONE | TREE_CLOEXEC | AT_EMPTY_PATH);
+	if (view_names < 0)
+		return "open_tree";
+	view_processes = mount_processes();
+	return view_processes < 0 ? "mount proc" : NULL;
+}
+
+static long
+move_to(int fd, const char *path)
+{
+	return syscall(SYS_move_mount, fd, "", AT_FDCWD, path, MOVE_EMPTY_PATH);
+}
+
+/* The same process puts it in its place when its namespaces are its own. */
+static const char *
+show_view(void)
+{
+	if (move_to(view_names, "/proc") < 0)
+		return "move names to /proc";
+	return move_to(view_processes, SUPERVISOR_PROCESSES) < 0 ?
+	    "move proc to /proc" :
+	    NULL;
+}
+
+static void
+close_view(void)
+{
+	base_close(&view_names);
+	base_close(&view_processes);
+}
+
+/* ---- a run, before its lease and with it ---- */
+
 /* A user namespace first: it gives the rights for the others. */
 const char *
 jail_confine(const struct supervisor *k)
 {
 	const char *failed;
 
-	failed = k->shows != 0 ? view_make(k->shown) : NULL;
+	failed = k->shows != 0 ? make_view(k->shown) : NULL;
 	if (failed != NULL)
 		return failed;
 	if (unshare(RUN_NAMESPACES) < 0)
@@ -264,8 +349,8 @@ jail_narrow(const struct supervisor *k)
 			return mount_step("read-only ", m->path);
 	}
 	if (k->shows != 0 && (k->tries != 0 || jail_is_seen(k)))
-		failed = view_show();
-	view_close();
+		failed = show_view();
+	close_view();
 	if (failed != NULL)
 		return failed;
 	return set_capabilities(0);

@@ -2,19 +2,19 @@
 #include "kept.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "background.h"
 #include "base.h"
 #include "children.h"
-#include "processes.h"
 #include "run_state.h"
 
 #define MS_NS 1000000
@@ -25,53 +25,127 @@ static const sigset_t none;
 
 /* ---- what /proc says ---- */
 
-/* After "KEY:" in /proc/PID/status; 0 where there is none. */
+#define TEXT_MAX 2048
+/* Fields of /proc/PID/stat. */
+enum {
+	STAT_STATE = 0,
+	STAT_PARENT = 1,
+	STAT_SESSION = 3,
+	STAT_CUTIME = 13,
+	STAT_CSTIME = 14,
+	STAT_THREADS = 17,
+	STAT_STARTED = 19
+};
+
+/* Read "/stat" or "/status" of a pid into text, with a NUL behind it.  False:
+ * there is no such process. */
+static bool
+read_process(const struct supervisor *k, int64_t pid, const char *what,
+    char text[TEXT_MAX])
+{
+	char path[32];
+	size_t len = base_decimal(path, (uint64_t)pid);
+	ssize_t got = -1;
+	int fd;
+
+	memcpy(path + len, what, strlen(what) + 1);
+	fd = openat(k->proc, path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		got = read(fd, text, TEXT_MAX - 1);
+		(void)close(fd);
+	}
+	text[got > 0 ? got : 0] = '\0';
+	return got > 0;
+}
+
+/* Returns the number at the beginning of the text, after blanks; 0: none. */
 static int64_t
-status_field(const char *text, const char *key)
+number_at(const char *text)
 {
-	const char *at = strstr(text, key);
+	int64_t value = 0;
 
-	return at == NULL ? 0 : processes_number(at + strlen(key));
+	while (*text == ' ' || *text == '\t')
+		text++;
+	for (; *text >= '0' && *text <= '9' && value < INT64_MAX / 16; text++)
+		value = value * 10 + (*text - '0');
+	return value;
 }
 
-/* What a process has used, and those that it has waited for: microseconds. */
+/* Returns where a field of /proc/PID/stat begins.  It is "PID (NAME) STATE …":
+ * STATE has the number 0, and a process chooses its NAME. */
+static const char *
+stat_field(const char *text, int number)
+{
+	const char *at = text;
+
+	for (const char *p = text; *p != '\0'; p++)
+		if (*p == ')')
+			at = p + 1;
+	for (; number >= 0 && *at != '\0'; at++)
+		number -= *at == ' ';
+	return at;
+}
+
 static int64_t
-cpu_of(const struct supervisor *k, pid_t pid, const char *name)
+field_of(const char *stat, int number)
 {
-	/* a clock of another process: clock_getcpuclockid(3) */
-	clockid_t clock = (clockid_t)(~(unsigned int)pid << 3 | 2);
-	struct timespec used = { 0 };
-	char text[PROCESSES_TEXT_MAX];
-	int64_t ticks = 0;
-
-	(void)clock_gettime(clock, &used);
-	if (processes_read(k, name, "/stat", text))
-		ticks = processes_number(processes_field(text, STAT_CUTIME)) +
-		    processes_number(processes_field(text, STAT_CSTIME));
-	return (int64_t)used.tv_sec * 1000000 + used.tv_nsec / 1000 +
-	    ticks * TICK_US;
+	return number_at(stat_field(stat, number));
 }
 
-static void
-note_usage(struct supervisor *k)
+/* The first of its threads may be dead and others alive. */
+static bool
+is_alive(const char *stat)
 {
-	struct run_state *state = k->state;
-	struct kept *kept = &state->kept;
-	char name[21];
-	char text[PROCESSES_TEXT_MAX];
-	int64_t most;
+	const char *state = stat_field(stat, STAT_STATE);
 
-	name[base_decimal(name, (uint64_t)kept->pid)] = '\0';
-	kept->cpu_us = cpu_of(k, kept->pid, name);
-	state->cpu_us += kept->cpu_us;
-	(void)processes_read(k, name, "/status", text);
-	most = status_field(text, "\nVmHWM:");
-	if (most > state->rss_kib)
-		state->rss_kib = most;
-	kept->bytes = status_field(text, "\nVmRSS:") * 1024;
+	return (*state != 'Z' && *state != 'X') ||
+	    field_of(stat, STAT_THREADS) > 1;
 }
 
-/* ---- nobody else ---- */
+/* Is it of that session or a later one, and that old at most, and are all above
+ * it, but PID 1?  Overwrites its stat. */
+static bool
+is_of(const struct supervisor *k, char stat[TEXT_MAX], pid_t session,
+    int64_t since)
+{
+	int64_t parent;
+
+	do {
+		if (field_of(stat, STAT_SESSION) < session ||
+		    field_of(stat, STAT_STARTED) < since)
+			return false;
+		parent = session > 0 ? field_of(stat, STAT_PARENT) : 0;
+	} while (parent > 1 && read_process(k, parent, "/stat", stat));
+	return true;
+}
+
+/* Kill all but PID 1 and spared (0: none) that are of this session or a later
+ * one, and began at that tick or later, as all above them did.  Returns how
+ * many of them were alive; it is not 0 where that cannot be told. */
+static size_t
+kill_processes(const struct supervisor *k, pid_t spared, pid_t session,
+    int64_t since)
+{
+	struct base_names names = { .folder = openat(k->proc, ".",
+					O_RDONLY | O_DIRECTORY | O_CLOEXEC) };
+	char stat[TEXT_MAX];
+	const char *name;
+	size_t alive = names.folder < 0;
+
+	while (names.folder >= 0 && (name = base_next_name(&names)) != NULL) {
+		pid_t pid = (pid_t)number_at(name);
+
+		if (pid > 1 && pid != spared &&
+		    read_process(k, pid, "/stat", stat) && is_alive(stat) &&
+		    is_of(k, stat, session, since)) {
+			alive++;
+			(void)kill(pid, SIGKILL);
+		}
+	}
+	alive += names.failed;
+	base_close(&names.folder);
+	return alive;
+}
 
 /* Until a child has ended or stopped, but not for long. */
 static void
@@ -81,6 +155,167 @@ wait_a_moment(void)
 
 	(void)ppoll(NULL, 0, &moment, &none);
 }
+
+/* ---- what a command has left in the background ---- */
+
+bool
+background_stays(const struct supervisor *k)
+{
+	return k->lasts != 0 && k->once != 0 && k->state->plan.end_all == 0;
+}
+
+/* ---- a command that was cut short ---- */
+
+/* Returns when the command began, in ticks; it has not been reaped. */
+static int64_t
+began(const struct supervisor *k)
+{
+	char text[TEXT_MAX];
+
+	(void)read_process(k, k->state->run, "/stat", text);
+	return number_at(stat_field(text, STAT_STARTED));
+}
+
+/* Kill what the command has begun.  It leads a session (run_process.c); a
+ * process that has left that has a later one, and is no older.  Processes that
+ * an earlier command's begin meanwhile are told by their parents.  One signal
+ * stops all, so that none makes another meanwhile. */
+static void
+end_its(struct supervisor *k)
+{
+	int64_t until = watch_now() + (int64_t)QUIET_MS * MS_NS;
+	int64_t since = began(k);
+
+	(void)kill(-1, SIGSTOP);
+	while (kill_processes(k, 0, k->state->run, since) > 0) {
+		if (watch_now() >= until) {
+			children_kill_all(k->state);
+			return;
+		}
+		wait_a_moment();
+	}
+	(void)kill(-1, SIGCONT);
+}
+
+/* The command's process is dead, or dies. */
+void
+background_settle(struct supervisor *k, bool cut)
+{
+	struct run_state *state = k->state;
+
+	if (cut) {
+		state->spares = false;
+		end_its(k);
+	}
+	while (state->run > 0 && state->status == -1 &&
+	    children_reap(state, 0) > 0)
+		;
+	children_reap_ended(k->state);
+}
+
+/* ---- its pipes ---- */
+
+/* Neither the broker nor the client can be spoken to from here. */
+static void
+keep_only(const int fds[WATCH_STREAMS])
+{
+	for (int i = 0; i < WATCH_STREAMS; i++)
+		if (fds[i] >= 0)
+			(void)dup2(fds[i], i);
+		else
+			(void)close(i);
+	(void)syscall(SYS_close_range, WATCH_STREAMS, ~0U, 0);
+}
+
+static _Noreturn void
+read_for_nobody(void)
+{
+	static char bytes[4096];
+	struct pollfd p[WATCH_STREAMS];
+	int open = WATCH_STREAMS;
+
+	for (int i = 0; i < WATCH_STREAMS; i++)
+		p[i] = (struct pollfd){ i, POLLIN, 0 };
+	while (open > 0) {
+		(void)poll(p, WATCH_STREAMS, -1);
+		for (int i = 0; i < WATCH_STREAMS; i++) {
+			if (p[i].fd < 0 || p[i].revents == 0 ||
+			    ((p[i].revents & POLLIN) != 0 &&
+				read(i, bytes, sizeof(bytes)) != 0))
+				continue;
+			p[i].fd = -1;
+			open--;
+		}
+	}
+	_exit(0);
+}
+
+void
+background_release(struct supervisor *k)
+{
+	struct watch *watch = &k->state->watch;
+	int fds[WATCH_STREAMS];
+	int open = 0;
+
+	for (int i = 0; i < WATCH_STREAMS; i++) {
+		fds[i] = watch->outputs[i];
+		open += fds[i] >= 0;
+	}
+	if (open == 0 || children_reap(k->state, WNOHANG) < 0)
+		return;
+	if (children_clone(k) == 0) { /* which has no state */
+		keep_only(fds);
+		read_for_nobody();
+	}
+}
+
+/* ---- the kept process ---- */
+
+/* After "KEY:" in /proc/PID/status; 0 where there is none. */
+static int64_t
+status_field(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at == NULL ? 0 : number_at(at + strlen(key));
+}
+
+/* What a process has used, and those that it has waited for: microseconds. */
+static int64_t
+cpu_of(const struct supervisor *k, pid_t pid)
+{
+	/* a clock of another process: clock_getcpuclockid(3) */
+	clockid_t clock = (clockid_t)(~(unsigned int)pid << 3 | 2);
+	struct timespec used = { 0 };
+	char text[TEXT_MAX];
+	int64_t ticks = 0;
+
+	(void)clock_gettime(clock, &used);
+	if (read_process(k, pid, "/stat", text))
+		ticks = number_at(stat_field(text, STAT_CUTIME)) +
+		    number_at(stat_field(text, STAT_CSTIME));
+	return (int64_t)used.tv_sec * 1000000 + used.tv_nsec / 1000 +
+	    ticks * TICK_US;
+}
+
+static void
+note_usage(struct supervisor *k)
+{
+	struct run_state *state = k->state;
+	struct kept *kept = &state->kept;
+	char text[TEXT_MAX];
+	int64_t most;
+
+	kept->cpu_us = cpu_of(k, kept->pid);
+	state->cpu_us += kept->cpu_us;
+	(void)read_process(k, kept->pid, "/status", text);
+	most = status_field(text, "\nVmHWM:");
+	if (most > state->rss_kib)
+		state->rss_kib = most;
+	kept->bytes = status_field(text, "\nVmRSS:") * 1024;
+}
+
+/* ---- nobody else ---- */
 
 /* Stop this one, and end the others.  Stopped by one signal to all, nobody can
  * make another while we look for them.  False: it has ended, or they will not
@@ -92,7 +327,7 @@ quieten(struct supervisor *k, pid_t one, bool stopped)
 	int status = 0;
 
 	for (;;) {
-		size_t alive = processes_kill(k, one, 0, 0);
+		size_t alive = kill_processes(k, one, 0, 0);
 		pid_t found = stopped ?
 		    0 :
 		    wait4(one, &status, WNOHANG | WUNTRACED | __WALL, NULL);
@@ -105,8 +340,7 @@ quieten(struct supervisor *k, pid_t one, bool stopped)
 		if (watch_now() >= until)
 			return false;
 		wait_a_moment();
-		while (children_reap(k->state, WNOHANG) > 0)
-			;
+		children_reap_ended(k->state);
 	}
 }
 
@@ -137,7 +371,7 @@ check(struct supervisor *k)
 
 	/* oversee() must find the process of a run, even if it has ended */
 	if (state->run == 0 && background_stays(k))
-		background_reap(k);
+		children_reap_ended(k->state);
 	if (pid <= 0 ||
 	    wait4(pid, &status, WNOHANG | WUNTRACED | WCONTINUED | __WALL,
 		NULL) == 0)
@@ -160,8 +394,8 @@ kept_make_room(struct supervisor *k)
 	if (state->kept.pid > 0) {
 		kept_end(k, KEPT_PROCESSES);
 		k->kept = 0;
-		while (children_reap(state, WNOHANG) > 0)
-			; /* it has not waited for all of its own */
+		/* it has not waited for all of its own */
+		children_reap_ended(state);
 		return true;
 	}
 	if (!background_stays(k))
@@ -186,8 +420,7 @@ kept_do(struct supervisor *k)
 	state->status = -1;
 	for (;;) {
 		check(k);
-		while (children_reap(state, WNOHANG) > 0)
-			;
+		children_reap_ended(state);
 		if (state->status != -1) {
 			errno = ECHILD;
 			return state->status == 0 ? 1 : -1;
@@ -222,11 +455,9 @@ kept_end_others(struct supervisor *k)
 		return;
 	}
 	if (state->kept.pid > 0) {
-		while (children_reap(state, WNOHANG) > 0)
-			;
+		children_reap_ended(state);
 		if (quieten(k, state->kept.pid, true)) {
-			while (children_reap(state, WNOHANG) > 0)
-				;
+			children_reap_ended(state);
 			return;
 		}
 		kept_end(k, KEPT_DIED);
@@ -357,8 +588,5 @@ kept_begin(struct supervisor *k)
 		return;
 	if (!hand_over(k))
 		(void)send(k->state->channel, &go_on, 1, MSG_NOSIGNAL);
-	base_close(&k->in);
-	base_close(&k->out);
-	base_close(&k->err);
-	base_close(&k->brief);
+	base_close_streams(k);
 }

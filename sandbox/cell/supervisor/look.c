@@ -9,24 +9,24 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "names.h"
+#include "base.h"
 
 #include "../../protocol/frame_limits.h"
 
 #define SECOND_NS 1000000000
-#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define RECORD_MAX (2 + LIMIT_PATH + 4 * 8)
 
 bool
 look_sweep(const char *path)
 {
-	struct names names = { .folder = openat(AT_FDCWD, path, FOLDER_FLAGS) };
+	struct base_names names = { .folder = openat(AT_FDCWD, path,
+					LOOK_FOLDER) };
 	const char *name;
 	bool empty = true;
 
 	if (names.folder < 0)
 		return errno == ENOENT;
-	while ((name = names_next(&names)) != NULL)
+	while ((name = base_next_name(&names)) != NULL)
 		empty = unlinkat(names.folder, name, 0) == 0 && empty;
 	(void)close(names.folder);
 	return empty && !names.failed;
@@ -35,7 +35,8 @@ look_sweep(const char *path)
 bool
 look_finds(const char *path, const char *beginning)
 {
-	struct names names = { .folder = openat(AT_FDCWD, path, FOLDER_FLAGS) };
+	struct base_names names = { .folder = openat(AT_FDCWD, path,
+					LOOK_FOLDER) };
 	const char *name;
 	size_t len = strlen(beginning);
 
@@ -43,7 +44,7 @@ look_finds(const char *path, const char *beginning)
 		return false;
 	/* a name has its NUL within the record, which is longer than that */
 	do
-		name = names_next(&names);
+		name = base_next_name(&names);
 	while (name != NULL && strncmp(name, beginning, len) != 0);
 	(void)close(names.folder);
 	return name != NULL;
@@ -88,17 +89,25 @@ nanoseconds(const struct statx_timestamp *time)
 	return (uint64_t)time->tv_sec * SECOND_NS + time->tv_nsec;
 }
 
+void
+look_mark(const struct statx *status, uint64_t mark[LOOK_MARKS])
+{
+	mark[0] = status->stx_ino;
+	mark[1] = status->stx_size;
+	mark[2] = nanoseconds(&status->stx_mtime);
+	mark[3] = nanoseconds(&status->stx_ctime);
+}
+
 /* One record, as look.h has it. */
 static void
 note_file(struct look *look, const struct statx *status)
 {
 	uint16_t len = (uint16_t)look->path_len;
-	uint64_t mark[] = { status->stx_ino, status->stx_size,
-		nanoseconds(&status->stx_mtime),
-		nanoseconds(&status->stx_ctime) };
+	uint64_t mark[LOOK_MARKS];
 
 	if (look->used + RECORD_MAX > sizeof(look->out))
 		flush(look);
+	look_mark(status, mark);
 	put(look, &len, sizeof(len));
 	put(look, look->path, len);
 	put(look, mark, sizeof(mark));
@@ -123,12 +132,12 @@ go_down(struct look *look, const char *name)
 static void
 look_at(struct look *look, int folder, int depth)
 {
-	struct names names = { .folder = folder };
+	struct base_names names = { .folder = folder };
 	size_t path_len = look->path_len;
 	struct statx status;
 	const char *name;
 
-	while (!look->cut && (name = names_next(&names)) != NULL) {
+	while (!look->cut && (name = base_next_name(&names)) != NULL) {
 		look->cut = look->room-- == 0;
 		if (look->cut || name[0] == '.' || !go_down(look, name))
 			continue;
@@ -139,7 +148,7 @@ look_at(struct look *look, int folder, int depth)
 			note_file(look, &status);
 		} else if (S_ISDIR(status.stx_mode) && depth + 1 < LOOK_DEPTH &&
 		    strcmp(name, "__pycache__") != 0) {
-			int below = openat(folder, name, FOLDER_FLAGS);
+			int below = openat(folder, name, LOOK_FOLDER);
 
 			if (below >= 0)
 				look_at(look, below, depth + 1);
@@ -155,7 +164,7 @@ static void
 look_from(struct look *look, int root)
 {
 	char name[LIMIT_PATH + 1];
-	int folder = openat(root, ".", FOLDER_FLAGS);
+	int folder = openat(root, ".", LOOK_FOLDER);
 	uint16_t end;
 	size_t len;
 	int depth = 0;
@@ -169,7 +178,7 @@ look_from(struct look *look, int root)
 				      (size_t)(slash - look->path) - at;
 		memcpy(name, look->path + at, len);
 		name[len] = '\0';
-		folder = openat(above, name, FOLDER_FLAGS);
+		folder = openat(above, name, LOOK_FOLDER);
 		(void)close(above);
 		depth++;
 	}

@@ -26,6 +26,14 @@
 #define LOOK_ENTRIES 10000
 #define LOOK_DEPTH 32
 
+/* Inode, size, mtime and ctime of a file. */
+struct statx;
+#define LOOK_MARKS 4
+void look_mark(const struct statx *status, uint64_t mark[LOOK_MARKS]);
+
+/* How a folder is opened to list it. */
+#define LOOK_FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
 /* Look at the folder with this path below root, and write the notes to file.
  * Returns their length, or -1. */
 int64_t look_note(int root, const char *folder, size_t len, int file);

@@ -16,7 +16,6 @@
 
 #include "base.h"
 #include "jail.h"
-#include "fast_file.h"
 #include "fast_path.h"
 #include "kept.h"
 #include "look.h"

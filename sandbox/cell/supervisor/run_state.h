@@ -6,7 +6,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "network.h"
 #include "shared.h"
 #include "watch.h"
 
@@ -15,7 +14,22 @@
  * be wiped, and to write here never costs the copy of a page.
  */
 #define RUN_STATE_SAID_MAX 256
-#define RUN_STATE_READERS 4 /* see beside.h */
+#define RUN_STATE_READERS 4 /* that look beside a run */
+
+/*
+ * The network namespace of runs that have a /proc, which shows what was counted
+ * there.  They share one until something has been sent in it: most runs send
+ * nothing, and another one costs a quarter of a run.
+ */
+#define NETWORK_FILES 3
+#define NETWORK_MAX 8192
+
+struct network {
+	int files[NETWORK_FILES]; /* /proc/net/...; -1: there is none */
+	size_t lens[NETWORK_FILES];
+	char noted[NETWORK_FILES][NETWORK_MAX]; /* when it was made */
+	char now[NETWORK_MAX];
+};
 
 /* The process of an earlier run, which is to do the next one: kept.h. */
 struct kept {
@@ -52,5 +66,26 @@ struct run_state {
 	struct supervisor_plan plan;
 	char said[RUN_STATE_SAID_MAX];
 };
+
+/* How many processes the memory limit has killed so far. */
+int64_t run_state_count_ooms(const struct supervisor *k);
+
+/*
+ * How a run has ended, as the client is told: k->state->watch.frame.
+ */
+
+/* Why and with what: begins the frame.  wall_ns: how long it has run. */
+void run_state_begin_result(struct supervisor *k, enum watch_end end,
+    int64_t wall_ns);
+
+/* What is used of a folder's file system. */
+void run_state_add_disk(struct supervisor *k, int folder);
+
+/* How many names there are in it: each, also a link, takes one of its inodes.
+ */
+uint64_t run_state_used_files(const struct supervisor *k, int folder);
+
+/* The whole frame for a process that was killed before it became the run. */
+void run_state_tell_nothing(struct supervisor *k);
 
 #endif

@@ -117,7 +117,7 @@ struct supervisor {
 	uint32_t lasts;	 /* 1: a lease may have several requests */
 	uint32_t once;	 /* 1: there is one lease, and then the end */
 	uint32_t reads;	 /* enum supervisor_reads */
-	uint32_t shows;	 /* so many runs have a /proc made ahead, see view.h */
+	uint32_t shows;	 /* so many runs have a /proc made ahead, see jail.c */
 	uint32_t tries;	 /* 1: no lease comes, a jail is only tried */
 	uint32_t tidies; /* 1: a child tidies after each lease in any case */
 	uint32_t own_files; /* what a folder's file system uses by itself */

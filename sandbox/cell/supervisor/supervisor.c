@@ -13,21 +13,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "background.h"
 #include "base.h"
-#include "beside.h"
 #include "children.h"
 #include "enclose.h"
-#include "fast_file.h"
+#include "fast_path.h"
 #include "jail.h"
 #include "kept.h"
 #include "look.h"
-#include "result.h"
 #include "run_state.h"
 
 #include "../../protocol/frame.h"
 
 #define DELIVERY_MS 2
+#define MS_NS 1000000
+#define FILES_MAX 64 /* the interpreter's own limit: run.py, FD_MAX */
 #define SHOWS_AHEAD 8
 
 const uint64_t supervisor_size = sizeof(struct supervisor);
@@ -65,7 +64,8 @@ make_state(struct supervisor *k)
 	if (madvise(state, size, MADV_DONTFORK) < 0)
 		return "madvise";
 	k->state->channel = k->state->mounts = k->state->kept.channel = -1;
-	network_init(&k->state->network);
+	for (int i = 0; i < NETWORK_FILES; i++)
+		k->state->network.files[i] = -1;
 	for (int i = 0; i < SUPERVISOR_FOLDER_COUNT; i++)
 		k->state->folders[i] = -1;
 	k->state->watch = (struct watch){ .control = k->control,
@@ -97,6 +97,73 @@ supervisor_init(struct supervisor *k)
 	return SUPERVISOR_DONE;
 }
 
+/*
+ * ---- looks beside a run ----
+ *
+ * A person's files are listed and read while their code runs.  Each look has a
+ * process of its own, a clone of PID 1 with the rights of the run beside it and
+ * no descriptor but its socket.  The run can end it, and cannot reach into it.
+ * It is ended with the run, and when the next one comes after LIMIT_LOOK_MS.
+ */
+
+/* Room for one more, or NULL.  Each has an alarm that ends it: one that is
+ * still there was stopped by the code beside it. */
+static struct reader *
+find_place(struct run_state *state)
+{
+	int64_t before = watch_now() - (int64_t)LIMIT_LOOK_MS * MS_NS;
+	struct reader *place = NULL;
+
+	for (int i = 0; i < RUN_STATE_READERS; i++) {
+		struct reader *reader = &state->readers[i];
+
+		if (reader->pid == 0)
+			place = reader;
+		else if (reader->since < before)
+			(void)kill(reader->pid, SIGKILL);
+	}
+	return place;
+}
+
+/* Neither the broker nor the client of the run can be spoken to from here. */
+static void
+keep_reader_only(int fd)
+{
+	if (syscall(SYS_close_range, STDERR_FILENO + 1, fd - 1, 0) == 0 &&
+	    syscall(SYS_close_range, fd + 1, ~0U, 0) == 0)
+		return;
+	/* before Linux 5.9 one by one */
+	for (int other = STDERR_FILENO + 1; other < FILES_MAX; other++)
+		if (other != fd)
+			(void)close(other);
+}
+
+/* The broker has sent something.  True in the child that is to serve k->lease;
+ * where there can be none, whoever waits for it is hung up on. */
+static bool
+look_beside(struct supervisor *k)
+{
+	struct reader *place;
+	pid_t pid = -1;
+	int fd;
+
+	if (k->reads != SUPERVISOR_READS_SOURCE)
+		base_leave(); /* not in a cell of this class */
+	fd = base_take_beside(k);
+	place = find_place(k->state);
+	if (fd >= 0 && place != NULL)
+		pid = children_clone(k);
+	if (pid == 0) { /* which has no state */
+		keep_reader_only(fd);
+		k->lease = fd;
+		return true;
+	}
+	if (pid > 0)
+		*place = (struct reader){ pid, watch_now() };
+	base_close(&fd);
+	return false;
+}
+
 /* ---- one run ---- */
 
 /* What becomes of a cell after it. */
@@ -114,7 +181,7 @@ enum next {
 static enum next
 tell_failure(struct supervisor *k)
 {
-	result_of_nothing(k);
+	run_state_tell_nothing(k);
 	(void)watch_send(&k->state->watch);
 	return NEXT_RETIRE;
 }
@@ -160,7 +227,7 @@ leaves_files(struct supervisor *k)
 	if (plan->files == 0)
 		return false;
 	if (plan->after == SUPERVISOR_IF_ANY)
-		return result_used_files(k, folder) > 0 &&
+		return run_state_used_files(k, folder) > 0 &&
 		    (plan->inode == 0 || !fast_file_alone(folder, plan));
 	if (plan->after == SUPERVISOR_ALWAYS)
 		return true;
@@ -183,10 +250,9 @@ await_end(struct supervisor *k)
 
 	for (;;) {
 		/* orphans are ours, and must not fill the container */
-		while (children_reap(k->state, WNOHANG) > 0)
-			;
+		children_reap_ended(k->state);
 		end = watch_run(&k->state->watch);
-		if (end == WATCH_BESIDE ? beside_begin(k) : end != WATCH_CHILD)
+		if (end == WATCH_BESIDE ? look_beside(k) : end != WATCH_CHILD)
 			return end;
 	}
 }
@@ -263,12 +329,12 @@ oversee(struct supervisor *k)
 	if (watch->over)
 		kept_end(k, 0);
 	k->kept = state->kept.pid > 0;
-	result_begin(k, end, wall);
+	run_state_begin_result(k, end, wall);
 	kept_tell(k);
 	/* the files: only now can nobody change them */
 	if (leaves_files(k))
 		return harvest(k);
-	result_add_disk(k, state->folders[plan->folder]);
+	run_state_add_disk(k, state->folders[plan->folder]);
 	if (plan->files > 0)
 		frame_add_int(&watch->frame, TAG_TOTAL, 0);
 	return watch_send(watch) ? NEXT_GO_ON : NEXT_OVER;

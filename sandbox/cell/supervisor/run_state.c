@@ -1,16 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-#include "result.h"
+#include "run_state.h"
 
 #include <signal.h>
+#include <string.h>
 #include <sys/statfs.h>
 #include <sys/wait.h>
-
-#include "children.h"
-#include "run_state.h"
+#include <unistd.h>
 
 #include "../../protocol/frame.h"
 
 #define DISK_ROOM_LEAST 65536
+
+/* The line "oom_kill N" of memory.events (cgroup v2) and of memory.oom_control
+ * (v1). */
+int64_t
+run_state_count_ooms(const struct supervisor *k)
+{
+	static const char key[] = "\noom_kill ";
+	char text[512] = "\n";
+	const char *at;
+	int64_t count = 0;
+	ssize_t len = -1;
+
+	if (k->ooms >= 0)
+		len = pread(k->ooms, text + 1, sizeof(text) - 2, 0);
+	if (len <= 0)
+		return 0;
+	text[1 + len] = '\0';
+	at = strstr(text, key);
+	if (at == NULL)
+		return 0;
+	for (at += sizeof(key) - 1; *at >= '0' && *at <= '9'; at++)
+		count = count * 10 + (*at - '0');
+	return count;
+}
 
 /* The true reason: what ended it comes before how it died. */
 static void
@@ -29,7 +52,7 @@ add_ending(const struct supervisor *k, enum watch_end end)
 		frame_add_int(frame, TAG_STATUS, WEXITSTATUS(status));
 	} else {
 		frame_add_int(frame, TAG_REASON,
-		    killed && children_count_ooms(k) > k->state->ooms ?
+		    killed && run_state_count_ooms(k) > k->state->ooms ?
 			REASON_MEMORY :
 			REASON_SIGNAL);
 		frame_add_int(frame, TAG_SIGNAL, WTERMSIG(status));
@@ -37,7 +60,8 @@ add_ending(const struct supervisor *k, enum watch_end end)
 }
 
 void
-result_begin(struct supervisor *k, enum watch_end end, int64_t wall_ns)
+run_state_begin_result(struct supervisor *k, enum watch_end end,
+    int64_t wall_ns)
 {
 	struct frame *frame = &k->state->watch.frame;
 
@@ -56,7 +80,7 @@ minus(uint64_t value, uint64_t less)
 }
 
 uint64_t
-result_used_files(const struct supervisor *k, int folder)
+run_state_used_files(const struct supervisor *k, int folder)
 {
 	struct statfs fs;
 
@@ -66,7 +90,7 @@ result_used_files(const struct supervisor *k, int folder)
 }
 
 void
-result_add_disk(struct supervisor *k, int folder)
+run_state_add_disk(struct supervisor *k, int folder)
 {
 	struct frame *frame = &k->state->watch.frame;
 	struct statfs fs;
@@ -87,10 +111,10 @@ result_add_disk(struct supervisor *k, int folder)
 
 /* The memory is its run's fault, anything else is ours. */
 void
-result_of_nothing(struct supervisor *k)
+run_state_tell_nothing(struct supervisor *k)
 {
 	struct frame *frame = &k->state->watch.frame;
-	bool ours = children_count_ooms(k) <= k->state->ooms;
+	bool ours = run_state_count_ooms(k) <= k->state->ooms;
 
 	frame_start(frame, FRAME_RESULT);
 	frame_add_int(frame, TAG_REASON, ours ? REASON_ERROR : REASON_MEMORY);
