@@ -7,7 +7,6 @@
 
 #include "../server/http.h"
 #include "chat_metrics.h"
-#include "elsewhere.h"
 #include "siblings.h"
 #include "submit.h"
 
@@ -20,9 +19,11 @@
 #include "../../sandbox/locale/locale.h"
 #include "../../sandbox/protocol/node_table.h"
 #include "../../sandbox/store/db.h"
+#include "../../sandbox/store/moves.h"
 
 #define DATABASE_RETRY_MS 1000
 #define DENIALS_LOGGED 10 /* in a second */
+#define WORD_MOST 64	  /* of what nginx says of another node, in the log */
 
 /* ---- answers ---- */
 
@@ -165,24 +166,6 @@ log_case(const struct front_case *c)
 	    c->received_ms - interaction_created_ms(c->in.id));
 }
 
-/* Is it for this node?  Otherwise it has its answer: no row of ours is asked
- * for. */
-static bool
-check_person(struct front *front, struct front_case *c)
-{
-	if (front->nodes == NULL)
-		return true;
-	elsewhere_note_node(c->http, &c->received_ms, &c->until_ms);
-	if (!elsewhere_decide(front->nodes, c->http, &c->in, &c->reply))
-		return true;
-	answer(c->http, &c->reply);
-	c->answered_us = clock_monotonic_us();
-	count_case(front, c);
-	log_case(c);
-	reply_release(&c->reply);
-	return false;
-}
-
 /* ---- the database ---- */
 
 static void
@@ -244,7 +227,7 @@ front_take(void *arg, struct http_request *req, size_t index)
 	siblings_begin(front->siblings, front->index, c->started_us / 1000);
 	if (!check_head(front, c) || !check_body(front, c, &signed_at))
 		return false;
-	if (check_interaction(front, c, signed_at) && check_person(front, c))
+	if (check_interaction(front, c, signed_at))
 		return true;
 	interaction_release(&c->in);
 	return false;
@@ -269,6 +252,155 @@ context_of(struct front *front, struct front_case *c)
 							-1,
 	};
 }
+
+/* ---- other nodes ---- */
+
+/* Before any row is looked at, so the words are all that there is.  Always
+ * false, as the next three. */
+static bool
+tell_words(struct front_case *c, enum text_id text, const char *outcome)
+{
+	locale_set(c->in.locale);
+	reply_set(&c->reply,
+	    c->in.type == INTERACTION_AUTOCOMPLETE ?
+		xstrdup(ANSWER_JSON_NO_CHOICES) :
+		answer_message(text_of(text)),
+	    outcome);
+	c->reply.said = CHAT_FAULT;
+	return false;
+}
+
+/* nginx has tried another node in vain.  It may have been done there, whatever
+ * the table says by now. */
+static bool
+tell_away(struct front_case *c, const char *what)
+{
+	log_warn("the person's node does not answer: interaction=%" PRId64
+		 " user=%" PRId64 " status=\"%.*s\"",
+	    c->in.id, c->in.user_id, WORD_MOST, what);
+	return tell_words(c, TEXT_NODE_AWAY, "node-away");
+}
+
+/* The one that has handed it on takes us for the person's node, and we another
+ * one. */
+static bool
+tell_differ(struct front_case *c, const char *owner)
+{
+	const char *by = http_param(c->http, "INLINE_BY");
+
+	log_warn("the tables of nodes differ: node %.*s has handed on "
+		 "interaction=%" PRId64 " of a person who is on node %s",
+	    WORD_MOST, by != NULL ? by : "?", c->in.id, owner);
+	return tell_words(c, TEXT_NODES_DIFFER, "nodes-differ");
+}
+
+/* By nginx (discord.conf); a name and an address hold nothing but letters,
+ * digits and a few signs.  moved: whatever that node's table says. */
+static bool
+hand_on(struct front *front, struct front_case *c,
+    const struct node_entry *node, bool moved)
+{
+	reply_set(&c->reply, xstrdup(""), "handed-on");
+	c->reply.headers = xprintf("X-Accel-Redirect: @person\r\n"
+				   "Inline-Node: %s\r\nInline-By: %s\r\n%s",
+	    node->address, node_table_own(front->nodes)->name,
+	    moved ? "Inline-Moved: 1\r\n" : "");
+	c->reply.said = CHAT_HANDED_ON;
+	return false;
+}
+
+/* Where another person's row is asked for, only the whole slot is known. */
+static enum move_state
+find_move(struct front *front, struct front_case *c, int slot,
+    char to[MOVES_NODE_MAX + 1])
+{
+	int64_t user_id = slot == slot_of(c->in.user_id) ? c->in.user_id :
+							   MOVES_ALL;
+
+	if (front->db == NULL)
+		return MOVE_NONE;
+	/* from here on nobody else changes it */
+	if (c->in.type != INTERACTION_AUTOCOMPLETE &&
+	    db_begin(front->db, &c->reply.err) != 0)
+		return MOVE_UNKNOWN;
+	return moves_find(front->db, slot, user_id, to, &c->reply.err);
+}
+
+/* The other node had it for a while, which counts, and tells the person itself
+ * when it has waited long enough. */
+static void
+note_node(struct front_case *c)
+{
+	int64_t before_ms = http_param_ms(c->http, "INLINE_TOOK_BEFORE");
+
+	c->http->relayed = true;
+	if (before_ms > 0 && before_ms < c->received_ms)
+		c->received_ms -= before_ms;
+	c->until_ms = c->received_ms + SUBMIT_RELAYED_MS;
+}
+
+/* Does the person move, or have they moved, or are they another node's although
+ * one has handed them to us?  Asked within the transaction of the job, so that
+ * none begins of a person who leaves.  given: by that node's row. */
+static bool
+is_settled(struct front *front, struct front_case *c, int slot,
+    const struct node_entry *other, bool given)
+{
+	char to[MOVES_NODE_MAX + 1] = "";
+	struct context context;
+
+	switch (find_move(front, c, slot, to)) {
+	case MOVE_NONE:
+		return other == NULL || tell_differ(c, other->name);
+	case MOVE_UNKNOWN:
+		context = context_of(front, c);
+		return submit_fault(&context, "database");
+	case MOVE_LEAVING:
+		(void)tell_words(c, TEXT_NODE_MOVES, "moves");
+		c->reply.said = CHAT_REFUSED;
+		return false;
+	case MOVE_GONE:
+		break;
+	}
+	other = node_table_named(front->nodes, to);
+	return other == NULL || given ? tell_differ(c, to) :
+					hand_on(front, c, other, true);
+}
+
+/* Where there are several nodes (protocol/node_table.h), a person's sandbox is
+ * on one of them, and the row of a button as well.  A node that was handed one
+ * hands it to nobody, but for who has moved away (store/moves.h), once: so two
+ * tables that differ end in an answer.  False: the reply is made. */
+static bool
+is_ours(struct front *front, struct front_case *c)
+{
+	const struct node_entry *other = NULL;
+	const char *away;
+	bool handed;
+	bool given;
+	int slot;
+
+	if (front->nodes == NULL)
+		return true;
+	handed = http_is_from_node(c->http);
+	given = handed && http_says(c->http, "INLINE_MOVED");
+	away = http_param(c->http, "INLINE_NODE_AWAY");
+	if (handed)
+		note_node(c);
+	if (away != NULL)
+		return tell_away(c, away);
+	slot = route_slot(&c->in);
+	if (slot < 0)
+		return true;
+	node_table_refresh(front->nodes, clock_monotonic_ms());
+	if (!given)
+		other = node_table_other(front->nodes, slot);
+	return other != NULL && !handed ?
+	    hand_on(front, c, other, false) :
+	    is_settled(front, c, slot, other, given);
+}
+
+/* ---- all of them ---- */
 
 /* Wake a worker for a lone job before the flush; the worker flushes after it.
  * The runs of many would take the processors from those who wait for us. */
@@ -303,12 +435,14 @@ decide_all(struct front *front, size_t count)
 		db_group_begin(front->db);
 	for (size_t i = 0; i < count; i++) {
 		struct front_case *c = &front->cases[i];
-		struct context context = context_of(front, c);
+		struct context context;
 
+		if (!is_ours(front, c))
+			continue;
+		context = context_of(front, c);
 		if (is_late(c))
 			reply_error(&c->reply, 504, "late");
-		else if (front->nodes == NULL ||
-		    !elsewhere_moved(front->nodes, c->http, &context))
+		else
 			route(&context);
 	}
 	if (front->db == NULL || commit_all(front, count, &err) == 0)
@@ -370,8 +504,7 @@ front_settle(void *arg, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct front_case *c = &front->cases[i];
 
-		/* not who is handed on */
-		c->held = c->reply.headers == NULL && hold(front, c);
+		c->held = hold(front, c);
 		if (!c->held)
 			answer(c->http, &c->reply);
 		c->answered_us = clock_monotonic_us();

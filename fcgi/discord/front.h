@@ -27,7 +27,8 @@ struct siblings;
  * and method (405), length (411, 413, 400), too late for an answer (504; once
  * more before anything is committed), signature (401), JSON (400), type
  * (400), freshness (401), application (400).  A PING needs the signature only.
- * Interactions that pass them and come together are committed together, and
+ * Interactions that pass them and come together are handed on to the node of
+ * their person, where that is another one, or committed together, and
  * answered after that: at once, or, where a job was made, when a worker has its
  * answer or IL_INSTANT_MS are over (held.h).
  */
