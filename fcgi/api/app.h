@@ -51,7 +51,6 @@ struct api_app {
 	unsigned char librechat_seal[32]; /* librechat_seal() */
 	/* nodes.h: on one host NULL, and all empty. */
 	struct node_table *nodes;
-	char *nodes_socket;	      /* of our nginx's, to ask other nodes */
 	char tag[NODES_TAG_LEN + 1];  /* ours */
 	int64_t fetched;	      /* bytes of theirs, for this request */
 	char away[NODES_TAG_LEN + 1]; /* did not answer it; "": none */

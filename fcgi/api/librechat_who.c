@@ -28,7 +28,7 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/file.h"
 #include "../../sandbox/base/log.h"
-#include "../../sandbox/protocol/node_key.h"
+#include "../../sandbox/protocol/node_table.h"
 
 #define KEYS_FILE_MAX 65536
 #define KEY_PREFIX "il_"

@@ -6,26 +6,33 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sodium.h>
+
 #include "app.h"
-#include "node_answer.h"
-#include "node_fetch.h"
 #include "session_holder.h"
 #include "../contract/librechat/libre_request.h"
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/config.h"
+#include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/base/text.h"
-#include "../../sandbox/protocol/node_key.h"
+#include "../../sandbox/protocol/node_ask.h"
+#include "../../sandbox/protocol/node_table.h"
 
 #define PIECE 65536
 #define READER_MS 60000
 #define HEADERS_MAX 8192
+/* nginx gives up on a node after a second that does not take a connection. */
+#define HEAD_MS 10000
+#define WHOLE_MS 60000
+/* Of one request, together: the work folder of a run takes less. */
+#define TOGETHER_MAX API_BODY_MAX
 
 _Static_assert(FILESTORE_NODE_LEN == NODES_TAG_LEN, "a tag");
+_Static_assert(FILESTORE_NOTE_MAX == NODE_NOTE_MAX, "a note");
 
 int
 nodes_open(struct api_app *app, struct err *err)
@@ -35,8 +42,6 @@ nodes_open(struct api_app *app, struct err *err)
 	if (app->nodes != NULL) {
 		node_table_mark(app->nodes, app->tag);
 		app->store.node = app->tag;
-		app->nodes_socket = config_state_path(app->config,
-		    NODES_SOCKET);
 	}
 	return 0;
 }
@@ -85,6 +90,117 @@ nodes_pass_on(const struct api_app *app, struct http_request *req,
 	return true;
 }
 
+/* ---- a file of another node ---- */
+
+static int
+ask(struct node_ask *ask, const struct api_app *app,
+    const struct node_entry *node, const char *id, struct err *err)
+{
+	auto_free char *request = xprintf("GET " NODE_FILES "%s", id);
+	char headers[32 + 2 * TOKENS_HASH_LEN] = "Inline-Owner: ";
+	size_t len = strlen(headers);
+	int status;
+
+	(void)sodium_bin2hex(headers + len, sizeof(headers) - len,
+	    app->store.owner, TOKENS_HASH_LEN);
+	memcpy(headers + strlen(headers), "\r\n", 3);
+	if (node_ask_begin(ask, app->config, node, request, headers, err) !=
+		0 ||
+	    node_ask_head(ask, err) != 0)
+		return -1;
+	status = ask->answer.status;
+	/* 502 and 504 are our nginx's: it cannot reach the node. */
+	if (status == 404 || status == 502 || status == 504)
+		return err_set(err, ERR_NOT_FOUND,
+		    status == 404 ? "it is not there" :
+				    "the node cannot be reached");
+	if (status != 200 || ask->answer.length < 0)
+		return err_set(err, ERR_UNAVAILABLE, "the answer is %d",
+		    status);
+	return 0;
+}
+
+/* The bytes of the file, so many as were announced. */
+static int
+take_bytes(struct node_ask *ask, struct filestore_new *file, struct err *err)
+{
+	int64_t left = ask->answer.length;
+
+	for (;;) {
+		size_t len = ask->body.len;
+		ssize_t n;
+
+		if ((int64_t)len > left)
+			return err_set(err, ERR_UNAVAILABLE,
+			    "more bytes than were announced");
+		left -= (int64_t)len;
+		if (filestore_write(file, buf_str(&ask->body), len, err) != 0)
+			return -1;
+		buf_reset(&ask->body);
+		if (left == 0)
+			return 0;
+		n = node_ask_receive(ask, err);
+		if (n == 0)
+			return err_set(err, ERR_UNAVAILABLE,
+			    "fewer bytes than were announced");
+		if (n < 0)
+			return -1;
+	}
+}
+
+/* Into a file of our store that has no name. */
+static int
+store(struct node_ask *ask, struct api_app *app, struct err *err)
+{
+	const unsigned char *owner = app->store.owner;
+	struct filestore_new file;
+	int fd = -1;
+
+	if (ask->answer.length > (int64_t)TOGETHER_MAX - app->fetched)
+		return err_set(err, ERR_LIMIT,
+		    "a request's files of other nodes are too large together");
+	app->fetched += ask->answer.length;
+	ask->until_ms += WHOLE_MS - HEAD_MS;
+	/* It is none of its owner's here. */
+	app->store.owner = NULL;
+	if (filestore_begin(&app->store, &file, err) == 0) {
+		if (take_bytes(ask, &file, err) == 0)
+			fd = filestore_detach(&file, err);
+		filestore_abort(&file);
+	}
+	app->store.owner = owner;
+	/* A store of ours without room is no fault of the request's. */
+	if (fd < 0 && err->code != ERR_TIMEOUT)
+		err->code = ERR_UNAVAILABLE;
+	return fd;
+}
+
+static int
+fetch(struct api_app *app, const struct http_request *req,
+    const struct node_entry *node, const char *id,
+    struct filestore_entry *entry, struct err *err)
+{
+	auto_node_ask struct node_ask a = NODE_ASK_INIT(PIECE,
+	    clock_monotonic_ms() + HEAD_MS);
+	int fd = -1;
+
+	a.unless = (struct pollfd){ .fd = http_fd(req), .events = POLLRDHUP };
+	if (ask(&a, app, node, id, err) == 0)
+		fd = store(&a, app, err);
+	/* What it does not answer now, it does not answer for the next file. */
+	if (fd < 0 && a.answer.status != 404 &&
+	    (err->code == ERR_NOT_FOUND || err->code == ERR_UNAVAILABLE))
+		memcpy(app->away, node->tag, sizeof(app->away));
+	if (fd >= 0 && entry != NULL) {
+		*entry = (struct filestore_entry){ .size = a.answer.length };
+		memcpy(entry->id, id, FILESTORE_ID_LEN);
+		memcpy(entry->note, a.answer.note, sizeof(entry->note));
+		entry->name = xstrdup(a.answer.name[0] != '\0' ? a.answer.name :
+								 "unnamed");
+	}
+	return fd;
+}
+
 int
 nodes_get_file(struct api_app *app, const struct http_request *req,
     const char *id, size_t len, struct filestore_entry *entry, struct err *err)
@@ -99,7 +215,7 @@ nodes_get_file(struct api_app *app, const struct http_request *req,
 	/* A request may name a thousand files of it. */
 	if (strcmp(app->away, node->tag) == 0)
 		return err_set(err, ERR_NOT_FOUND, "its node was asked before");
-	fd = node_fetch(app, req, node, id, entry, err);
+	fd = fetch(app, req, node, id, entry, err);
 	if (fd < 0)
 		log_warn("a file of node %s: %s", node->name, err->text);
 	return fd;

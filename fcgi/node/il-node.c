@@ -33,7 +33,7 @@
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/move/arrival.h"
 #include "../../sandbox/protocol/node_table.h"
-#include "../../sandbox/protocol/node_view.h"
+#include "../../sandbox/protocol/node_ask.h"
 #include "../../sandbox/store/db.h"
 
 /* nginx lets four people arrive at one time (nginx/node.conf). */

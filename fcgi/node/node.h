@@ -19,7 +19,7 @@ struct node {
 };
 
 /* views.c: what was run, for a user of another node
- * (sandbox/protocol/node_view.h). */
+ * (sandbox/protocol/node_ask.h). */
 void views_get(struct node *node, struct http_request *req, const char *id);
 
 /* people.c: PUT /nodes/slots/SLOT: its people are about to come.  200: this

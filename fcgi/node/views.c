@@ -8,7 +8,7 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 #include "../../sandbox/base/text.h"
-#include "../../sandbox/protocol/node_view.h"
+#include "../../sandbox/protocol/node_ask.h"
 #include "../../sandbox/store/view.h"
 
 /* As a worker has it for those of this host: what is another's is shared, and a

@@ -6,20 +6,15 @@
 #include "nodes.h"
 
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "../base/buf.h"
-#include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/err.h"
-#include "../base/fd.h"
 #include "../base/text.h"
-#include "../protocol/node_key.h"
+#include "../protocol/node_ask.h"
 #include "../protocol/node_table.h"
 #include "ctl.h"
 #include "nodes_move.h"
@@ -27,81 +22,14 @@
 
 /* nginx gives up on a node after a second for its name and one for itself. */
 #define ANSWER_MS 5000
-#define ANSWER_MAX 4096
-#define AT_ONCE 64 /* nodes that are asked */
+#define ANSWER_MAX 20480 /* with its head */
+#define AT_ONCE 64	 /* nodes that are asked */
 
 struct asked {
 	const struct node_entry *node;
 	int slots;
-	int fd; /* on which the answer comes; -1: no more of it */
-	struct buf answer;
 	char state[64]; /* for people: "ok", or what is wrong */
 };
-
-/* ---- asking ---- */
-
-static int
-ask(struct asked *asked, const char *socket_path, struct err *err)
-{
-	auto_buf struct buf text = BUF_INIT(1024);
-
-	asked->fd = fd_connect_unix(socket_path, SOCK_STREAM, err);
-	/* An answer in HTTP/1.0 ends with its connection. */
-	buf_addf(&text,
-	    "GET /health HTTP/1.0\r\nHost: inline\r\nInline-Node: %s\r\n\r\n",
-	    asked->node->address);
-	if (asked->fd < 0 ||
-	    send(asked->fd, buf_str(&text), text.len,
-		MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)text.len)
-		return err_set(err, ERR_UNAVAILABLE,
-		    "nginx does not listen at %s: does it run, with what "
-		    "`ilctl nginx` prints?",
-		    socket_path);
-	return 0;
-}
-
-/* Take the part of an answer that has come; its end closes the connection. */
-static void
-receive(struct asked *asked)
-{
-	char *room = buf_reserve(&asked->answer,
-	    asked->answer.max - asked->answer.len);
-	ssize_t n = room != NULL ?
-	    recv(asked->fd, room, asked->answer.max - asked->answer.len,
-		MSG_DONTWAIT) :
-	    0;
-
-	if (n > 0)
-		buf_commit(&asked->answer, (size_t)n);
-	else
-		cleanup_close(&asked->fd);
-}
-
-/* Until all of them have answered, or the time is over. */
-static void
-wait_for_answers(struct asked *asked, size_t count)
-{
-	int64_t until_ms = clock_monotonic_ms() + ANSWER_MS;
-	struct pollfd fds[AT_ONCE];
-	bool open = true;
-
-	while (open && clock_monotonic_ms() < until_ms) {
-		open = false;
-		for (size_t i = 0; i < count; i++) {
-			fds[i] = (struct pollfd){ .fd = asked[i].fd,
-				.events = POLLIN };
-			open = open || asked[i].fd >= 0;
-		}
-		if (!open ||
-		    poll(fds, count, clock_poll_timeout(until_ms)) <= 0)
-			continue;
-		for (size_t i = 0; i < count; i++)
-			if (fds[i].revents != 0)
-				receive(&asked[i]);
-	}
-	for (size_t i = 0; i < count; i++)
-		cleanup_close(&asked[i].fd);
-}
 
 /* ---- what came ---- */
 
@@ -126,50 +54,59 @@ judge_health(struct asked *asked, const char *body)
 }
 
 static void
-judge(struct asked *asked)
+judge(struct asked *asked, const struct node_ask *ask)
 {
-	const char *text = buf_str(&asked->answer);
-	const char *body = strstr(text, "\r\n\r\n");
-	const char *status = strchr(text, ' ');
+	int status = ask->answer.status;
 
-	if (body == NULL || status == NULL)
-		status = " 504";
-	if (strncmp(status, " 200 ", 5) == 0)
-		judge_health(asked, body + 4);
-	else if (strncmp(status, " 403", 4) == 0)
+	if (status == 200)
+		judge_health(asked, buf_str(&ask->body));
+	else if (status == 403)
 		(void)snprintf(asked->state, sizeof(asked->state),
 		    "has another key");
-	else if (strncmp(status, " 502", 4) == 0 ||
-	    strncmp(status, " 504", 4) == 0)
+	else if (status == 0 || status == 502 || status == 504)
 		(void)snprintf(asked->state, sizeof(asked->state), "away");
 	else
-		(void)snprintf(asked->state, sizeof(asked->state),
-		    "answers%.4s", status);
+		(void)snprintf(asked->state, sizeof(asked->state), "answers %d",
+		    status);
 }
 
-/* All nodes of the table, some at a time. */
+/* Some nodes at one time, which have ANSWER_MS together. */
 static int
-ask_all(struct asked *asked, size_t count, const char *socket_path,
+ask_some(struct asked *asked, size_t count, const struct config *config,
     struct err *err)
 {
-	for (size_t at = 0; at < count; at += AT_ONCE) {
-		size_t some = count - at < AT_ONCE ? count - at : AT_ONCE;
-		int result = 0;
+	struct node_ask asks[AT_ONCE];
+	struct err none;
+	size_t begun = 0;
+	int result = 0;
 
-		for (size_t i = 0; i < some && result == 0; i++)
-			result = ask(&asked[at + i], socket_path, err);
-		if (result == 0)
-			wait_for_answers(asked + at, some);
-		for (size_t i = 0; i < some; i++) {
-			cleanup_close(&asked[at + i].fd);
-			if (result == 0)
-				judge(&asked[at + i]);
-			buf_release(&asked[at + i].answer);
-		}
-		if (result != 0)
-			return -1;
+	for (; begun < count && result == 0; begun++) {
+		asks[begun] = (struct node_ask)NODE_ASK_INIT(ANSWER_MAX,
+		    clock_monotonic_ms() + ANSWER_MS);
+		result = node_ask_begin(&asks[begun], config, asked[begun].node,
+		    "GET /health", "", err);
 	}
-	return 0;
+	for (size_t i = 0; i < begun; i++) {
+		if (result == 0) {
+			if (node_ask_head(&asks[i], &none) == 0)
+				(void)node_ask_body(&asks[i], &none);
+			judge(&asked[i], &asks[i]);
+		}
+		node_ask_end(&asks[i]);
+	}
+	return result;
+}
+
+static int
+ask_all(struct asked *asked, size_t count, const struct config *config,
+    struct err *err)
+{
+	int result = 0;
+
+	for (size_t at = 0; at < count && result == 0; at += AT_ONCE)
+		result = ask_some(asked + at,
+		    count - at < AT_ONCE ? count - at : AT_ONCE, config, err);
+	return result;
 }
 
 /* ---- showing ---- */
@@ -230,9 +167,7 @@ list_nodes(struct node_table *table, size_t *count)
 		struct asked *one = &asked[(*count)++];
 
 		one->node = node;
-		one->fd = -1;
 		(void)snprintf(one->state, sizeof(one->state), "not asked");
-		buf_init(&one->answer, ANSWER_MAX);
 		for (int slot = 0; slot < SLOTS; slot++)
 			one->slots += node_table_owner(table, slot) == node;
 	}
@@ -242,7 +177,6 @@ list_nodes(struct node_table *table, size_t *count)
 int
 ctl_nodes(struct ctl *ctl)
 {
-	auto_free char *path = config_state_path(&ctl->config, NODES_SOCKET);
 	struct node_table *table = NULL;
 	struct asked *asked;
 	struct err err;
@@ -255,7 +189,7 @@ ctl_nodes(struct ctl *ctl)
 	if (node_table_open(&table, &ctl->config, &err) != 0)
 		return ctl_fail(ctl->argv[0], &err);
 	asked = list_nodes(table, &count);
-	result = ask_all(asked, count, path, &err);
+	result = ask_all(asked, count, &ctl->config, &err);
 	if (ctl->json)
 		code = print_nodes_json(table, asked, count);
 	else if (table == NULL)

@@ -15,7 +15,7 @@
 #include "../base/cleanup.h"
 #include "../base/err.h"
 #include "../base/file.h"
-#include "../protocol/node_key.h"
+#include "../protocol/node_ask.h"
 #include "../protocol/node_table.h"
 #include "ctl.h"
 

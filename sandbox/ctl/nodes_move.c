@@ -15,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "../base/cleanup.h"
@@ -23,15 +25,20 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/fd.h"
+#include "../base/file.h"
 #include "../base/text.h"
 #include "../move/parcel.h"
+#include "../protocol/node_ask.h"
 #include "../store/moves.h"
 #include "../store/person.h"
 #include "ctl.h"
-#include "nodes_slots.h"
 
 #define WAIT_SECONDS 60 /* for what a person runs */
 #define ROUNDS_MOST 100 /* in which new people come to a slot */
+/* As nginx/nodes.conf has them. */
+#define STALL_SECONDS 60
+#define ANSWER_MS 300000
+#define ANSWER_MAX 65536
 
 struct mover {
 	struct nodes *n;
@@ -46,6 +53,93 @@ struct mover {
 	int gone; /* slots */
 	int64_t bytes;
 };
+
+/* ---- what is put to a node ---- */
+
+static int
+send_piece(void *arg, const void *data, size_t len, struct err *err)
+{
+	const int *fd = arg;
+	const char *at = data;
+
+	while (len > 0) {
+		ssize_t n = TEMP_FAILURE_RETRY(send(*fd, at, len,
+		    MSG_NOSIGNAL));
+
+		if (n < 0)
+			return err_set(err, ERR_UNKNOWN, "send: %s",
+			    strerror(errno));
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* After these statuses a person is not there: il-node says so, or nginx before
+ * it has asked it.  All others leave it open; nginx makes a 413 of an answer
+ * that broke off. */
+static enum err_code
+code_of(int status)
+{
+	switch (status) {
+	case 400:
+	case 403:
+	case 404:
+		return ERR_INPUT;
+	case 409:
+		return ERR_CONFLICT;
+	case 429:
+		return ERR_BUSY;
+	case 503:
+		return ERR_UNAVAILABLE;
+	case 507:
+		return ERR_LIMIT;
+	default:
+		return ERR_UNKNOWN;
+	}
+}
+
+/* What it answers, and the first line of its reason. */
+static int
+judge(struct node_ask *ask, const struct node_entry *to, struct err *err)
+{
+	struct err none;
+	char reason[200];
+
+	if (node_ask_head(ask, &none) != 0)
+		return err_set(err, ERR_UNKNOWN, "%s gave no answer", to->name);
+	if (ask->answer.status == 200)
+		return 0;
+	(void)node_ask_body(ask, &none);
+	(void)snprintf(reason, sizeof(reason), "%s", buf_str(&ask->body));
+	reason[strcspn(reason, "\r\n")] = '\0';
+	text_clean_array(reason, sizeof(reason));
+	return err_set(err, code_of(ask->answer.status), "%s answered %d %s",
+	    to->name, ask->answer.status, reason);
+}
+
+int
+nodes_put(const struct config *config, const struct node_entry *to,
+    const char *what, int64_t id, const struct parcel *parcel, struct err *err)
+{
+	const struct timeval stall = { .tv_sec = STALL_SECONDS };
+	auto_free char *request = xprintf("PUT /nodes/%s/%" PRId64, what, id);
+	auto_free char *length = xprintf("Content-Length: %" PRId64 "\r\n",
+	    parcel != NULL ? parcel_size(&parcel->head) : 0);
+	auto_node_ask struct node_ask ask = NODE_ASK_INIT(ANSWER_MAX, 0);
+
+	if (node_ask_begin(&ask, config, to, request, length, err) != 0)
+		return -1;
+	(void)setsockopt(ask.fd, SOL_SOCKET, SO_SNDTIMEO, &stall,
+	    sizeof(stall));
+	/* our own fault: what is cut short is not taken */
+	if (parcel != NULL &&
+	    parcel_send(parcel, send_piece, &ask.fd, err) != 0 &&
+	    err->code != ERR_UNKNOWN)
+		return -1;
+	ask.until_ms = clock_monotonic_ms() + ANSWER_MS;
+	return judge(&ask, to, err);
+}
 
 /* ---- a person ---- */
 
@@ -92,7 +186,7 @@ carry(struct mover *m, struct parcel *p, int64_t user_id, bool *sent,
 		err) != 0)
 		return -1;
 	*sent = true;
-	if (nodes_send(n->config, m->to, user_id, p, err) != 0)
+	if (nodes_put(n->config, m->to, "people", user_id, p, err) != 0)
 		return -1;
 	/* the volumes are locked until it is said where the person is */
 	if (moves_end(n->db, m->slot, user_id, err) != 0)
@@ -172,7 +266,7 @@ move_slot(struct mover *m, struct err *err)
 {
 	int64_t stayed = m->stayed;
 
-	if (nodes_announce(m->n->config, m->to, m->slot, err) != 0)
+	if (nodes_put(m->n->config, m->to, "slots", m->slot, NULL, err) != 0)
 		return -1;
 	for (int i = 0; i < ROUNDS_MOST; i++) {
 		int left;
@@ -232,20 +326,26 @@ replace_table(const char *path, const struct buf *text, struct err *err)
 	return -1;
 }
 
+/* The comments at the head of the file stay; the rest is what the table says. */
 static int
 give_slots(const struct mover *m, const bool gone[SLOTS], struct err *err)
 {
 	const char *path = m->n->config->nodes;
 	auto_buf struct buf text = BUF_INIT(NODES_FILE_MAX);
-	struct node_table *new = NULL;
+	struct err none;
+	const char *head;
 
-	slots_give(&text, buf_str(&m->n->text), gone, m->to->name);
+	(void)file_read(path, &text, &none);
+	head = buf_str(&text);
+	while (*head == '#' || *head == '\n') {
+		head += strcspn(head, "\n");
+		head += *head == '\n';
+	}
+	buf_cut(&text, (size_t)(head - buf_str(&text)));
+	node_table_give(m->n->table, gone, m->to);
+	node_table_print(m->n->table, &text);
 	if (text.overflow)
 		return err_set(err, ERR_LIMIT, "%s would be too long", path);
-	if (node_table_parse(&new, buf_str(&text), text.len, m->n->config->node,
-		err) != 0)
-		return err_wrap(err, "the new table");
-	node_table_free(new);
 	if (replace_table(path, &text, err) == 0)
 		printf("%s is new here; put it on the other nodes\n", path);
 	else

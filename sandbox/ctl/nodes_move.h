@@ -16,7 +16,6 @@ struct nodes {
 	const struct config *config;
 	struct node_table *table;
 	const struct node_entry *own;
-	struct buf text; /* of the table */
 	struct db *db;
 };
 
@@ -25,15 +24,11 @@ int nodes_change(struct ctl *ctl);
 /* nodes_move.c: slot ... --to name */
 int nodes_move(struct nodes *n, struct ctl *ctl, struct err *err);
 
-/*
- * nodes_send.c: give a person to a node, by our own nginx.  0: they are there.
- * ERR_UNKNOWN: nobody knows whether they are; all other errors: they are not.
- */
-int nodes_send(const struct config *config, const struct node_entry *to,
-    int64_t user_id, const struct parcel *parcel, struct err *err);
-/* Tell a node that the people of a slot are about to come, and hear whether it
- * is there and takes them. */
-int nodes_announce(const struct config *config, const struct node_entry *to,
-    int slot, struct err *err);
+/* PUT /nodes/<what>/<id> to a node, by our own nginx: "people", with all that a
+ * person has; "slots" (parcel NULL), whose people are about to come.  0: it has
+ * taken them.  ERR_UNKNOWN: nobody knows whether; all other errors: it has
+ * not. */
+int nodes_put(const struct config *config, const struct node_entry *to,
+    const char *what, int64_t id, const struct parcel *parcel, struct err *err);
 
 #endif

@@ -9,11 +9,9 @@
 #include "../base/cleanup.h"
 #include "../base/config.h"
 #include "../base/err.h"
-#include "../base/file.h"
 #include "../store/db.h"
 #include "../store/moves.h"
 #include "ctl.h"
-#include "nodes_slots.h"
 
 /* People of this host, by their slot. */
 static int
@@ -92,8 +90,8 @@ print_plan(struct nodes *n, struct node_table *new, const char *name, bool adds,
 static int
 plan(struct nodes *n, struct ctl *ctl, struct err *err)
 {
-	auto_buf struct buf text = BUF_INIT(2 * NODES_FILE_MAX);
-	struct node_table *new = NULL;
+	const struct node_entry *node;
+	struct node_table *new;
 	bool adds;
 	int result;
 
@@ -102,14 +100,14 @@ plan(struct nodes *n, struct ctl *ctl, struct err *err)
 		strcmp(ctl->argv[2], "--remove") != 0))
 		return CTL_MISUSED;
 	adds = strcmp(ctl->argv[2], "--add") == 0;
-	if (node_table_named(n->table, ctl->argv[3]) == NULL)
+	node = node_table_named(n->table, ctl->argv[3]);
+	if (node == NULL)
 		return err_set(err, ERR_CONFIG,
 		    "%s has no line in %s; one that is to come has `joining` "
 		    "at its end",
 		    ctl->argv[3], n->config->nodes);
-	slots_settle(&text, buf_str(&n->text), ctl->argv[3], adds);
-	if (node_table_parse(&new, buf_str(&text), text.len, n->config->node,
-		err) != 0)
+	new = node_table_with(n->table, node, !adds, err);
+	if (new == NULL)
 		return err_wrap(err, "the table without %s", ctl->argv[3]);
 	result = print_plan(n, new, ctl->argv[3], adds, err);
 	node_table_free(new);
@@ -128,8 +126,7 @@ change(struct nodes *n, struct ctl *ctl, struct err *err)
 int
 nodes_change(struct ctl *ctl)
 {
-	struct nodes n = { .config = &ctl->config,
-		.text = BUF_INIT(NODES_FILE_MAX) };
+	struct nodes n = { .config = &ctl->config };
 	struct err err = { 0 };
 	int result = -1;
 
@@ -139,14 +136,13 @@ nodes_change(struct ctl *ctl)
 	    n.table == NULL)
 		(void)err_set(&err, ERR_CONFIG,
 		    "one host: IL_NODES is not set");
-	if (n.table != NULL && file_read(ctl->config.nodes, &n.text, &err) == 0)
+	if (n.table != NULL)
 		n.db = db_open(ctl->config.database, DB_NODE, &err);
 	n.own = node_table_own(n.table);
 	if (n.db != NULL)
 		result = change(&n, ctl, &err);
 	db_close(n.db);
 	node_table_free(n.table);
-	buf_release(&n.text);
 	if (result == CTL_MISUSED && err.code == ERR_NONE)
 		return CTL_MISUSED;
 	return result < 0 ? ctl_fail(ctl->argv[0], &err) : result;

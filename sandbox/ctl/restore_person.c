@@ -103,7 +103,7 @@ send_to(const struct config *config, const struct parcel *p, int64_t user_id,
 		return -1;
 	node = node_table_named(table, to);
 	if (node != NULL)
-		result = nodes_send(config, node, user_id, p, err);
+		result = nodes_put(config, node, "people", user_id, p, err);
 	else
 		(void)err_set(err, ERR_CONFIG, "%s is no node of IL_NODES", to);
 	node_table_free(table);

@@ -20,7 +20,7 @@
 #include "../base/log.h"
 #include "../base/loop.h"
 #include "../protocol/lease.h"
-#include "../protocol/node_key.h"
+#include "../protocol/node_ask.h"
 #include "ctl.h"
 #include "run.h"
 

@@ -23,6 +23,7 @@
 #define LABEL_MAX 63
 #define LOOK_MS 1000
 #define NOBODY (-1)
+#define KEY_FILE_MAX 4096
 
 _Static_assert(sizeof(SLOT_KEY) - 1 == crypto_shorthash_KEYBYTES, "a key");
 
@@ -30,7 +31,9 @@ struct node_table {
 	struct node_entry *nodes;
 	size_t count;
 	const struct node_entry *own;
-	/* Indices of nodes; NOBODY: no line says it, and it was not asked. */
+	/* Indices of nodes.  NOBODY: no line gives the slot; it was not asked
+	 * for. */
+	int16_t given[SLOTS];
 	int16_t owner[SLOTS];
 	const struct config *config; /* whose file it is; NULL: it is none */
 	struct stat seen;	     /* of that file, all 0: it was not there */
@@ -100,6 +103,50 @@ make_tag(struct node_entry *node)
 
 	(void)snprintf(node->tag, sizeof(node->tag), "%06" PRIx64,
 	    (value ^ value >> 24 ^ value >> 48) & 0xffffff);
+}
+
+/* ---- slots as people write them ---- */
+
+bool
+slots_read(const char *text, bool slots[SLOTS])
+{
+	auto_free char *copy = xstrdup(text);
+	char *rest = copy;
+
+	for (char *part = strsep(&rest, ","); part != NULL;
+	     part = strsep(&rest, ",")) {
+		const char *first = strsep(&part, "-");
+		int64_t from;
+		int64_t to;
+
+		if (!text_parse_int(first, 0, SLOTS - 1, &from) ||
+		    !text_parse_int(part != NULL ? part : first, from,
+			SLOTS - 1, &to))
+			return false;
+		while (from <= to)
+			slots[from++] = true;
+	}
+	return true;
+}
+
+size_t
+slots_add(struct buf *out, const bool slots[SLOTS])
+{
+	const char *comma = "";
+	size_t count = 0;
+
+	for (int i = 0; i < SLOTS; i++) {
+		int first = i;
+
+		if (!slots[i])
+			continue;
+		while (i + 1 < SLOTS && slots[i + 1])
+			i++;
+		buf_addf(out, first == i ? "%s%d" : "%s%d-%d", comma, first, i);
+		count += (size_t)(i - first) + 1;
+		comma = ",";
+	}
+	return count;
 }
 
 /* ---- a line ---- */
@@ -226,21 +273,6 @@ read_node(struct node_table *table, char *rest)
 	return why;
 }
 
-/* A number, or two with a '-' between them. */
-static bool
-read_range(char *text, int64_t *first, int64_t *last)
-{
-	char *dash = strchr(text, '-');
-
-	if (dash != NULL)
-		*dash = '\0';
-	if (!text_parse_int(text, 0, SLOTS - 1, first))
-		return false;
-	*last = *first;
-	return dash == NULL ||
-	    (text_parse_int(dash + 1, 0, SLOTS - 1, last) && *first <= *last);
-}
-
 /* slots 17,19,200-210 NAME */
 static const char *
 read_slots(struct node_table *table, char *rest)
@@ -248,27 +280,23 @@ read_slots(struct node_table *table, char *rest)
 	char *list = next_word(&rest);
 	const char *name = next_word(&rest);
 	const struct node_entry *node;
+	bool slots[SLOTS] = { false };
 
 	if (name == NULL || next_word(&rest) != NULL)
 		return "slots are given by `slots 17,200-210 NAME`";
 	node = node_table_named(table, name);
 	if (node == NULL)
 		return "no node has this name";
-	for (char *part = strsep(&list, ","); part != NULL;
-	     part = strsep(&list, ",")) {
+	if (!slots_read(list, slots))
+		return "slots are numbers from 0 to 1023, as 17,200-210";
+	for (int slot = 0; slot < SLOTS; slot++) {
 		int16_t index = (int16_t)(node - table->nodes);
-		int64_t slot;
-		int64_t last;
 
-		if (!read_range(part, &slot, &last))
-			return "slots are numbers from 0 to 1023, as "
-			       "17,200-210";
-		for (; slot <= last; slot++) {
-			if (table->owner[slot] != NOBODY &&
-			    table->owner[slot] != index)
-				return "a slot is given to two nodes";
-			table->owner[slot] = index;
-		}
+		if (!slots[slot])
+			continue;
+		if (table->given[slot] != NOBODY && table->given[slot] != index)
+			return "a slot is given to two nodes";
+		table->given[slot] = index;
 	}
 	return NULL;
 }
@@ -308,13 +336,13 @@ read_lines(struct node_table *table, const char *text, const char *wanted,
 
 /* Where all nodes are joining, lines have to give each slot. */
 static int
-check_holes(struct node_table *table, struct err *err)
+check_holes(const struct node_table *table, struct err *err)
 {
 	for (size_t i = 0; i < table->count; i++)
 		if (!table->nodes[i].joining)
 			return 0;
 	for (int slot = 0; slot < SLOTS; slot++)
-		if (table->owner[slot] == NOBODY)
+		if (table->given[slot] == NOBODY)
 			return err_set(err, ERR_CONFIG,
 			    "slot %d has no node, as all that are not given "
 			    "slots by a line are joining",
@@ -330,7 +358,7 @@ node_table_parse(struct node_table **table, const char *text, size_t len,
 
 	new->nodes = xcalloc(NODES_MAX, sizeof(*new->nodes));
 	for (int slot = 0; slot < SLOTS; slot++)
-		new->owner[slot] = NOBODY;
+		new->given[slot] = new->owner[slot] = NOBODY;
 	if (strlen(text) != len) {
 		(void)err_set(err, ERR_CONFIG, "a NUL byte");
 	} else if (read_lines(new, text, "node", read_node, err) == 0 &&
@@ -447,7 +475,9 @@ node_table_owner(struct node_table *table, int slot)
 	if (table == NULL)
 		return NULL;
 	if (table->owner[slot] == NOBODY)
-		table->owner[slot] = find_highest(table, slot);
+		table->owner[slot] = table->given[slot] != NOBODY ?
+		    table->given[slot] :
+		    find_highest(table, slot);
 	return &table->nodes[table->owner[slot]];
 }
 
@@ -496,4 +526,86 @@ node_table_mark(const struct node_table *table, char *id)
 
 	if (own != NULL)
 		memcpy(id, own->tag, NODES_TAG_LEN);
+}
+
+/* ---- another table ---- */
+
+struct node_table *
+node_table_with(const struct node_table *table, const struct node_entry *node,
+    bool joining, struct err *err)
+{
+	struct node_table *new = xmalloc(sizeof(*new));
+	ptrdiff_t index = node - table->nodes;
+
+	*new = *table;
+	new->nodes = xcalloc(NODES_MAX, sizeof(*new->nodes));
+	memcpy(new->nodes, table->nodes, table->count * sizeof(*new->nodes));
+	new->own = &new->nodes[table->own - table->nodes];
+	new->nodes[index].joining = joining;
+	for (int slot = 0; slot < SLOTS; slot++) {
+		new->owner[slot] = NOBODY;
+		if (joining && new->given[slot] == index)
+			new->given[slot] = NOBODY;
+	}
+	if (check_holes(new, err) == 0)
+		return new;
+	node_table_free(new);
+	return NULL;
+}
+
+void
+node_table_give(struct node_table *table, const bool slots[SLOTS],
+    const struct node_entry *node)
+{
+	for (int slot = 0; slot < SLOTS; slot++)
+		if (slots[slot])
+			table->given[slot] = table->owner[slot] =
+			    (int16_t)(node - table->nodes);
+}
+
+void
+node_table_print(const struct node_table *table, struct buf *out)
+{
+	for (size_t i = 0; i < table->count; i++)
+		buf_addf(out, "node %s %s%s\n", table->nodes[i].name,
+		    table->nodes[i].address,
+		    table->nodes[i].joining ? " joining" : "");
+	for (size_t i = 0; i < table->count; i++) {
+		auto_buf struct buf list = BUF_INIT(NODES_FILE_MAX);
+		bool slots[SLOTS];
+
+		for (int slot = 0; slot < SLOTS; slot++)
+			slots[slot] = table->given[slot] == (int16_t)i;
+		if (slots_add(&list, slots) > 0)
+			buf_addf(out, "slots %s %s\n", buf_str(&list),
+			    table->nodes[i].name);
+	}
+}
+
+/* ---- the key ---- */
+
+int
+node_key_derive(const char *path, const char *purpose,
+    unsigned char key[NODE_KEY_LEN], struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(KEY_FILE_MAX);
+	unsigned char secret[NODE_KEY_LEN];
+	size_t len;
+
+	if (file_read(path, &text, err) != 0) {
+		err->code = ERR_CONFIG;
+		return err_wrap(err, "IL_NODES_KEY_FILE");
+	}
+	len = strcspn(buf_str(&text), "\r\n");
+	if (sodium_init() < 0 ||
+	    !text_parse_hex(buf_str(&text), len, secret, sizeof(secret)))
+		return err_set(err, ERR_CONFIG,
+		    "IL_NODES_KEY_FILE: must hold 64 hex digits, as of "
+		    "`openssl rand -hex 32`");
+	(void)crypto_generichash(key, NODE_KEY_LEN,
+	    (const unsigned char *)purpose, strlen(purpose), secret,
+	    sizeof(secret));
+	sodium_memzero(secret, sizeof(secret));
+	sodium_memzero(text.data, text.len);
+	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
 struct config;
 struct err;
 struct node_table;
@@ -81,5 +82,35 @@ const struct node_entry *node_table_next(const struct node_table *table,
 /* Put our tag over the first characters of a new id; on one host it stays as it
  * is. */
 void node_table_mark(const struct node_table *table, char *id);
+
+/* Slots as people write them, "17,19,200-210".  Add these; false: they are
+ * none.  Append them, and return how many they are. */
+bool slots_read(const char *text, bool slots[SLOTS]);
+size_t slots_add(struct buf *out, const bool slots[SLOTS]);
+
+/* The table as it would be if a node took part in the hashing, or (joining) had
+ * no slot any more; to be freed.  NULL: ERR_CONFIG, then a slot has no node. */
+struct node_table *node_table_with(const struct node_table *table,
+    const struct node_entry *node, bool joining, struct err *err);
+/* Give slots to a node, as by a line. */
+void node_table_give(struct node_table *table, const bool slots[SLOTS],
+    const struct node_entry *node);
+/* Append the text of a file that says the same. */
+void node_table_print(const struct node_table *table, struct buf *out);
+
+/*
+ * What the nodes have in common, IL_NODES_KEY_FILE: 32 bytes, in hex.  Nothing
+ * is ever sent or sealed with it itself, but with a key for each purpose that
+ * is derived from it.
+ */
+#define NODE_KEY_LEN 32
+/* By which nginx knows another node's nginx. */
+#define NODE_KEY_NGINX "nginx"
+/* With which il-api seals what LibreChat's clients keep for it. */
+#define NODE_KEY_LIBRECHAT "librechat"
+
+/* ERR_CONFIG: the file cannot be read, or is no key. */
+int node_key_derive(const char *path, const char *purpose,
+    unsigned char key[NODE_KEY_LEN], struct err *err);
 
 #endif

@@ -196,8 +196,6 @@ make_headers(const struct transfer_request *request)
 		    "Content-Type: application/json");
 	if (request->authorization != NULL)
 		headers = curl_slist_append(headers, request->authorization);
-	for (size_t i = 0; i < 2 && request->headers[i] != NULL; i++)
-		headers = curl_slist_append(headers, request->headers[i]);
 	return headers;
 }
 
@@ -223,9 +221,8 @@ prepare(struct transfer *t, const struct transfer_request *request,
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
-	if (transfer_is_local(request->url) || request->socket != NULL)
+	if (transfer_is_local(request->url))
 		curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
-	curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, request->socket);
 	if (mime != NULL)
 		curl_easy_setopt(curl, CURLOPT_MIMEPOST, mime);
 	else if (request->body != NULL)

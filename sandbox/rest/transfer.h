@@ -24,8 +24,6 @@ void transfer_free(struct transfer *transfer);
 struct transfer_request {
 	const char *method;
 	const char *url;
-	const char *socket;	       /* a unix one to connect to; or NULL */
-	const char *headers[2];	       /* further ones; NULL: none */
 	const char *authorization;     /* that header; NULL: none */
 	const char *body;	       /* JSON; NULL: none */
 	const struct rest_file *files; /* with any: multipart */

@@ -33,7 +33,7 @@ AWAY = "does not answer just now"
 
 
 def table_of(slots="", **more):
-    put_table(a.line() + b.line("joining") + "".join(
+    put_table("# ours\n" + a.line() + b.line("joining") + "".join(
         f"node {name} {address} joining\n" for name, address in more.items())
         + slots)
 
@@ -148,6 +148,7 @@ def all_of_a_person_is_there_afterwards():
     assert b.sql("SELECT id, rate FROM rules") == [(int(who), 77)]
     assert not a.rows(who, "views") and not a.sql("SELECT 1 FROM rules")
     assert f"slots {slot_of(who)} b" in open(table).read()
+    assert open(table).read().startswith("# ours\nnode a 127.0.0.1:")
     clean(a, b)
     # whichever host is asked
     for node in a, b:

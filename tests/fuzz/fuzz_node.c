@@ -3,7 +3,7 @@
  * what is taken keeps the promises of the headers. */
 #include "fuzz.h"
 
-#include "fcgi/api/node_answer.h"
+#include "sandbox/protocol/node_ask.h"
 #include "sandbox/base/buf.h"
 #include "sandbox/base/err.h"
 #include "sandbox/base/utf8.h"
@@ -22,7 +22,7 @@ check_answer(const char *text, size_t size)
 		return;
 	fuzz_holds(memcmp(text + len - 4, "\r\n\r\n", 4) == 0, "an end");
 	fuzz_holds(answer.status >= 100 && answer.status <= 599, "a status");
-	fuzz_holds(answer.length >= -1 && answer.length <= NODE_FILE_MAX,
+	fuzz_holds(answer.length >= -1 && answer.length <= NODE_LENGTH_MAX,
 	    "a length");
 	fuzz_holds(utf8_valid(answer.name, strlen(answer.name)), "a name");
 	buf_adds(&again, "HTTP/1.1 200 OK\r\n");
@@ -41,6 +41,8 @@ check_table(const char *text, size_t size)
 	struct node_table *table = NULL;
 	const struct node_entry *node = NULL;
 	struct err err;
+	auto_buf struct buf again = BUF_INIT(4 * NODES_FILE_MAX);
+	struct node_table *other = NULL;
 	size_t count = 0;
 
 	if (node_table_parse(&table, text, size, "a", &err) != 0)
@@ -57,6 +59,15 @@ check_table(const char *text, size_t size)
 	fuzz_holds(count > 0 && count <= NODES_MAX, "so many");
 	for (int slot = 0; slot < SLOTS; slot++)
 		fuzz_holds(node_table_owner(table, slot) != NULL, "an owner");
+	node_table_print(table, &again);
+	fuzz_holds(node_table_parse(&other, buf_str(&again), again.len, "a",
+		       &err) == 0,
+	    "what is printed is read");
+	for (int slot = 0; slot < SLOTS; slot++)
+		fuzz_holds(strcmp(node_table_owner(table, slot)->name,
+			       node_table_owner(other, slot)->name) == 0,
+		    "the same owner");
+	node_table_free(other);
 	node_table_free(table);
 }
 

@@ -137,6 +137,57 @@ test_joining(void)
 	node_table_free(all);
 }
 
+/* Each slot has the same owner in both. */
+static bool
+same_owners(struct node_table *one, struct node_table *other)
+{
+	for (int slot = 0; slot < SLOTS; slot++)
+		if (strcmp(owner_of(one, slot), owner_of(other, slot)) != 0)
+			return false;
+	return true;
+}
+
+static void
+test_changes(void)
+{
+	static const char text[] = "# of ours\nnode a\n"
+				   "node b 10.0.0.2:81 joining\n"
+				   "slots 7,9-10 b\nslots 9 b\nslots 11 a\n";
+	struct node_table *table = parsed(text, "a");
+	const struct node_entry *a = node_table_named(table, "a");
+	const struct node_entry *b = node_table_named(table, "b");
+	bool slots[SLOTS] = { [10] = true, [12] = true };
+	auto_buf struct buf out = BUF_INIT(NODES_FILE_MAX);
+	struct node_table *joined = parsed("node a\nnode b\n"
+					   "slots 7,9-10 b\nslots 11 a",
+	    "a");
+	struct node_table *new;
+	struct err err;
+
+	(void)owner_of(table, 12); /* what hashing says is no line */
+	new = node_table_with(table, b, false, &err);
+	ok(same_owners(new, joined), "a node takes part");
+	node_table_free(new);
+	new = node_table_with(table, b, true, &err);
+	is_str(owner_of(new, 7), "a", "it has no slot any more");
+	node_table_free(new);
+	ok(node_table_with(table, a, true, &err) == NULL,
+	    "the last one cannot go");
+	is_str(owner_of(table, 7), "b", "the table stays as it is");
+	node_table_give(table, slots, a);
+	is_str(owner_of(table, 10), "a", "slots are given");
+	node_table_print(table, &out);
+	is_str(buf_str(&out),
+	    "node a a:8079\nnode b 10.0.0.2:81 joining\n"
+	    "slots 10-12 a\nslots 7,9 b\n",
+	    "its text");
+	new = parsed(buf_str(&out), "a");
+	ok(same_owners(new, table), "says the same");
+	node_table_free(new);
+	node_table_free(joined);
+	node_table_free(table);
+}
+
 static void
 test_entries(void)
 {
@@ -518,6 +569,7 @@ main(void)
 	test_owners_for_ever();
 	test_fourth_node();
 	test_joining();
+	test_changes();
 	test_entries();
 	test_one_host();
 	test_refusals();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a node is told of a run of another one. */
-#include "sandbox/protocol/node_view.h"
+#include "sandbox/protocol/node_ask.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -108,7 +108,7 @@ def a_run_of_another_node_is_asked_for_once():
     assert done == [("print('theirs')", "7")] and "done" in text, (text, done)
     assert len(nginx.heads) == 1, nginx.heads
     lines = nginx.heads[0].split("\r\n")
-    assert lines[0] == f"GET /nodes/views/{THEIRS} HTTP/1.1", lines
+    assert lines[0] == f"GET /nodes/views/{THEIRS} HTTP/1.0", lines
     assert f"Inline-User: {house.user_id()}" in lines, lines
     assert "Inline-Node: b.example.org:81" in lines, lines
 

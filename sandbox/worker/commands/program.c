@@ -9,10 +9,8 @@
 #include "../../base/clock.h"
 #include "../../base/log.h"
 #include "../../base/utf8.h"
-#include "../../protocol/node_key.h"
+#include "../../protocol/node_ask.h"
 #include "../../protocol/node_table.h"
-#include "../../protocol/node_view.h"
-#include "../../rest/node.h"
 #include "../../store/row_id.h"
 #include "../../store/script.h"
 #include "../../store/view.h"
@@ -252,35 +250,37 @@ find_node(struct worker *worker, int64_t view_id)
 	return node_table_other(worker->nodes, slot);
 }
 
-/* The same of another node's row (protocol/node_view.h), as somebody there has
+/* The same of another node's row (protocol/node_ask.h), as somebody there has
  * shared it.  NODE_AWAY: nobody knows. */
 static int
-find_shared_run(struct task *task, const struct node_entry *entry,
+find_shared_run(struct task *task, const struct node_entry *node,
     int64_t view_id, struct source *source)
 {
-	const struct worker *worker = task->worker;
-	auto_buf struct buf body = BUF_INIT(NODE_VIEW_MAX);
-	auto_free char *path = xprintf(NODE_VIEWS "%" PRId64, view_id);
-	auto_free char *socket = config_state_path(worker->config,
-	    NODES_SOCKET);
-	const struct rest_node node = { socket, entry->address,
-		task->job->user_id };
+	auto_free char *request = xprintf("GET " NODE_VIEWS "%" PRId64,
+	    view_id);
+	auto_free char *user = xprintf("Inline-User: %" PRId64 "\r\n",
+	    task->job->user_id);
+	auto_node_ask struct node_ask ask = NODE_ASK_INIT(NODE_VIEW_MAX,
+	    clock_monotonic_ms() + NODE_MS);
 	auto_node_view struct node_view run = { .text = NULL };
-	struct err err = { 0 };
-	int status = rest_ask_node(worker->rest, &node, path, NODE_MS, &body,
-	    &err);
+	int status = 0;
+	struct err err;
 
+	if (node_ask_begin(&ask, task->worker->config, node, request, user,
+		&err) == 0 &&
+	    node_ask_head(&ask, &err) == 0 && node_ask_body(&ask, &err) == 0)
+		status = ask.answer.status;
 	if (status == 404)
 		return 1;
 	if (status == 200 &&
-	    node_view_read(&run, buf_str(&body), body.len, &err) == 0) {
+	    node_view_read(&run, buf_str(&ask.body), ask.body.len, &err) == 0) {
 		take_run(task->job, source, &run);
 		return 0;
 	}
 	if (status > 0 && status != 200)
 		(void)err_set(&err, ERR_UNAVAILABLE, "status %d", status);
 	log_warn("node %s does not say what view %" PRId64 " is: %s",
-	    entry->name, view_id, err.text);
+	    node->name, view_id, err.text);
 	buf_adds(&task->message.lead, _(TEXT_CODE_AWAY));
 	task->outcome = "node away";
 	return NODE_AWAY;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What another node says of a file: a head is read whole or not at all. */
-#include "fcgi/api/node_answer.h"
+#include "sandbox/protocol/node_ask.h"
 
 #include "sandbox/base/buf.h"
 #include "tap.h"
@@ -70,7 +70,7 @@ static void
 test_names(void)
 {
 	auto_buf struct buf text = BUF_INIT(65536);
-	char name[FILESTORE_NAME_MAX + 1] = "";
+	char name[16384] = "";
 	struct node_answer answer;
 	ssize_t len;
 
