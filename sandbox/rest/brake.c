@@ -3,9 +3,7 @@
 
 #include <assert.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
-#include "../base/buf.h"
 #include "../base/shared_file.h"
 
 /* Ten whole minutes and the one that goes on: never too few are counted. */
@@ -16,38 +14,25 @@
 #define COUNT_MOST ((UINT64_C(1) << COUNT_BITS) - 1)
 
 /* The file.  All zero: nothing has happened. */
-struct numbers {
+struct brake {
 	_Atomic int64_t blocked_until_ms; /* 0: there is no block */
 	_Atomic uint64_t buckets[MINUTES];
 };
 
 static_assert(ATOMIC_LLONG_LOCK_FREE == 2 &&
-	sizeof(struct numbers) == 8 + 8 * MINUTES,
+	sizeof(struct brake) == 8 + 8 * MINUTES,
     "other processes must see whole numbers, in the same places");
-
-struct brake {
-	struct numbers *shared;
-};
 
 struct brake *
 brake_open(const char *path, struct err *err)
 {
-	struct numbers *shared = shared_file_open(path, sizeof(*shared), err);
-	struct brake *brake;
-
-	if (shared == NULL)
-		return NULL;
-	brake = xcalloc(1, sizeof(*brake));
-	brake->shared = shared;
-	return brake;
+	return shared_file_open(path, sizeof(struct brake), err);
 }
 
 void
 brake_close(struct brake *brake)
 {
-	if (brake != NULL)
-		shared_file_close(brake->shared, sizeof(struct numbers));
-	free(brake);
+	shared_file_close(brake, sizeof(*brake));
 }
 
 /* ---- the block ---- */
@@ -65,7 +50,7 @@ block_left(int64_t until_ms, int64_t now_ms)
 bool
 brake_block(struct brake *brake, int64_t now_ms, int64_t for_ms)
 {
-	_Atomic int64_t *until = &brake->shared->blocked_until_ms;
+	_Atomic int64_t *until = &brake->blocked_until_ms;
 	int64_t before = atomic_load(until);
 	int64_t left;
 
@@ -83,7 +68,7 @@ brake_block(struct brake *brake, int64_t now_ms, int64_t for_ms)
 bool
 brake_take_end(struct brake *brake, int64_t now_ms)
 {
-	_Atomic int64_t *until = &brake->shared->blocked_until_ms;
+	_Atomic int64_t *until = &brake->blocked_until_ms;
 	int64_t before = atomic_load(until);
 
 	return before != 0 && block_left(before, now_ms) == 0 &&
@@ -103,31 +88,25 @@ bucket_count(uint64_t bucket, int64_t minute)
 	    0;
 }
 
-static struct brake_state
-look(const struct numbers *numbers, int64_t now_ms)
-{
-	struct brake_state state = {
-		.blocked_ms =
-		    block_left(atomic_load(&numbers->blocked_until_ms), now_ms),
-	};
-
-	for (size_t i = 0; i < MINUTES; i++)
-		state.invalid += bucket_count(atomic_load(&numbers->buckets[i]),
-		    now_ms / MINUTE_MS);
-	return state;
-}
-
 struct brake_state
 brake_look(const struct brake *brake, int64_t now_ms)
 {
-	return look(brake->shared, now_ms);
+	struct brake_state state = {
+		.blocked_ms = block_left(atomic_load(&brake->blocked_until_ms),
+		    now_ms),
+	};
+
+	for (size_t i = 0; i < MINUTES; i++)
+		state.invalid += bucket_count(atomic_load(&brake->buckets[i]),
+		    now_ms / MINUTE_MS);
+	return state;
 }
 
 bool
 brake_count(struct brake *brake, int64_t now_ms)
 {
 	int64_t minute = now_ms / MINUTE_MS;
-	_Atomic uint64_t *bucket = &brake->shared->buckets[minute % MINUTES];
+	_Atomic uint64_t *bucket = &brake->buckets[minute % MINUTES];
 	uint64_t before = atomic_load(bucket);
 	uint64_t after;
 
@@ -149,12 +128,11 @@ int
 brake_read(const char *path, int64_t now_ms, struct brake_state *state,
     struct err *err)
 {
-	const struct numbers *numbers = shared_file_read(path, sizeof(*numbers),
-	    err);
+	const struct brake *brake = shared_file_read(path, sizeof(*brake), err);
 
-	if (numbers == NULL)
+	if (brake == NULL)
 		return -1;
-	*state = look(numbers, now_ms);
-	shared_file_close(numbers, sizeof(*numbers));
+	*state = brake_look(brake, now_ms);
+	shared_file_close(brake, sizeof(*brake));
 	return 0;
 }

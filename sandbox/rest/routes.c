@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Discord's REST API: one function for each route (of files: download.c), and
- * the loop of tries around an exchange.  transfer.c does an exchange, retry.c
+ * Discord's REST API: one function for each route, and the loop of tries around
+ * an exchange.  transfer.c does an exchange, retry.c
  * decides what follows from it.
  */
 #include "rest.h"
 
 #include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <jansson.h>
 
 #include "../base/buf.h"
 #include "../base/clock.h"
@@ -17,8 +20,6 @@
 #include "../base/log.h"
 #include "../base/text.h"
 #include "brake.h"
-#include "reply.h"
-#include "rest_parts.h"
 #include "retry.h"
 #include "transfer.h"
 
@@ -27,8 +28,39 @@
 #define ORIGINAL "/messages/@original"
 #define ONCE_MS 5000
 #define REGISTER_MS 60000
+#define REST_BUCKETS 256
+#define REST_TIMEOUT_MS 15000	/* of one exchange */
+#define RETRY_AFTER_MOST 3600.0 /* seconds */
+#define DOWNLOAD_TRIES 3
+#define DOWNLOAD_PAUSE_MS 500
+#define DOWNLOAD_ERROR_MAX 65536 /* what an answer that is no file may have */
 /* What a call may still take when the process was told to end. */
 #define STOP_GRACE_MS 10000
+
+/* What is known of a token: when it may be used again, and the 404s that its
+ * calls have met so far. */
+struct bucket {
+	uint64_t key; /* of the token, odd; 0: none */
+	int64_t free_at_ms;
+	int missing;
+	int64_t missing_since_ms;
+	bool gone; /* never again */
+};
+
+struct rest {
+	struct transfer *transfer;
+	const char *api_base;
+	char *authorization; /* the header; NULL without a token */
+	int64_t application_id;
+	int stop_fd;
+	/* What limits told, for the calls to come: all of them, and those with
+	 * the same token. */
+	struct brake *brake;
+	struct bucket buckets[REST_BUCKETS];
+	struct bucket no_bucket; /* of calls without one */
+	void (*tell)(void *arg, const struct rest_exchange *exchange);
+	void *tell_arg;
+};
 
 /* A request that is tried until it is decided. */
 struct call {
@@ -39,6 +71,16 @@ struct call {
 	struct buf *answer; /* for the body of the last one; NULL: nobody's */
 	struct retry retry;
 };
+
+/* More for what takes longer to send or to fetch. */
+static int
+rest_timeout_ms(size_t bytes)
+{
+	enum { MOST_MS = 60000, BYTES_PER_MS = 512 };
+	size_t timeout_ms = REST_TIMEOUT_MS + bytes / BYTES_PER_MS;
+
+	return timeout_ms < MOST_MS ? (int)timeout_ms : MOST_MS;
+}
 
 struct rest *
 rest_new(const char *api_base, const char *bot_token, int64_t application_id,
@@ -79,6 +121,47 @@ rest_free(struct rest *rest)
 	free(rest);
 }
 
+/* ---- what an answer says ---- */
+
+bool
+rest_is_moderated(const struct rest_reply *reply)
+{
+	enum { MESSAGE = 200000, TITLE = 200001, HARMFUL_LINKS = 240000 };
+
+	return reply->code == MESSAGE || reply->code == TITLE ||
+	    reply->code == HARMFUL_LINKS;
+}
+
+/* From status and headers, and from the body, which may be anything. */
+static void
+read_reply(struct rest_reply *reply, const struct transfer_answer *answer,
+    const struct buf *body)
+{
+	json_auto_t *root = json_loadb(buf_str(body), body->len, 0, NULL);
+	const json_t *after = json_object_get(root, "retry_after");
+	const json_t *code = json_object_get(root, "code");
+	const char *message = json_string_value(json_object_get(root,
+	    "message"));
+	double seconds = json_number_value(after);
+
+	*reply = (struct rest_reply){
+		.status = answer->status,
+		/* a limit need not have a code */
+		.json = message != NULL &&
+		    (json_is_integer(code) || answer->status == 429),
+		.code = json_integer_value(code),
+		.global = json_is_true(json_object_get(root, "global")),
+		.shared = answer->shared,
+		.retry_after_ms = answer->retry_after_ms,
+	};
+	/* the body is more exact than the header */
+	if (json_is_number(after) && seconds >= 0.0 &&
+	    seconds <= RETRY_AFTER_MOST)
+		reply->retry_after_ms = (int64_t)(seconds * 1000.0);
+	(void)snprintf(reply->message, sizeof(reply->message), "%s",
+	    message != NULL ? message : "");
+}
+
 /* ---- who counts ---- */
 
 void
@@ -89,8 +172,9 @@ rest_watch(struct rest *rest,
 	rest->tell_arg = arg;
 }
 
-void
-rest_tell(const struct rest *rest, enum rest_route route, int64_t since_us,
+/* Who counts is told of an exchange that began then. */
+static void
+tell(const struct rest *rest, enum rest_route route, int64_t since_us,
     const struct rest_reply *reply)
 {
 	struct rest_exchange exchange = {
@@ -265,9 +349,9 @@ try_once(struct rest *rest, const struct call *call, struct rest_reply *reply,
 		request.timeout_ms = left_ms < 1 ? 1 : (int)left_ms;
 	buf_reset(body);
 	(void)transfer_run(rest->transfer, &request, &answer, body, err);
-	reply_read(reply, &answer, body);
+	read_reply(reply, &answer, body);
 	remember(rest, call, &answer, reply);
-	rest_tell(rest, call->route, since_us, reply);
+	tell(rest, call->route, since_us, reply);
 }
 
 /* Wait until it may be, try, and ask what follows.  Fills reply; err only when
@@ -445,4 +529,67 @@ rest_application(struct rest *rest, const char *changes,
 
 	buf_addf(&url, "%s/applications/@me", rest->api_base);
 	return call_run(rest, &call, &url, reply, err);
+}
+
+/* ---- files that people have uploaded ---- */
+
+/* One try.  The body is longer than the file may be only where that is
+ * short. */
+static enum rest_outcome
+fetch(struct rest *rest, const struct transfer_request *request, size_t max,
+    void **data, size_t *len, struct err *err)
+{
+	auto_buf struct buf body = BUF_INIT(max > DOWNLOAD_ERROR_MAX ?
+		max :
+		DOWNLOAD_ERROR_MAX);
+	struct transfer_answer answer = { .status = 0 };
+	struct rest_reply reply = { 0 };
+	int64_t since_us = clock_monotonic_us();
+	int result = transfer_run(rest->transfer, request, &answer, &body, err);
+
+	/* Its host's limits are none of the API's. */
+	reply.status = answer.status;
+	reply.json = true;
+	tell(rest, REST_ROUTE_FETCH, since_us, &reply);
+	if (result < 0)
+		return err->code == ERR_LIMIT ? REST_REFUSED : REST_LATER;
+	if (answer.status != 200) {
+		(void)err_set(err, ERR_UNAVAILABLE,
+		    "the file's host answered %d", answer.status);
+		return answer.status == 429 || answer.status >= 500 ?
+		    REST_LATER :
+		    REST_GONE;
+	}
+	if (body.len > max) {
+		(void)err_set(err, ERR_LIMIT, "longer than announced");
+		return REST_REFUSED;
+	}
+	*data = buf_steal(&body, len);
+	return REST_DONE;
+}
+
+enum rest_outcome
+rest_download(struct rest *rest, const char *url, size_t max, void **data,
+    size_t *len, struct err *err)
+{
+	int64_t until_ms = clock_monotonic_ms() + rest_timeout_ms(max);
+	struct transfer_request request = { .method = "GET", .url = url };
+	enum rest_outcome outcome = REST_LATER;
+
+	*data = NULL;
+	*len = 0;
+	if (!transfer_may_download(url, rest->api_base)) {
+		(void)err_set(err, ERR_INPUT,
+		    "the attachment is not on Discord's hosts");
+		return REST_REFUSED;
+	}
+	for (int i = 0; i < DOWNLOAD_TRIES && outcome == REST_LATER; i++) {
+		if (i > 0)
+			(void)poll(NULL, 0, DOWNLOAD_PAUSE_MS);
+		request.timeout_ms = clock_poll_timeout(until_ms);
+		if (request.timeout_ms == 0) /* for libcurl: for ever */
+			break;
+		outcome = fetch(rest, &request, max, data, len, err);
+	}
+	return outcome;
 }
