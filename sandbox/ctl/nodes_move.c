@@ -4,7 +4,7 @@
  * another, and then the slots.  A row of the database (moves.h) says how far a
  * person is: killed at any moment, the same command goes on.
  */
-#include "nodes_move.h"
+#include "nodes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +29,7 @@
 #include "../base/text.h"
 #include "../move/parcel.h"
 #include "../protocol/node_ask.h"
+#include "../protocol/node_table.h"
 #include "../store/moves.h"
 #include "../store/person.h"
 #include "ctl.h"

@@ -18,9 +18,10 @@
 #include "../base/err.h"
 #include "../move/arrival.h"
 #include "../move/parcel.h"
+#include "../protocol/node_table.h"
 #include "../store/db.h"
 #include "../store/sandbox.h"
-#include "nodes_move.h"
+#include "nodes.h"
 
 static int
 write_database(int folder, const struct manifest *m, const char *path,
