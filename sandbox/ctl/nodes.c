@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `ilctl nodes`: the table of nodes, and how each is, as this host's nginx
- * reaches it; which slots would move, and how; and where a person is, for `ilctl
- * user`.
+ * reaches it; which slots would move, and how; and where a person is, for
+ * `ilctl user`.
  */
 #include "nodes.h"
 

@@ -327,7 +327,8 @@ replace_table(const char *path, const struct buf *text, struct err *err)
 	return -1;
 }
 
-/* The comments at the head of the file stay; the rest is what the table says. */
+/* The comments at the head of the file stay; behind them the table is printed
+ * as it is now. */
 static int
 give_slots(const struct mover *m, const bool gone[SLOTS], struct err *err)
 {
