@@ -35,29 +35,23 @@ struct ctl {
  * standard error one line when it failed (and below it what Discord said), and
  * return an exit code.
  */
-int ctl_abuse(struct ctl *ctl);
 int ctl_backup(struct ctl *ctl);
 int ctl_commands(struct ctl *ctl);
 int ctl_doctor(struct ctl *ctl);
 int ctl_expire(struct ctl *ctl);
-int ctl_guild(struct ctl *ctl);
-int ctl_jobs(struct ctl *ctl);
+int ctl_list(struct ctl *ctl);
 int ctl_mcp(struct ctl *ctl);
 int ctl_migrate(struct ctl *ctl);
 int ctl_nodes(struct ctl *ctl);
 int ctl_packages(struct ctl *ctl);
 int ctl_register(struct ctl *ctl);
 int ctl_restore(struct ctl *ctl);
+int ctl_rules(struct ctl *ctl);
 int ctl_run(struct ctl *ctl);
-int ctl_sandboxes(struct ctl *ctl);
 int ctl_selftest(struct ctl *ctl);
-int ctl_service(struct ctl *ctl);
-int ctl_slow(struct ctl *ctl);
 int ctl_status(struct ctl *ctl);
 int ctl_token(struct ctl *ctl);
 int ctl_top(struct ctl *ctl);
-int ctl_usage(struct ctl *ctl);
-int ctl_user(struct ctl *ctl);
 
 /* "ilctl <command>: <err>" to standard error; returns the exit code that says
  * what kind of failure it is. */

@@ -22,8 +22,7 @@
 #include "migrations.h"
 #include "table.h"
 
-#define JOBS_SHOWN 50
-#define DAY ((int64_t)86400)
+#define ROWS_SHOWN 50
 /* The broker ends the sandbox's cells first, which may take a while. */
 #define REMOVE_MS 30000
 
@@ -56,69 +55,86 @@ ctl_migrate(struct ctl *ctl)
 /* ---- lists ---- */
 
 static const struct table_column sandboxes[] = {
-	{ "ID", "id", TABLE_TEXT, 32, 0 },
-	{ "USER", "user", TABLE_ID, 20, 1 },
-	{ "STATE", "state", TABLE_TEXT, 8, 2 },
-	{ "USED (UTC)", "used_at", TABLE_TIME, 16, 3 },
-	{ "EXPIRES (UTC)", "expires_at", TABLE_EXPIRY, 16, 4 },
-	{ "SIZE", "bytes", TABLE_SIZE, 9, 5 },
-	{ "FILES", "files", TABLE_NUMBER, 6, 6 },
-	{ NULL, NULL, TABLE_TEXT, 0, 0 },
+	{ "ID", "id", TABLE_TEXT, 32 },
+	{ "USER", "user", TABLE_TEXT, 20 },
+	{ "STATE", "state", TABLE_TEXT, 8 },
+	{ "USED (UTC)", "used_at", TABLE_TIME, 16 },
+	{ "EXPIRES (UTC)", "expires_at", TABLE_EXPIRY, 16 },
+	{ "SIZE", "bytes", TABLE_SIZE, 9 },
+	{ "FILES", "files", TABLE_NUMBER, 6 },
+	{ NULL, NULL, TABLE_TEXT, 0 },
 };
 
 static const struct table_column jobs[] = {
-	{ "JOB", "id", TABLE_ID, 20, 0 },
-	{ "RECEIVED (UTC)", "received_ms", TABLE_TIME_MS, 16, 5 },
-	{ "USER", "user", TABLE_ID, 20, 1 },
-	{ "KIND", "kind", TABLE_TEXT, 12, 2 },
-	{ "STATE", "state", TABLE_TEXT, 13, 3 },
-	{ "TOOK", "took_ms", TABLE_MS, 12, 6 },
-	{ "OUTCOME", "outcome", TABLE_TEXT, 0, 4 },
-	{ NULL, NULL, TABLE_TEXT, 0, 0 },
+	{ "JOB", "id", TABLE_TEXT, 20 },
+	{ "RECEIVED (UTC)", "received_ms", TABLE_TIME_MS, 16 },
+	{ "USER", "user", TABLE_TEXT, 20 },
+	{ "KIND", "kind", TABLE_TEXT, 12 },
+	{ "STATE", "state", TABLE_TEXT, 13 },
+	{ "TOOK", "took_ms", TABLE_MS, 12 },
+	{ "OUTCOME", "outcome", TABLE_TEXT, 0 },
+	{ NULL, NULL, TABLE_TEXT, 0 },
 };
 
 static const struct table_column abuse[] = {
-	{ "JOB", "id", TABLE_ID, 20, 0 },
-	{ "RECEIVED (UTC)", "received_ms", TABLE_TIME_MS, 16, 1 },
-	{ "USER", "user", TABLE_ID, 20, 2 },
-	{ "GUILD", "guild", TABLE_ID, 20, 3 },
-	{ "KIND", "kind", TABLE_TEXT, 12, 4 },
-	{ "WALL s", "wall_ms", TABLE_SECONDS, 7, 7 },
-	{ "CPU s", "cpu_ms", TABLE_SECONDS, 7, 8 },
-	{ "STATE", "state", TABLE_TEXT, 13, 5 },
-	{ "OUTCOME", "outcome", TABLE_TEXT, 0, 6 },
-	{ NULL, NULL, TABLE_TEXT, 0, 0 },
+	{ "JOB", "id", TABLE_TEXT, 20 },
+	{ "RECEIVED (UTC)", "received_ms", TABLE_TIME_MS, 16 },
+	{ "USER", "user", TABLE_TEXT, 20 },
+	{ "GUILD", "guild", TABLE_TEXT, 20 },
+	{ "KIND", "kind", TABLE_TEXT, 12 },
+	{ "WALL s", "wall_ms", TABLE_SECONDS, 7 },
+	{ "CPU s", "cpu_ms", TABLE_SECONDS, 7 },
+	{ "STATE", "state", TABLE_TEXT, 13 },
+	{ "OUTCOME", "outcome", TABLE_TEXT, 0 },
+	{ NULL, NULL, TABLE_TEXT, 0 },
 };
 
 static const struct table_column usage[] = {
-	{ "USER", "user", TABLE_ID, 20, 0 },
-	{ "SANDBOX", "sandbox", TABLE_TEXT, 32, 1 },
-	{ "SIZE", "bytes", TABLE_SIZE, 9, 2 },
-	{ "FILES", "files", TABLE_NUMBER, 6, 3 },
-	{ "COMMANDS", "commands", TABLE_NUMBER, 8, 4 },
-	{ "USED (UTC)", "used_at", TABLE_TIME, 16, 5 },
-	{ "EXPIRES (UTC)", "expires_at", TABLE_EXPIRY, 16, 6 },
-	{ NULL, NULL, TABLE_TEXT, 0, 0 },
+	{ "USER", "user", TABLE_TEXT, 20 },
+	{ "SANDBOX", "sandbox", TABLE_TEXT, 32 },
+	{ "SIZE", "bytes", TABLE_SIZE, 9 },
+	{ "FILES", "files", TABLE_NUMBER, 6 },
+	{ "COMMANDS", "commands", TABLE_NUMBER, 8 },
+	{ "USED (UTC)", "used_at", TABLE_TIME, 16 },
+	{ "EXPIRES (UTC)", "expires_at", TABLE_EXPIRY, 16 },
+	{ NULL, NULL, TABLE_TEXT, 0 },
 };
 
 static const struct table_column slow[] = {
-	{ "KIND", "kind", TABLE_TEXT, 12, 0 },
-	{ "STATE", "state", TABLE_TEXT, 13, 1 },
-	{ "JOBS", "jobs", TABLE_NUMBER, 8, 3 },
-	{ "RAN, MEAN", "ran_mean_ms", TABLE_MS, 12, 4 },
-	{ "TOLD, HALF", "told_p50_ms", TABLE_MS, 12, 5 },
-	{ "TOLD, 95 %", "told_p95_ms", TABLE_MS, 12, 6 },
-	{ "LONGEST", "told_max_ms", TABLE_MS, 12, 7 },
-	{ "OUTCOME", "outcome", TABLE_TEXT, 0, 2 },
-	{ NULL, NULL, TABLE_TEXT, 0, 0 },
+	{ "KIND", "kind", TABLE_TEXT, 12 },
+	{ "STATE", "state", TABLE_TEXT, 13 },
+	{ "JOBS", "jobs", TABLE_NUMBER, 8 },
+	{ "RAN, MEAN", "ran_mean_ms", TABLE_MS, 12 },
+	{ "TOLD, HALF", "told_p50_ms", TABLE_MS, 12 },
+	{ "TOLD, 95 %", "told_p95_ms", TABLE_MS, 12 },
+	{ "LONGEST", "told_max_ms", TABLE_MS, 12 },
+	{ "OUTCOME", "outcome", TABLE_TEXT, 0 },
+	{ NULL, NULL, TABLE_TEXT, 0 },
 };
 
-/* What the options of a list have said; 0 is all. */
+/* The options of a list, as getopt() takes them, are the parameters of its
+ * statement, too.  hours: how long ago it begins where nobody says it. */
+static const struct list {
+	const char *name;
+	const char *options;
+	int64_t hours;
+	enum statement statement;
+	const struct table_column *columns;
+} lists[] = {
+	{ "sandboxes", "", 0, STATEMENT_LIST_SANDBOXES, sandboxes },
+	{ "jobs", "un:", 0, STATEMENT_LIST_JOBS, jobs },
+	{ "abuse", "u:g:s:n:", 30 * 24, STATEMENT_LIST_ABUSE, abuse },
+	{ "usage", "s:n:", 7 * 24, STATEMENT_LIST_USAGE, usage },
+	{ "slow", "s:", 1, STATEMENT_LIST_SLOW, slow },
+};
+
+/* What the options have said; 0 is all. */
 struct filter {
 	int64_t most;
 	int64_t ago; /* seconds */
 	int64_t user;
 	int64_t guild;
+	bool unfinished;
 };
 
 /* "90m", "12h", "7d": seconds. */
@@ -152,6 +168,8 @@ parse_filter(const struct ctl *ctl, const char *options, struct filter *f)
 			good = text_parse_int(optarg, 1, INT32_MAX, &f->most);
 		else if (c == 's')
 			good = parse_ago(optarg, &f->ago);
+		else if (c == 'u' && optarg == NULL)
+			f->unfinished = true;
 		else if (good)
 			good = text_parse_snowflake(optarg, strlen(optarg),
 			    c == 'u' ? &f->user : &f->guild);
@@ -161,90 +179,44 @@ parse_filter(const struct ctl *ctl, const char *options, struct filter *f)
 	return optind == ctl->argc;
 }
 
-/* The statement that is named, with the parameters that are. */
-static int
-print_list(const struct ctl *ctl, enum statement name, const char *parameters,
-    const struct filter *f, const struct table_column *columns)
+static void
+bind_filter(struct stmt *s, const char *options, const struct filter *f)
 {
-	struct err err = { 0 };
-	auto_db struct db *db = db_open(ctl->config.database, DB_READER, &err);
-	struct stmt *s;
-
-	if (db == NULL)
-		return ctl_fail(ctl->argv[0], &err);
-	s = db_statement(db, name);
-	for (const char *p = parameters; *p != '\0'; p++) {
-		if (*p == 'n')
-			db_bind_int(s, ":most", f->most);
-		else if (*p == 's')
-			db_bind_int(s, ":since_ms",
-			    clock_wall_ms() - f->ago * 1000);
-		else
-			db_bind_int(s, *p == 'u' ? ":user_id" : ":guild_id",
-			    *p == 'u' ? f->user : f->guild);
+	if (strchr(options, 'n') != NULL)
+		db_bind_int(s, ":most", f->most);
+	if (strchr(options, 's') != NULL)
+		db_bind_int(s, ":since_ms", clock_wall_ms() - f->ago * 1000);
+	if (strchr(options, 'g') != NULL) {
+		db_bind_int(s, ":user_id", f->user);
+		db_bind_int(s, ":guild_id", f->guild);
 	}
-	if (table_print(db, s, columns, ctl->json, &err) == 0)
-		return CTL_OK;
-	(void)err_wrap(&err, "list %s", ctl->argv[0]);
-	return ctl_fail(ctl->argv[0], &err);
-}
-
-int
-ctl_sandboxes(struct ctl *ctl)
-{
-	return print_list(ctl, STATEMENT_LIST_SANDBOXES, "", NULL, sandboxes);
 }
 
 /* Nothing that anybody wrote is in the rows of jobs. */
 int
-ctl_jobs(struct ctl *ctl)
+ctl_list(struct ctl *ctl)
 {
-	struct filter f = { .most = JOBS_SHOWN };
-	bool unfinished = false;
-	int c;
+	const struct list *list = lists;
+	struct filter f = { .most = ROWS_SHOWN };
+	struct err err = { 0 };
+	auto_db struct db *db = NULL;
+	struct stmt *s;
 
-	while ((c = getopt(ctl->argc, ctl->argv, "un:")) != -1) {
-		if (c == 'u')
-			unfinished = true;
-		else if (c != 'n' ||
-		    !text_parse_int(optarg, 1, INT32_MAX, &f.most))
-			return CTL_MISUSED;
-	}
-	if (optind != ctl->argc)
+	while (strcmp(list->name, ctl->argv[0]) != 0)
+		list++;
+	f.ago = list->hours * 3600;
+	if (!parse_filter(ctl, list->options, &f))
 		return CTL_MISUSED;
-	return print_list(ctl,
-	    unfinished ? STATEMENT_LIST_JOBS_UNFINISHED : STATEMENT_LIST_JOBS,
-	    "n", &f, jobs);
-}
-
-int
-ctl_abuse(struct ctl *ctl)
-{
-	struct filter f = { .most = JOBS_SHOWN, .ago = 30 * DAY };
-
-	if (!parse_filter(ctl, "u:g:s:n:", &f))
-		return CTL_MISUSED;
-	return print_list(ctl, STATEMENT_LIST_ABUSE, "nsug", &f, abuse);
-}
-
-int
-ctl_usage(struct ctl *ctl)
-{
-	struct filter f = { .most = JOBS_SHOWN, .ago = 7 * DAY };
-
-	if (!parse_filter(ctl, "s:n:", &f))
-		return CTL_MISUSED;
-	return print_list(ctl, STATEMENT_LIST_USAGE, "ns", &f, usage);
-}
-
-int
-ctl_slow(struct ctl *ctl)
-{
-	struct filter f = { .ago = DAY / 24 };
-
-	if (!parse_filter(ctl, "s:", &f))
-		return CTL_MISUSED;
-	return print_list(ctl, STATEMENT_LIST_SLOW, "s", &f, slow);
+	db = db_open(ctl->config.database, DB_READER, &err);
+	if (db == NULL)
+		return ctl_fail(ctl->argv[0], &err);
+	s = db_statement(db,
+	    f.unfinished ? STATEMENT_LIST_JOBS_UNFINISHED : list->statement);
+	bind_filter(s, list->options, &f);
+	if (table_print(db, s, list->columns, ctl->json, &err) == 0)
+		return CTL_OK;
+	(void)err_wrap(&err, "list %s", ctl->argv[0]);
+	return ctl_fail(ctl->argv[0], &err);
 }
 
 /* ---- what has expired ---- */

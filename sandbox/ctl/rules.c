@@ -180,25 +180,6 @@ show_jobs(const struct target *t, struct err *err)
 	return row;
 }
 
-static const struct table_column sandboxes[] = {
-	{ "ID", "id", TABLE_TEXT, 0, 0 },
-	{ "STATE", "state", TABLE_TEXT, 0, 1 },
-	{ "USED", "used_at", TABLE_TIME, 0, 2 },
-	{ "EXPIRES", "expires_at", TABLE_EXPIRY, 0, 3 },
-	{ "PINNED", "pinned", TABLE_NUMBER, 0, 4 },
-	{ "SIZE", "bytes", TABLE_SIZE, 0, 5 },
-	{ "FILES", "files", TABLE_NUMBER, 0, 6 },
-	{ NULL, NULL, TABLE_TEXT, 0, 0 },
-};
-
-static const struct table_column jobs[] = {
-	{ "STATE", "state", TABLE_TEXT, 0, 0 },
-	{ "JOBS", "jobs", TABLE_NUMBER, 0, 1 },
-	{ "CPU", "cpu_ms", TABLE_MS, 0, 2 },
-	{ "LAST", "last_ms", TABLE_TIME_MS, 0, 3 },
-	{ NULL, NULL, TABLE_TEXT, 0, 0 },
-};
-
 /* A limit of 0 is that of the settings. */
 static int
 print_json(const struct target *t, struct err *err)
@@ -213,9 +194,8 @@ print_json(const struct target *t, struct err *err)
 
 	db_bind_int(of, ":user_id", t->subject == RULE_USER ? t->id : 0);
 	bind_who(t, states);
-	rows[0] = table_to_json(t->db, of, sandboxes, err);
-	rows[1] = rows[0] != NULL ? table_to_json(t->db, states, jobs, err) :
-				    NULL;
+	rows[0] = table_read(t->db, of, err);
+	rows[1] = rows[0] != NULL ? table_read(t->db, states, err) : NULL;
 	if (rows[1] == NULL) {
 		json_decref(rows[0]);
 		return CTL_FAILED;
@@ -459,42 +439,25 @@ run_verb(struct ctl *ctl, struct target *t, const char *name)
 	return code == CTL_FAILED ? ctl_fail(t->command, &err) : code;
 }
 
-/* [id] [verb [argument ...]] */
-static int
-about(struct ctl *ctl, enum rule_subject subject)
+/* [id] [verb [argument ...]]; the command's name is that of the subject. */
+int
+ctl_rules(struct ctl *ctl)
 {
-	int at = subject == RULE_SERVICE ? 1 : 2;
 	struct target t = { .config = &ctl->config,
 		.command = ctl->argv[0],
-		.json = ctl->json,
-		.subject = subject };
+		.json = ctl->json };
+	int at = 2;
 
-	if (at == 2 &&
-	    (ctl->argc < 2 ||
-		!text_parse_snowflake(ctl->argv[1], strlen(ctl->argv[1]),
-		    &t.id)))
+	while (strcmp(rule_subjects[t.subject], t.command) != 0)
+		t.subject++;
+	if (t.subject == RULE_SERVICE)
+		at = 1;
+	else if (ctl->argc < 2 ||
+	    !text_parse_snowflake(ctl->argv[1], strlen(ctl->argv[1]), &t.id))
 		return CTL_MISUSED;
 	if (ctl->argc <= at)
 		return run_verb(ctl, &t, "show");
 	t.argc = ctl->argc - at - 1;
 	t.argv = ctl->argv + at + 1;
 	return run_verb(ctl, &t, ctl->argv[at]);
-}
-
-int
-ctl_user(struct ctl *ctl)
-{
-	return about(ctl, RULE_USER);
-}
-
-int
-ctl_guild(struct ctl *ctl)
-{
-	return about(ctl, RULE_GUILD);
-}
-
-int
-ctl_service(struct ctl *ctl)
-{
-	return about(ctl, RULE_SERVICE);
 }

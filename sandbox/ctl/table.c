@@ -14,89 +14,11 @@
 
 #define CLEAN_MAX ((size_t)64 << 10)
 
-/* ---- for people ---- */
-
 int
 ctl_fail(const char *command, const struct err *err)
 {
 	(void)fprintf(stderr, "ilctl %s: %s\n", command, err->text);
 	return err->code == ERR_CONFIG ? CTL_CONFIG : CTL_FAILED;
-}
-
-/* A number as people read it. */
-static struct text_short
-show_number(enum table_form form, int64_t n)
-{
-	struct text_short text = { "" };
-
-	switch (form) {
-	case TABLE_SIZE:
-		return text_size(n);
-	case TABLE_MS:
-		if (n >= 0)
-			(void)snprintf(text.text, sizeof(text.text),
-			    "%" PRId64 " ms", n);
-		return text;
-	case TABLE_SECONDS:
-		if (n >= 0)
-			(void)snprintf(text.text, sizeof(text.text), "%.1f",
-			    (double)n / 1e3);
-		return text;
-	case TABLE_EXPIRY:
-		if (n == 0)
-			return (struct text_short){ "never" };
-		return n < 0 ? text : text_time(n);
-	case TABLE_TIME:
-		return n == 0 ? text : text_time(n);
-	case TABLE_TIME_MS:
-		return n == 0 ? text : text_time(n / 1000);
-	case TABLE_TEXT:
-	case TABLE_NUMBER:
-	case TABLE_ID:
-		break;
-	}
-	(void)snprintf(text.text, sizeof(text.text), "%" PRId64, n);
-	return text;
-}
-
-static bool
-is_right(enum table_form form)
-{
-	return form == TABLE_NUMBER || form == TABLE_SIZE || form == TABLE_MS ||
-	    form == TABLE_SECONDS;
-}
-
-/* The last column of a line has no blanks behind it. */
-static void
-print_field(const struct table_column *c, const char *text)
-{
-	bool last = c[1].head == NULL;
-
-	printf("%*s%s",
-	    is_right(c->form) ? c->width :
-		last	      ? 0 :
-				-c->width,
-	    text, last ? "\n" : "  ");
-}
-
-static void
-print_row(const struct stmt *s, const struct table_column *c)
-{
-	for (; c->head != NULL; c++) {
-		auto_buf struct buf text = BUF_INIT(CLEAN_MAX);
-		const char *said;
-
-		if (c->form != TABLE_TEXT) {
-			print_field(c,
-			    show_number(c->form, db_column_int(s, c->column))
-				.text);
-			continue;
-		}
-		/* it may quote what another program said */
-		said = db_column_text(s, c->column);
-		text_add_clean(&text, said, strlen(said));
-		print_field(c, buf_str(&text));
-	}
 }
 
 /* ---- for programs ---- */
@@ -116,27 +38,6 @@ table_text_to_json(const char *text)
 	return json_string(buf_str(&clean));
 }
 
-static json_t *
-row_to_json(const struct stmt *s, const struct table_column *c)
-{
-	json_t *row = json_object();
-
-	for (; c->head != NULL; c++) {
-		int64_t n = c->form == TABLE_TEXT ? 0 :
-						    db_column_int(s, c->column);
-		json_t *value = json_integer(n);
-
-		if (c->form == TABLE_TEXT || c->form == TABLE_ID) {
-			json_decref(value);
-			value = c->form == TABLE_ID ?
-			    json_string(show_number(c->form, n).text) :
-			    table_text_to_json(db_column_text(s, c->column));
-		}
-		(void)json_object_set_new(row, c->key, value);
-	}
-	return row;
-}
-
 int
 table_print_json(json_t *value)
 {
@@ -150,19 +51,107 @@ table_print_json(json_t *value)
 	return code;
 }
 
+static json_t *
+read_row(const struct stmt *s)
+{
+	json_t *row = json_object();
+	const char *name;
+
+	for (int i = 0; (name = db_column_name(s, i)) != NULL; i++)
+		(void)json_object_set_new(row, name,
+		    db_column_is_text(s, i) ?
+			table_text_to_json(db_column_text(s, i)) :
+			json_integer(db_column_int(s, i)));
+	return row;
+}
+
 json_t *
-table_to_json(struct db *db, struct stmt *s, const struct table_column *columns,
-    struct err *err)
+table_read(struct db *db, struct stmt *s, struct err *err)
 {
 	json_t *rows = json_array();
 	int result;
 
 	while ((result = db_step(db, s, err)) == 1)
-		(void)json_array_append_new(rows, row_to_json(s, columns));
+		(void)json_array_append_new(rows, read_row(s));
 	if (result == 0)
 		return rows;
 	json_decref(rows);
 	return NULL;
+}
+
+/* ---- for people ---- */
+
+/* What is not known is negative. */
+static struct text_short
+show_number(enum table_form form, int64_t n)
+{
+	struct text_short text = { "" };
+
+	if (n < 0) {
+		text.text[0] = form <= TABLE_AGE ? '-' : '\0';
+		return text;
+	}
+	switch (form) {
+	case TABLE_SIZE:
+		return text_size(n);
+	case TABLE_AGE:
+	case TABLE_SECONDS:
+		(void)snprintf(text.text, sizeof(text.text), "%.1f",
+		    (double)n / 1e3);
+		return text;
+	case TABLE_MS:
+		(void)snprintf(text.text, sizeof(text.text), "%" PRId64 " ms",
+		    n);
+		return text;
+	case TABLE_TIME:
+		return n == 0 ? text : text_time(n);
+	case TABLE_TIME_MS:
+		return n == 0 ? text : text_time(n / 1000);
+	case TABLE_EXPIRY:
+		if (n == 0)
+			return (struct text_short){ "never" };
+		return text_time(n);
+	case TABLE_TEXT:
+	case TABLE_NUMBER:
+		break;
+	}
+	(void)snprintf(text.text, sizeof(text.text), "%" PRId64, n);
+	return text;
+}
+
+/* Numbers stand at the right.  The last column of a line has no blanks behind
+ * it. */
+static void
+print_field(const struct table_column *c, const char *text)
+{
+	bool last = c[1].head == NULL;
+	bool right = c->form >= TABLE_NUMBER && c->form <= TABLE_MS;
+
+	printf("%*s%s",
+	    right    ? c->width :
+		last ? 0 :
+		       -c->width,
+	    text, last ? "\n" : "  ");
+}
+
+void
+table_print_heads(const struct table_column *columns)
+{
+	for (const struct table_column *c = columns; c->head != NULL; c++)
+		print_field(c, c->head);
+}
+
+void
+table_print_row(const struct table_column *columns, const json_t *row)
+{
+	for (const struct table_column *c = columns; c->head != NULL; c++) {
+		const json_t *value = json_object_get(row, c->key);
+
+		print_field(c,
+		    json_is_string(value) ?
+			json_string_value(value) :
+			show_number(c->form, json_integer_value(value)).text);
+	}
 }
 
 /* ---- both ---- */
@@ -175,12 +164,14 @@ table_print(struct db *db, struct stmt *s, const struct table_column *columns,
 	int result;
 
 	if (json) {
-		rows = table_to_json(db, s, columns, err);
+		rows = table_read(db, s, err);
 		return rows != NULL ? table_print_json(rows) : -1;
 	}
-	for (const struct table_column *c = columns; c->head != NULL; c++)
-		print_field(c, c->head);
-	while ((result = db_step(db, s, err)) == 1)
-		print_row(s, columns);
+	table_print_heads(columns);
+	while ((result = db_step(db, s, err)) == 1) {
+		json_auto_t *row = read_row(s);
+
+		table_print_row(columns, row);
+	}
 	return result;
 }

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* `ilctl top`: what runs now, once or again and again. */
+/*
+ * `ilctl top`: what runs now, once or again and again.  Cells come from the
+ * broker, jobs from the database, and what a container takes from its cgroup,
+ * which is found by its first process: the broker is asked for nothing that
+ * costs it more than a look at its list.
+ */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,63 +18,310 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/fd.h"
-#include "../base/text.h"
+#include "../protocol/frame.h"
+#include "../protocol/lease.h"
+#include "../protocol/lease_status.h"
+#include "../store/db.h"
+#include "../store/job.h"
 #include "ctl.h"
 #include "table.h"
-#include "top_take.h"
 
+#define TOP_CELLS 200 /* as the broker tells */
+#define TOP_JOBS 200
+#define ASK_MS 5000
+#define CGROUPS "/sys/fs/cgroup"
 #define EVERY_SECONDS 2
 #define CLEAR "\033[H\033[2J\033[3J"
 
-/* ---- for people ---- */
+struct top {
+	struct lease_status broker;
+	struct job_counts counts;
+	int64_t cells_count; /* that there are; -1: il-sandboxd does not say, */
+	struct err trouble;  /* and why not */
+	json_t *cells;
+	json_t *jobs;
+};
 
-static struct text_short
-seconds(int64_t ms)
+/* ---- cgroups ---- */
+
+/* A short file of the kernel's; "" where there is none. */
+static void
+read_short(const char *path, char *text, size_t size)
 {
-	struct text_short text = { "-" };
+	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, size - 1);
 
-	if (ms >= 0)
-		(void)snprintf(text.text, sizeof(text.text), "%.1f",
-		    (double)ms / 1e3);
-	return text;
+	text[len < 0 ? 0 : len] = '\0';
+}
+
+/* The number after a word, or at the beginning, in so many of its units; -1: it
+ * is not there. */
+static int64_t
+number_in(const char *folder, const char *file, const char *word, int64_t unit)
+{
+	auto_free char *path = xprintf("%s/%s", folder, file);
+	char text[2048];
+	const char *at;
+
+	read_short(path, text, sizeof(text));
+	at = strstr(text, word);
+	if (at == NULL || text[0] == '\0')
+		return -1;
+	return strtoll(at + strlen(word), NULL, 10) / unit;
+}
+
+/* Where a process is, by a line of /proc/PID/cgroup: of a controller, or with
+ * "" of the one tree that version 2 has.  Heap, NULL: nowhere. */
+static char *
+folder_of(const char *lines, const char *controller)
+{
+	const char *next;
+
+	for (const char *line = lines; *line != '\0'; line = next) {
+		size_t len = strcspn(line, "\n");
+		const char *names = memchr(line, ':', len);
+		const char *path = names == NULL ?
+		    NULL :
+		    memchr(names + 1, ':', len - (size_t)(names + 1 - line));
+		size_t size = path == NULL ? 0 : (size_t)(path - names - 1);
+
+		next = line + len + (line[len] == '\n');
+		if (path == NULL || size != strlen(controller) ||
+		    memcmp(names + 1, controller, size) != 0)
+			continue;
+		len -= (size_t)(path + 1 - line);
+		if (memmem(path + 1, len, "/..", 3) != NULL)
+			return NULL;
+		return xprintf(CGROUPS "%s%s%.*s", size > 0 ? "/" : "",
+		    controller, (int)len, path + 1);
+	}
+	return NULL;
+}
+
+/* What the container of this process takes; -1: not known. */
+static void
+measure(int64_t pid, int64_t *cpu_ms, int64_t *memory)
+{
+	auto_free char *path = xprintf("/proc/%" PRId64 "/cgroup", pid);
+	char lines[4096];
+	auto_free char *all = NULL;
+	auto_free char *of_memory = NULL;
+	auto_free char *of_cpu = NULL;
+
+	*cpu_ms = *memory = -1;
+	if (pid <= 0)
+		return;
+	read_short(path, lines, sizeof(lines));
+	of_memory = folder_of(lines, "memory");
+	of_cpu = folder_of(lines, "cpuacct");
+	if (of_cpu == NULL)
+		of_cpu = folder_of(lines, "cpu,cpuacct");
+	all = folder_of(lines, "");
+	if (of_memory != NULL)
+		*memory = number_in(of_memory, "memory.usage_in_bytes", "", 1);
+	else if (all != NULL)
+		*memory = number_in(all, "memory.current", "", 1);
+	if (of_cpu != NULL)
+		*cpu_ms = number_in(of_cpu, "cpuacct.usage", "", 1000000);
+	else if (all != NULL)
+		*cpu_ms = number_in(all, "cpu.stat", "usage_usec ", 1000);
+}
+
+/* ---- broker and database ---- */
+
+static void
+set_text(json_t *cell, const char *key, const struct frame_view *view,
+    enum frame_tag tag)
+{
+	char text[64] = "";
+
+	(void)frame_get_text(view, tag, text, sizeof(text));
+	(void)json_object_set_new(cell, key, table_text_to_json(text));
+}
+
+/* As the broker tells, and what others know; numbers of 0, or -1, where
+ * something is not known.  NULL: it is the last frame, which is of no cell. */
+static json_t *
+read_cell(const struct frame_view *view)
+{
+	json_auto_t *cell = json_object();
+	int64_t state_ms = 0;
+	int64_t runs = 0;
+	int64_t kept = 0;
+	int64_t pid = 0;
+	int64_t cpu_ms;
+	int64_t memory;
+
+	set_text(cell, "name", view, TAG_CELL_NAME);
+	if (*table_json_text(cell, "name") == '\0')
+		return NULL;
+	set_text(cell, "class", view, TAG_CLASS);
+	set_text(cell, "sandbox", view, TAG_SANDBOX);
+	set_text(cell, "interpreter", view, TAG_INTERPRETER);
+	set_text(cell, "state", view, TAG_STATE);
+	(void)frame_get_int(view, TAG_STATE_MS, &state_ms);
+	(void)frame_get_int(view, TAG_RUNS, &runs);
+	(void)frame_get_int(view, TAG_PID, &pid);
+	(void)frame_get_int(view, TAG_KEPT, &kept);
+	measure(pid, &cpu_ms, &memory);
+	(void)json_object_update_new(cell,
+	    json_pack("{s:I, s:I, s:b, s:s, s:I, s:I}", "state_ms",
+		(json_int_t)state_ms, "runs", (json_int_t)runs, "kept",
+		kept != 0, "user", "0", "cpu_ms", (json_int_t)cpu_ms, "memory",
+		(json_int_t)memory));
+	return json_incref(cell);
+}
+
+static int
+read_cells(struct top *top, const char *path, struct err *err)
+{
+	int64_t deadline = clock_monotonic_ms() + ASK_MS;
+	unsigned char packet[4096];
+	struct frame_view view;
+	auto_close int fd = -1;
+	json_t *cell;
+
+	if (lease_command(&fd, path,
+		&(struct lease_command){ .kind = FRAME_CELLS }, ASK_MS,
+		err) != REFUSAL_NONE)
+		return -1;
+	for (;;) {
+		ssize_t len = fd_receive_packet(fd, packet, sizeof(packet),
+		    NULL, clock_poll_timeout(deadline), err);
+
+		if (len < 0)
+			return -1;
+		if (!frame_parse(&view, packet, (size_t)len))
+			return err_set(err, ERR_PROTOCOL, "it breaks off");
+		cell = read_cell(&view);
+		if (cell == NULL)
+			break;
+		if (json_array_size(top->cells) < TOP_CELLS)
+			(void)json_array_append(top->cells, cell);
+		json_decref(cell);
+	}
+	(void)frame_get_int(&view, TAG_CELLS, &top->cells_count);
+	return 0;
+}
+
+/* Whose sandboxes the cells have. */
+static int
+find_owners(struct top *top, struct db *db, struct err *err)
+{
+	json_t *cell;
+	size_t i;
+
+	json_array_foreach(top->cells, i, cell) {
+		auto_stmt struct stmt *s = db_statement(db,
+		    STATEMENT_LIST_OWNER);
+		int row;
+
+		db_bind_text(s, ":id", table_json_text(cell, "sandbox"));
+		row = db_step(db, s, err);
+		if (row < 0)
+			return -1;
+		if (row == 1)
+			(void)json_object_set_new(cell, "user",
+			    json_string(db_column_text(s, 0)));
+	}
+	return 0;
+}
+
+static int
+read_jobs(struct top *top, struct db *db, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_LIST_TOP);
+
+	db_bind_int(s, ":now_ms", clock_wall_ms());
+	db_bind_int(s, ":most", TOP_JOBS);
+	top->jobs = table_read(db, s, err);
+	return top->jobs != NULL ? 0 : -1;
 }
 
 static void
-show_cell(const struct top_cell *cell)
+release(struct top *top)
 {
-	printf("%-32s %-8s %-9s %8s %8s %9s %5" PRId64 "  %s", cell->name,
-	    cell->class, cell->kept ? "kept" : cell->state,
-	    seconds(cell->state_ms).text, seconds(cell->cpu_ms).text,
-	    cell->memory < 0 ? "-" : text_size(cell->memory).text, cell->runs,
-	    cell->sandbox);
-	if (cell->user_id > 0)
-		printf(" of %" PRId64, cell->user_id);
-	printf("\n");
+	json_decref(top->cells);
+	json_decref(top->jobs);
 }
 
-static void
-show_job(const struct top_job *job)
+/* Jobs are told without a broker, too. */
+static int
+look_at_all(const struct config *config, struct top *top, struct err *err)
 {
-	auto_free char *worker = job->slot < 0 ? xstrdup("-") :
-						 xprintf("%" PRId64, job->slot);
+	auto_free char *path = config_state_path(config, SOCKET_BROKER_CTL);
+	auto_db struct db *db = db_open(config->database, DB_READER, err);
 
-	printf("%-20" PRId64 " %6s  %-20" PRId64 " %-20" PRId64
-	       " %-12s %-9s %8s %8s\n",
-	    job->id, worker, job->user_id, job->guild_id, job->kind, job->state,
-	    seconds(job->age_ms).text, seconds(job->run_ms).text);
+	*top = (struct top){ .cells = json_array() };
+	if (db == NULL || job_count(db, &top->counts, err) != 0 ||
+	    read_jobs(top, db, err) != 0)
+		return -1;
+	if (lease_status(path, &top->broker, ASK_MS, &top->trouble) !=
+		REFUSAL_NONE ||
+	    read_cells(top, path, &top->trouble) != 0) {
+		(void)err_wrap(&top->trouble, "il-sandboxd");
+		(void)json_array_clear(top->cells);
+		top->cells_count = -1;
+	}
+	return find_owners(top, db, err);
+}
+
+/* ---- showing ---- */
+
+static const struct table_column cell_columns[] = {
+	{ "CELL", "name", TABLE_TEXT, 32 },
+	{ "CLASS", "class", TABLE_TEXT, 8 },
+	{ "STATE", "state", TABLE_TEXT, 9 },
+	{ "FOR s", "state_ms", TABLE_AGE, 7 },
+	{ "CPU s", "cpu_ms", TABLE_AGE, 7 },
+	{ "MEMORY", "memory", TABLE_SIZE, 9 },
+	{ "RUNS", "runs", TABLE_NUMBER, 4 },
+	{ "SANDBOX", "sandbox", TABLE_TEXT, 0 },
+	{ NULL, NULL, TABLE_TEXT, 0 },
+};
+
+static const struct table_column job_columns[] = {
+	{ "JOB", "id", TABLE_TEXT, 20 },
+	{ "WORKER", "worker", TABLE_NUMBER, 6 },
+	{ "USER", "user", TABLE_TEXT, 20 },
+	{ "GUILD", "guild", TABLE_TEXT, 20 },
+	{ "KIND", "kind", TABLE_TEXT, 12 },
+	{ "STATE", "state", TABLE_TEXT, 9 },
+	{ "AGE s", "age_ms", TABLE_AGE, 7 },
+	{ "RUNS s", "run_ms", TABLE_AGE, 7 },
+	{ NULL, NULL, TABLE_TEXT, 0 },
+};
+
+/* For people a cell that keeps an interpreter has that state, and a sandbox its
+ * owner beside it. */
+static void
+show_cell(json_t *cell)
+{
+	const char *user = table_json_text(cell, "user");
+
+	if (json_is_true(json_object_get(cell, "kept")))
+		(void)json_object_set_new(cell, "state", json_string("kept"));
+	if (strcmp(user, "0") != 0)
+		(void)json_object_set_new(cell, "sandbox",
+		    json_sprintf("%s of %s", table_json_text(cell, "sandbox"),
+			user));
+	table_print_row(cell_columns, cell);
 }
 
 static void
 show(const struct top *top)
 {
-	const struct job_counts *jobs = &top->jobs_count;
+	const struct job_counts *jobs = &top->counts;
+	json_t *row;
+	size_t i;
 
 	printf("jobs  %" PRId64 " queued, %" PRId64 " running, %" PRId64
-	       " not delivered; the oldest waits for %s s\n",
+	       " not delivered; the oldest waits for %.1f s\n",
 	    jobs->queued, jobs->running, jobs->untold,
-	    seconds(jobs->oldest_ms).text);
+	    (double)jobs->oldest_ms / 1e3);
 	if (top->cells_count < 0)
 		printf("cells are not known: %s\n\n", top->trouble.text);
 	else
@@ -76,65 +329,28 @@ show(const struct top *top)
 		       " starting; %" PRId64 " wait for one\n\n",
 		    top->cells_count, top->broker.leased, top->broker.starting,
 		    top->broker.waiting);
-	printf("%-32s %-8s %-9s %8s %8s %9s %5s  %s\n", "CELL", "CLASS",
-	    "STATE", "FOR s", "CPU s", "MEMORY", "RUNS", "SANDBOX");
-	for (size_t i = 0; i < top->cells; i++)
-		show_cell(&top->cell[i]);
-	printf("\n%-20s %6s  %-20s %-20s %-12s %-9s %8s %8s\n", "JOB", "WORKER",
-	    "USER", "GUILD", "KIND", "STATE", "AGE s", "RUNS s");
-	for (size_t i = 0; i < top->jobs; i++)
-		show_job(&top->job[i]);
-}
-
-/* ---- for programs ---- */
-
-/* Numbers of 0, or -1, where something is not known. */
-static json_t *
-json_of_cell(const struct top_cell *cell)
-{
-	auto_free char *user = xprintf("%" PRId64, cell->user_id);
-
-	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:b, s:s, s:I, "
-			 "s:I}",
-	    "name", cell->name, "class", cell->class, "sandbox", cell->sandbox,
-	    "interpreter", cell->interpreter, "state", cell->state, "state_ms",
-	    (json_int_t)cell->state_ms, "runs", (json_int_t)cell->runs, "kept",
-	    cell->kept, "user", user, "cpu_ms", (json_int_t)cell->cpu_ms,
-	    "memory", (json_int_t)cell->memory);
-}
-
-static json_t *
-json_of_job(const struct top_job *job)
-{
-	auto_free char *id = xprintf("%" PRId64, job->id);
-	auto_free char *user = xprintf("%" PRId64, job->user_id);
-	auto_free char *guild = xprintf("%" PRId64, job->guild_id);
-
-	return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:I, s:I}", "id", id,
-	    "worker", (json_int_t)job->slot, "user", user, "guild", guild,
-	    "kind", job->kind, "state", job->state, "age_ms",
-	    (json_int_t)job->age_ms, "run_ms", (json_int_t)job->run_ms);
+	table_print_heads(cell_columns);
+	json_array_foreach(top->cells, i, row)
+		show_cell(row);
+	printf("\n");
+	table_print_heads(job_columns);
+	json_array_foreach(top->jobs, i, row)
+		table_print_row(job_columns, row);
 }
 
 static int
 print_json(const struct top *top)
 {
-	const struct job_counts *count = &top->jobs_count;
-	json_t *cells = json_array();
-	json_t *jobs = json_array();
-	json_t *root;
+	const struct job_counts *count = &top->counts;
 
-	for (size_t i = 0; i < top->cells; i++)
-		json_array_append_new(cells, json_of_cell(&top->cell[i]));
-	for (size_t i = 0; i < top->jobs; i++)
-		json_array_append_new(jobs, json_of_job(&top->job[i]));
-	root = json_pack("{s:{s:I, s:I, s:I, s:I}, s:I, s:I, s:o, s:o}",
-	    "queue", "queued", (json_int_t)count->queued, "running",
-	    (json_int_t)count->running, "untold", (json_int_t)count->untold,
-	    "oldest_ms", (json_int_t)count->oldest_ms, "cells_count",
-	    (json_int_t)top->cells_count, "waiting",
-	    (json_int_t)top->broker.waiting, "cells", cells, "jobs", jobs);
-	return table_print_json(root);
+	return table_print_json(
+	    json_pack("{s:{s:I, s:I, s:I, s:I}, s:I, s:I, s:O, s:O}", "queue",
+		"queued", (json_int_t)count->queued, "running",
+		(json_int_t)count->running, "untold", (json_int_t)count->untold,
+		"oldest_ms", (json_int_t)count->oldest_ms, "cells_count",
+		(json_int_t)top->cells_count, "waiting",
+		(json_int_t)top->broker.waiting, "cells", top->cells, "jobs",
+		top->jobs));
 }
 
 /* ---- again and again ---- */
@@ -153,12 +369,13 @@ wait_for_next(int timer_fd, int signal_fd)
 }
 
 static int
-watch(const struct ctl *ctl, struct top *top, struct err *err)
+watch(const struct ctl *ctl, struct err *err)
 {
 	const struct itimerspec every = { { EVERY_SECONDS, 0 },
 		{ EVERY_SECONDS, 0 } };
 	auto_close int signals = fd_signals(0, err);
 	auto_close int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	struct top top;
 
 	if (signals < 0)
 		return -1;
@@ -167,10 +384,11 @@ watch(const struct ctl *ctl, struct top *top, struct err *err)
 	do {
 		/* a broker that restarts is back in a moment */
 		printf(CLEAR);
-		if (top_take(&ctl->config, top, err) == 0)
-			show(top);
+		if (look_at_all(&ctl->config, &top, err) == 0)
+			show(&top);
 		else
 			printf("%s\n", err->text);
+		release(&top);
 	} while (wait_for_next(timer, signals));
 	return 0;
 }
@@ -179,22 +397,25 @@ int
 ctl_top(struct ctl *ctl)
 {
 	struct err err = { 0 };
-	auto_free struct top *top = xcalloc(1, sizeof(*top));
-	bool once = isatty(STDOUT_FILENO) == 0;
+	struct top top;
+	bool once = isatty(STDOUT_FILENO) == 0 || ctl->json;
+	int code = CTL_OK;
 
 	for (int i = 1; i < ctl->argc; i++) {
 		if (strcmp(ctl->argv[i], "-1") != 0)
 			return CTL_MISUSED;
 		once = true;
 	}
-	if (!once && !ctl->json)
-		return watch(ctl, top, &err) == 0 ? CTL_OK :
-						    ctl_fail("top", &err);
-	if (top_take(&ctl->config, top, &err) != 0)
-		return ctl_fail("top", &err);
-	if (ctl->json && print_json(top) != CTL_OK)
-		return CTL_FAILED;
-	if (!ctl->json)
-		show(top);
-	return top->cells_count < 0 ? ctl_fail("top", &top->trouble) : CTL_OK;
+	if (!once)
+		return watch(ctl, &err) == 0 ? CTL_OK : ctl_fail("top", &err);
+	if (look_at_all(&ctl->config, &top, &err) != 0)
+		code = ctl_fail("top", &err);
+	else if (ctl->json)
+		code = print_json(&top);
+	else
+		show(&top);
+	if (code == CTL_OK && top.cells_count < 0)
+		code = ctl_fail("top", &top.trouble);
+	release(&top);
+	return code;
 }

@@ -107,6 +107,9 @@ int db_prune(struct db *db, enum statement which, int64_t older_than_ms,
 int64_t db_column_int(const struct stmt *s, int column);
 const char *db_column_text(const struct stmt *s, int column);
 bool db_column_is_null(const struct stmt *s, int column);
+bool db_column_is_text(const struct stmt *s, int column);
+/* Its name; NULL behind the last one. */
+const char *db_column_name(const struct stmt *s, int column);
 /* Its index in a list, ended by NULL, of those that a CHECK of the schema
  * allows: anything else means that the two differ, and aborts. */
 int db_column_word(const struct stmt *s, int column, const char *const *words);

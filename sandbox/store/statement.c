@@ -290,6 +290,18 @@ db_column_is_null(const struct stmt *s, int column)
 	return sqlite3_column_type(s->handle, column) == SQLITE_NULL;
 }
 
+bool
+db_column_is_text(const struct stmt *s, int column)
+{
+	return sqlite3_column_type(s->handle, column) == SQLITE_TEXT;
+}
+
+const char *
+db_column_name(const struct stmt *s, int column)
+{
+	return sqlite3_column_name(s->handle, column);
+}
+
 const char *
 db_column_text(const struct stmt *s, int column)
 {
