@@ -22,10 +22,6 @@ ORDER BY jobs.id DESC LIMIT :most;
 
 -- Of one person, or of one server: the other is 0.
 
--- name: list_rule
-SELECT blocked, reason, banner, rate, jobs, timeout_ms, quota, changed_at
-FROM rules WHERE subject = :subject AND id = :id;
-
 -- name: list_states
 SELECT state, count(*) AS jobs, sum(coalesce(cpu_ms, 0)) AS cpu_ms,
 	max(received_ms) AS last_ms

@@ -3,7 +3,8 @@
 
 -- Of all, of this server and of this person: three rows at most.
 -- name: rule_find
-SELECT subject, blocked, reason, banner, rate, jobs, timeout_ms, quota
+SELECT subject, blocked, reason, banner, rate, jobs, timeout_ms, quota,
+	changed_at
 FROM rules WHERE (subject = 'service' AND id = 0)
 	OR (subject = 'guild' AND id = :guild_id)
 	OR (subject = 'user' AND id = :user_id);

@@ -164,12 +164,12 @@ parse_filter(const struct ctl *ctl, const char *options, struct filter *f)
 	while ((c = getopt(ctl->argc, ctl->argv, options)) != -1) {
 		bool good = c != '?';
 
-		if (c == 'n')
+		if (good && optarg == NULL) /* the only one of these */
+			f->unfinished = true;
+		else if (c == 'n')
 			good = text_parse_int(optarg, 1, INT32_MAX, &f->most);
 		else if (c == 's')
 			good = parse_ago(optarg, &f->ago);
-		else if (c == 'u' && optarg == NULL)
-			f->unfinished = true;
 		else if (good)
 			good = text_parse_snowflake(optarg, strlen(optarg),
 			    c == 'u' ? &f->user : &f->guild);

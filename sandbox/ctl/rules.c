@@ -34,14 +34,13 @@ struct target {
 	const struct config *config;
 	const char *command; /* "user" */
 	enum rule_subject subject;
-	int64_t id; /* 0: all */
+	int64_t ids[RULE_SUBJECTS]; /* the subject's; 0: nobody's */
 	struct db *db;
 	struct rule rule;
 	bool changed; /* it is to be written */
 	bool json;
-	bool cancel;	    /* then what is not over is to be cancelled */
-	int64_t changed_at; /* 0: there is no rule */
-	int argc;	    /* what follows the verb */
+	bool cancel; /* then what is not over is to be cancelled */
+	int argc;    /* what follows the verb */
 	char **argv;
 };
 
@@ -50,61 +49,45 @@ struct target {
 static void
 bind_who(const struct target *t, struct stmt *s)
 {
-	db_bind_int(s, ":user_id", t->subject == RULE_USER ? t->id : 0);
-	db_bind_int(s, ":guild_id", t->subject == RULE_GUILD ? t->id : 0);
+	db_bind_int(s, ":user_id", t->ids[RULE_USER]);
+	db_bind_int(s, ":guild_id", t->ids[RULE_GUILD]);
 }
 
 static int
 read_rule(struct target *t, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(t->db, STATEMENT_LIST_RULE);
 	struct rules rules;
-	int row;
 
-	if (rules_find(t->db, t->subject == RULE_USER ? t->id : 0,
-		t->subject == RULE_GUILD ? t->id : 0, &rules, err) != 0)
+	if (rules_find(t->db, t->ids[RULE_USER], t->ids[RULE_GUILD], &rules,
+		err) != 0)
 		return -1;
 	t->rule = rules.of[t->subject];
-	db_bind_text(s, ":subject", rule_subjects[t->subject]);
-	db_bind_int(s, ":id", t->id);
-	row = db_step(t->db, s, err);
-	t->changed_at = row == 1 ? db_column_int(s, 7) : 0;
-	return row < 0 ? -1 : 0;
+	return 0;
 }
 
 /* ---- showing ---- */
 
 static void
-show_limit(const char *name, const char *value, const char *usual)
-{
-	printf("%-10s %s\n", name, *value != '\0' ? value : usual);
-}
-
-static void
 show_limits(const struct target *t)
 {
 	const struct rule *rule = &t->rule;
-	bool user = t->subject == RULE_USER;
 	auto_free char *rate = rule->rate > 0 ?
 	    xprintf("%" PRId64 " commands in 60 s", rule->rate) :
-	    xstrdup("");
+	    t->ids[RULE_USER] == 0 ?
+	    xstrdup("no limit") :
+	    xprintf("%" PRId64 " commands in 60 s (IL_USER_RATE)",
+		t->config->user_rate);
 	auto_free char *jobs = rule->jobs > 0 ?
 	    xprintf("%" PRId64 " at one time", rule->jobs) :
-	    xstrdup("");
+	    xstrdup(t->subject == RULE_SERVICE ? "IL_QUEUE_MAX" :
+						 "no limit of its own");
 	auto_free char *timeout = rule->timeout_ms > 0 ?
 	    xprintf("%.1f s", (double)rule->timeout_ms / 1e3) :
-	    xstrdup("");
-	auto_free char *usual = xprintf("%" PRId64
-					" commands in 60 s (IL_USER_RATE)",
-	    t->config->user_rate);
+	    xstrdup("as usual");
 
-	show_limit("rate", rate, user ? usual : "no limit");
-	show_limit("jobs", jobs,
-	    t->subject == RULE_SERVICE ? "IL_QUEUE_MAX" :
-					 "no limit of its own");
-	show_limit("timeout", timeout, "as usual");
-	show_limit("quota", rule->quota > 0 ? text_size(rule->quota).text : "",
-	    "as usual");
+	printf("%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n", "rate", rate, "jobs",
+	    jobs, "timeout", timeout, "quota",
+	    rule->quota > 0 ? text_size(rule->quota).text : "as usual");
 }
 
 /* What the images of a sandbox take of the disk; -1: we may not look. */
@@ -134,8 +117,8 @@ show_sandboxes(const struct target *t, struct err *err)
 	    STATEMENT_LIST_SANDBOXES_OF);
 	int row;
 
-	nodes_show_person(t->config, t->id);
-	db_bind_int(s, ":user_id", t->id);
+	nodes_show_person(t->config, t->ids[RULE_USER]);
+	db_bind_int(s, ":user_id", t->ids[RULE_USER]);
 	while ((row = db_step(t->db, s, err)) == 1) {
 		const char *id = db_column_text(s, 0);
 		int64_t disk = disk_of(t->config, id);
@@ -188,11 +171,11 @@ print_json(const struct target *t, struct err *err)
 	    STATEMENT_LIST_SANDBOXES_OF);
 	auto_stmt struct stmt *states = db_statement(t->db,
 	    STATEMENT_LIST_STATES);
-	auto_free char *id = xprintf("%" PRId64, t->id);
+	auto_free char *id = xprintf("%" PRId64, t->ids[t->subject]);
 	const struct rule *rule = &t->rule;
 	json_t *rows[2];
 
-	db_bind_int(of, ":user_id", t->subject == RULE_USER ? t->id : 0);
+	db_bind_int(of, ":user_id", t->ids[RULE_USER]);
 	bind_who(t, states);
 	rows[0] = table_read(t->db, of, err);
 	rows[1] = rows[0] != NULL ? table_read(t->db, states, err) : NULL;
@@ -208,9 +191,9 @@ print_json(const struct target *t, struct err *err)
 		(json_int_t)rule->rate, "jobs_at_once", (json_int_t)rule->jobs,
 		"timeout_ms", (json_int_t)rule->timeout_ms, "quota",
 		(json_int_t)rule->quota, "changed_at",
-		(json_int_t)t->changed_at, "sandboxes", rows[0], "jobs",
+		(json_int_t)rule->changed_at, "sandboxes", rows[0], "jobs",
 		rows[1]),
-	    t->config, t->subject == RULE_USER ? t->id : 0));
+	    t->config, t->ids[RULE_USER]));
 }
 
 static int
@@ -234,9 +217,10 @@ verb_show(struct target *t, struct err *err)
 		printf("%-10s %s\n", "banner", buf_str(&reason) + 3);
 	}
 	show_limits(t);
-	if (t->changed_at > 0)
-		printf("%-10s %s UTC\n", "said", text_time(t->changed_at).text);
-	if (t->subject == RULE_USER && show_sandboxes(t, err) != 0)
+	if (rule->changed_at > 0)
+		printf("%-10s %s UTC\n", "said",
+		    text_time(rule->changed_at).text);
+	if (t->ids[RULE_USER] != 0 && show_sandboxes(t, err) != 0)
 		return CTL_FAILED;
 	return show_jobs(t, err) != 0 ? CTL_FAILED : CTL_OK;
 }
@@ -404,7 +388,8 @@ run_writer(const struct verb *verb, struct target *t, struct err *err)
 		return CTL_FAILED;
 	code = read_rule(t, err) != 0 ? CTL_FAILED : verb->run(t, err);
 	if (code == CTL_OK && t->changed)
-		code = rule_put(db, t->subject, t->id, &t->rule, err) != 0 ||
+		code = rule_put(db, t->subject, t->ids[t->subject], &t->rule,
+			   err) != 0 ||
 			db_commit(db, err) != 0 ?
 		    CTL_FAILED :
 		    CTL_OK;
@@ -453,7 +438,8 @@ ctl_rules(struct ctl *ctl)
 	if (t.subject == RULE_SERVICE)
 		at = 1;
 	else if (ctl->argc < 2 ||
-	    !text_parse_snowflake(ctl->argv[1], strlen(ctl->argv[1]), &t.id))
+	    !text_parse_snowflake(ctl->argv[1], strlen(ctl->argv[1]),
+		&t.ids[t.subject]))
 		return CTL_MISUSED;
 	if (ctl->argc <= at)
 		return run_verb(ctl, &t, "show");

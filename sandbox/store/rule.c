@@ -40,6 +40,7 @@ read_rule(struct stmt *s, struct rule *rule)
 	rule->jobs = db_column_int(s, 5);
 	rule->timeout_ms = db_column_int(s, 6);
 	rule->quota = db_column_int(s, 7);
+	rule->changed_at = db_column_int(s, 8);
 }
 
 int

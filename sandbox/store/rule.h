@@ -32,6 +32,7 @@ struct rule {
 	int64_t jobs; /* that are not over, at one time */
 	int64_t timeout_ms;
 	int64_t quota;
+	int64_t changed_at; /* Unix seconds; 0: there is no rule */
 };
 
 struct rules {
