@@ -88,6 +88,9 @@ void node_answer_add(struct buf *headers, const char *name, const char *note);
  *	404	there is no such view, it is of no run with code, or it is
  *		neither shared nor this user's
  *
+ * A node whose slot has gone to another one (store/moves.h) has its nginx ask
+ * that one, which asks nobody.
+ *
  * No text holds a NUL; what a reader does not know is passed over.
  */
 #define NODE_VIEWS "/nodes/views/"

@@ -11,6 +11,8 @@ import re
 import secrets
 import socket
 import sys
+import threading
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "fcgi")]
@@ -25,6 +27,7 @@ BLOCK = 65536
 standin = Standin(rate_limit=1000).start()
 node = Node("b", standin, IL_WARM_SECONDS="1")
 image = b""     # a volume of ours
+ALONE = node.line() + "node a 127.0.0.1:1 joining\n"
 
 
 def blake(data):
@@ -110,11 +113,11 @@ def expire():
     assert not node.folders()
 
 
-def view(view_id, user):
+def view(view_id, user, **more):
     link = http.client.HTTPConnection("127.0.0.1", node.nodes_port,
                                       timeout=60)
     link.request("GET", f"/nodes/views/{view_id}", headers={
-        "Inline-Node-Key": KEY, "Inline-User": user})
+        "Inline-Node-Key": KEY, "Inline-User": user, **more})
     answer = link.getresponse()
     return answer.status, answer.read()
 
@@ -161,6 +164,38 @@ def what_is_shared_is_shown_to_others_and_nothing_else():
         assert put(parcel("0" * 32), key=key)[0] == 403
     assert put(b"", path="/nodes/others/")[0] in (404, 413)
     expire()
+
+
+@test
+def what_has_gone_is_asked_for_where_it_went():
+    """By one node of another, which asks none."""
+    view_id, said = 1 << 60 | 3 << 12, b'{"text": "theirs"}'
+    assert view(view_id, "5")[0] == 404
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        put_table(node.line() + "node a\n"
+                  f"node c 127.0.0.1:{other.getsockname()[1]}\n")
+        time.sleep(2.1)     # until it is read
+        node.sql("INSERT INTO moves VALUES (3, 0, 'c', 'gone')")
+        asked = threading.Thread(target=answer_once, args=(other, said))
+        asked.start()
+        assert view(view_id, "5") == (200, said)
+        asked.join()
+        assert view(view_id, "5", **{"Inline-Moved": "1"})[0] == 404
+    assert view(view_id, "5")[0] == 502, "it is away"
+    node.sql("DELETE FROM moves")
+    assert view(view_id, "5")[0] == 404
+    put_table(ALONE)
+
+
+def answer_once(other, said):
+    with other.accept()[0] as peer:
+        head = peer.recv(65536).decode()
+        assert head.startswith(f"GET /nodes/views/{1 << 60 | 3 << 12} "), head
+        for line in ("Inline-User: 5", "Inline-Moved: 1",
+                     "Inline-Node-Key: " + KEY):
+            assert f"\r\n{line}\r\n" in head, head
+        peer.sendall(b"HTTP/1.1 200 x\r\nContent-Length: %d\r\n\r\n%s" % (
+            len(said), said))
 
 
 @test
@@ -243,7 +278,7 @@ def what_is_wrong_is_refused_and_nothing_is_left():
     assert put(whole) == (200, "")
 
 
-put_table(node.line() + "node a 127.0.0.1:1 joining\n")
+put_table(ALONE)
 try:
     with node:
         node.ask("alice", "print(1)")

@@ -123,6 +123,16 @@ def what_is_ours_is_not_asked_for():
 
 
 @test
+def what_has_gone_is_asked_for_where_it_went():
+    house.sql("INSERT INTO moves VALUES (3, 0, 'b', 'gone')")
+    with Nginx(answer(200, RUN)) as nginx:
+        done = told(text="```py\nx = 1\n```", view_id=OURS)[1]
+    house.sql("DELETE FROM moves")
+    assert done == [("print('theirs')", "7")], done
+    assert "Inline-Node: b.example.org:81" in nginx.heads[0], nginx.heads
+
+
+@test
 def what_is_not_there_is_none():
     with Nginx(answer(404, b"{}")):
         assert told(text="```py\nx = 1\n```", view_id=THEIRS)[1] == [

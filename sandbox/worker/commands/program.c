@@ -11,6 +11,7 @@
 #include "../../base/utf8.h"
 #include "../../protocol/node_ask.h"
 #include "../../protocol/node_table.h"
+#include "../../store/moves.h"
 #include "../../store/row_id.h"
 #include "../../store/script.h"
 #include "../../store/view.h"
@@ -238,16 +239,24 @@ find_own_run(struct task *task, int64_t view_id, struct source *source,
 	return 0;
 }
 
-/* The other node that has the row; NULL: it is this one's. */
+/* The other node that has the row, by the table or since its slot has gone
+ * there; NULL: it is this one's. */
 static const struct node_entry *
 find_node(struct worker *worker, int64_t view_id)
 {
+	char to[MOVES_NODE_MAX + 1];
 	int slot = row_id_slot(view_id);
+	const struct node_entry *other;
+	struct err ignored;
 
 	if (worker->nodes == NULL || slot < 0)
 		return NULL;
 	node_table_refresh(worker->nodes, clock_monotonic_ms());
-	return node_table_other(worker->nodes, slot);
+	other = node_table_other(worker->nodes, slot);
+	if (other == NULL &&
+	    moves_find(worker->db, slot, MOVES_ALL, to, &ignored) == MOVE_GONE)
+		other = node_table_named(worker->nodes, to);
+	return other;
 }
 
 /* The same of another node's row (protocol/node_ask.h), as somebody there has
