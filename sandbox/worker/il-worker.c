@@ -342,20 +342,9 @@ remove_expired(struct worker *worker)
 			log_err("%s", err.text);
 		return false;
 	}
-	if (lease_command(NULL, worker->lease_socket,
-		&(struct lease_command){
-		    .kind = FRAME_REMOVE, .sandbox = sandbox.id },
-		REMOVE_WAIT_MS, &err) != REFUSAL_NONE) {
-		/* the row is not given again for a minute */
-		log_warn("not removed yet: %s sandbox=%s", err.text,
-		    sandbox.id);
+	/* the row is not given again for a minute */
+	if (!command_remove_files(worker, sandbox.id, REMOVE_WAIT_MS))
 		return false;
-	}
-	/* the files are gone: now the row may say so */
-	if (sandbox_gone(worker->db, sandbox.id, &err) < 0) {
-		log_err("%s sandbox=%s", err.text, sandbox.id);
-		return false;
-	}
 	log_info("removed sandbox=%s user=%" PRId64, sandbox.id,
 	    sandbox.user_id);
 	return true;

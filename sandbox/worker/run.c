@@ -237,12 +237,12 @@ is_cancelled(void *arg)
 
 /* Wait for a cell, unless the job is cancelled; when another one is, go on. */
 static enum refusal
-wait_for_cell(struct task *task, struct lease_request request, int wait_ms,
-    struct err *err)
+wait_for_cell(struct task *task, struct lease_request request, struct err *err)
 {
 	struct pollfd cancel = { .fd = task->worker->cancel_fd,
 		.events = POLLIN };
-	int64_t until_ms = clock_monotonic_ms() + wait_ms;
+	int64_t until_ms = clock_monotonic_ms() +
+	    config_lease_wait_ms(task->worker->config);
 	enum refusal refusal;
 
 	/* in the queue already: there need not be one, then */
@@ -268,7 +268,7 @@ wait_for_cell(struct task *task, struct lease_request request, int wait_ms,
  * may take, and what is needed around them. */
 bool
 run_open(struct task *task, const char *class, enum access access,
-    int64_t wall_ms, int wait_ms)
+    int64_t wall_ms)
 {
 	struct lease_request request = {
 		.class = class,
@@ -284,7 +284,7 @@ run_open(struct task *task, const char *class, enum access access,
 	run_keep_names(task);
 	task->run = (struct run_outcome){ .end = RUN_REFUSED };
 	task->at_packages = strcmp(class, "user") != 0;
-	task->run.refusal = wait_for_cell(task, request, wait_ms, &err);
+	task->run.refusal = wait_for_cell(task, request, &err);
 	count_beat(task->worker);
 	if (task->run.cancelled)
 		task->run.end = RUN_CANCELLED;
@@ -348,7 +348,7 @@ first_tick_ms(const struct task *task)
 /* Ask the cell, which is there, and wait for what comes of it.  One that its
  * run's memory took with it has told what came of it. */
 static enum run_end
-hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
+hold(struct task *task, const struct cell_request *request)
 {
 	const struct worker *worker = task->worker;
 	struct pollfd stop = { .fd = worker->signal_fd, .events = POLLIN };
@@ -364,7 +364,7 @@ hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 		.cancelled = is_cancelled,
 		.arg = task,
 		.send_ms = SEND_MS,
-		.within_ms = wall_ms,
+		.within_ms = request->wall_ms,
 		.stop = &stop,
 		.stop_ms = worker->config->stop_ms,
 	};
@@ -390,27 +390,27 @@ hold(struct task *task, const struct cell_request *request, int64_t wall_ms)
 
 /* A request whose end nobody could be told of, or wants to be, is not begun. */
 bool
-run_request(struct task *task, const struct cell_request *request,
-    int64_t wall_ms)
+run_request(struct task *task, const struct cell_request *request)
 {
-	if (clock_wall_ms() + wall_ms + LIMIT_OUTSIDE_MS > task->until_ms)
+	if (clock_wall_ms() + request->wall_ms + LIMIT_OUTSIDE_MS >
+	    task->until_ms)
 		task->run.end = RUN_TOO_LATE;
 	else if (cancel_is_asked(task->worker->config, task->job->id))
 		task->run.end = RUN_CANCELLED;
 	else if (!run_start(task))
 		task->run.end = RUN_TAKEN;
 	else
-		task->run.end = hold(task, request, wall_ms);
+		task->run.end = hold(task, request);
 	if (task->run.end == RUN_RESULT)
 		heed_names(task, request);
 	return task->run.end == RUN_RESULT;
 }
 
 void
-run_once(struct task *task, const char *class, enum access access,
-    const struct cell_request *request, int wait_ms)
+run_once(struct task *task, const char *class,
+    const struct cell_request *request)
 {
-	if (run_open(task, class, access, request->wall_ms, wait_ms))
-		(void)run_request(task, request, request->wall_ms);
+	if (run_open(task, class, ACCESS_TIDY, request->wall_ms))
+		(void)run_request(task, request);
 	run_close(task);
 }

@@ -16,17 +16,16 @@ struct task;
  */
 
 /* Lease a cell of the class, to do what access says, for requests of wall_ms in
- * all, waiting at most wait_ms.  False: task->run says why not, and the log.
- * Call run_close() in any case. */
+ * all.  False: task->run says why not, and the log.  Call run_close() in any
+ * case. */
 bool run_open(struct task *task, const char *class, enum access access,
-    int64_t wall_ms, int wait_ms);
+    int64_t wall_ms);
 /* claimed → started, once.  False: the job is not ours (or the database
  * fails): do nothing. */
 bool run_start(struct task *task);
 /* Start the job if it is not started, send the request, take its events to the
  * end.  True: there is a result, whatever it says. */
-bool run_request(struct task *task, const struct cell_request *request,
-    int64_t wall_ms);
+bool run_request(struct task *task, const struct cell_request *request);
 
 /* Close the lease; but not yet if the cell has still to tell names. */
 void run_close(struct task *task);
@@ -34,8 +33,8 @@ void run_close(struct task *task);
  * have changed, keep them, close the lease. */
 void run_keep_names(struct task *task);
 
-/* All of it, for the only request in this cell. */
-void run_once(struct task *task, const char *class, enum access access,
-    const struct cell_request *request, int wait_ms);
+/* All of it, for the only request in this cell, which needs no room. */
+void run_once(struct task *task, const char *class,
+    const struct cell_request *request);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "sandbox/base/buf.h"
 #include "sandbox/base/utf8.h"
-#include "sandbox/worker/render/sgr.h"
+#include "sandbox/worker/render/terminal.h"
 #include "sandbox/worker/render/terminal.h"
 
 /* The sequence at s, which is one that sgr_add() writes. */

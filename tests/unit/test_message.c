@@ -321,19 +321,28 @@ listed(size_t file, const char *key)
 	    json_array_get(json_object_get(root, "attachments"), file), key));
 }
 
+static const char *
+attach(struct message *m, const char *path, const char *text)
+{
+	struct buf data = BUF_INIT(16);
+
+	buf_adds(&data, text);
+	return message_attach(m, path, &data);
+}
+
 static void
 test_files(void)
 {
 	char long_name[4096] = "";
+	struct buf large = { .data = malloc(1), .len = MESSAGE_BYTES_MAX + 1 };
 	struct message m;
-	const char *name = NULL;
 	const json_t *list;
 
 	m = (struct message)MESSAGE_INIT;
 	buf_addf(&m.lead, "x");
-	ok(message_attach(&m, "a/plot.png", strdup("1"), 1, &name), "a file");
-	ok(message_attach(&m, "b/plot.png", strdup("2"), 1, &name), "another");
-	is_str(name, "plot-2.png", "names are unique");
+	is_str(attach(&m, "a/plot.png", "1"), "plot.png", "a file");
+	is_str(attach(&m, "b/plot.png", "2"), "plot-2.png",
+	    "another: names are unique");
 	make(&m, true);
 	list = json_object_get(root, "attachments");
 	is_int(json_array_size(list), 2, "two are listed");
@@ -360,11 +369,10 @@ test_files(void)
 		   strlen(listed(1, "description"))),
 	    1024, "as much as Discord takes");
 	for (int i = 2; i < 10; i++)
-		(void)message_attach(&m, "f", strdup("x"), 1, &name);
-	ok(!message_attach(&m, "f", strdup("x"), 1, &name), "ten at most");
+		(void)attach(&m, "f", "x");
+	ok(attach(&m, "f", "x") == NULL, "ten at most");
 	message_release(&m);
-	ok(!message_attach(&m, "f", malloc(1), MESSAGE_BYTES_MAX + 1, &name),
-	    "not too many bytes");
+	ok(message_attach(&m, "f", &large) == NULL, "not too many bytes");
 	message_release(&m);
 }
 

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../base/cleanup.h"
@@ -10,6 +11,7 @@
 #include "../../base/config_images.h"
 #include "../../base/log.h"
 #include "../../rest/rest.h"
+#include "../../store/editor.h"
 #include "../render/render_where.h"
 
 /* What does each kind of job, from the rows of commands.def. */
@@ -66,16 +68,30 @@ command_resolve(struct task *task)
 }
 
 bool
-command_names_file(struct task *task)
+command_resolve_file(struct task *task)
 {
 	const char *path = task->job->path;
 
 	if (task->job->view_id != 0 || !path_means_folder(path))
-		return true;
+		return command_resolve(task);
 	buf_addf(&task->message.lead, _(TEXT_NAMES_FOLDER),
 	    phrase_name(path, PATH_SHOWN).text);
 	task->outcome = "no file's name";
 	return false;
+}
+
+int
+command_open_editor(struct task *task, const char *custom_id, const char *title,
+    json_t *inputs, struct err *err)
+{
+	json_auto_t *modal = editor_open(custom_id, title, inputs);
+
+	if (modal != NULL)
+		task->editor = json_dumps(modal, JSON_COMPACT);
+	if (task->editor == NULL)
+		return err_set(err, ERR_INPUT, "no editor for this text");
+	task->outcome = "editor";
+	return 0;
 }
 
 /* A number in a row, for people and the operator: what cannot be noted now
@@ -157,13 +173,11 @@ command_has_run(struct task *task)
 }
 
 bool
-command_ask(struct task *task, struct cell_request *request)
+command_ask(struct task *task, struct cell_request request)
 {
-	request->path = task->path;
-	request->wall_ms = task->run.beside ? BESIDE_OP_MS : FILE_OP_MS;
+	request.wall_ms = task->run.beside ? BESIDE_OP_MS : FILE_OP_MS;
 	collect_release(&task->collect);
-	return run_request(task, request, request->wall_ms) &&
-	    outcome_succeeded(&task->run);
+	return run_request(task, &request) && outcome_succeeded(&task->run);
 }
 
 bool
@@ -174,8 +188,7 @@ command_look(struct task *task, bool (*ask)(struct task *task, void *arg),
 	bool again;
 
 	for (enum access access = ACCESS_LOOK;; access = ACCESS_TIDY) {
-		if (!run_open(task, "user", access, 3 * FILE_OP_MS,
-			config_lease_wait_ms(task->worker->config)))
+		if (!run_open(task, "user", access, 3 * FILE_OP_MS))
 			break;
 		good = ask(task, arg);
 		if (!good && place_find(task) && command_resolve(task))
@@ -201,13 +214,13 @@ command_do(struct task *task, struct cell_request *request)
 	/* what does not write needs no room on the disk */
 	if (run_open(task, "user",
 		request->op == OP_WRITE ? ACCESS_WRITE : ACCESS_TIDY,
-		3 * FILE_OP_MS, config_lease_wait_ms(task->worker->config)) &&
-	    run_request(task, request, request->wall_ms)) {
+		3 * FILE_OP_MS) &&
+	    run_request(task, request)) {
 		/* a file in another directory was not meant to go */
 		if (request->op != OP_WRITE)
 			(void)place_find(task);
 		else if (place_find_room(task, ""))
-			(void)run_request(task, request, request->wall_ms);
+			(void)run_request(task, request);
 		place_look_at_top(task);
 	}
 	run_close(task);
@@ -215,20 +228,52 @@ command_do(struct task *task, struct cell_request *request)
 	return command_succeeded(task);
 }
 
-bool
-command_remove_files(struct task *task, int wait_ms)
+static void
+not_fetched(struct task *task, const char *text)
 {
-	const char *id = task->sandbox.id;
+	buf_adds(&task->message.lead, _(text));
+	task->outcome = "not fetched";
+}
+
+void *
+command_download(struct task *task, const char *url, int64_t max, size_t *len)
+{
+	struct err err = { 0 };
+	void *data = NULL;
+	enum rest_outcome outcome = rest_download(task->worker->rest, url,
+	    (size_t)max, &data, len, &err);
+
+	if (outcome == REST_DONE)
+		return data;
+	free(data);
+	log_warn("attachment: %s job=%" PRId64, err.text, task->job->id);
+	not_fetched(task,
+	    outcome == REST_GONE ? TEXT_UPLOAD_GONE : TEXT_NOT_FETCHED);
+	return NULL;
+}
+
+bool
+command_not_as_announced(struct task *task)
+{
+	log_warn("attachment: not as long as announced job=%" PRId64,
+	    task->job->id);
+	not_fetched(task, TEXT_NOT_FETCHED);
+	return false;
+}
+
+bool
+command_remove_files(struct worker *worker, const char *sandbox, int wait_ms)
+{
+	const struct lease_command remove = { .kind = FRAME_REMOVE,
+		.sandbox = sandbox };
 	struct err err = { 0 };
 	/* The row goes last: as long as it is there the sweeper finds it. */
-	bool removed = lease_command(NULL, task->worker->lease_socket,
-			   &(struct lease_command){
-			       .kind = FRAME_REMOVE, .sandbox = id },
+	bool removed = lease_command(NULL, worker->lease_socket, &remove,
 			   wait_ms, &err) == REFUSAL_NONE &&
-	    sandbox_gone(task->worker->db, id, &err) >= 0;
+	    sandbox_gone(worker->db, sandbox, &err) >= 0;
 
 	if (!removed)
-		log_warn("left to the sweeper: %s sandbox=%s", err.text, id);
+		log_warn("not removed yet: %s sandbox=%s", err.text, sandbox);
 	return removed;
 }
 
@@ -284,10 +329,11 @@ command_run(struct task *task)
 	/* Commands that need none look for one themselves, if they want to. */
 	if (commands[kind].needs >= COMMAND_NEEDS_SANDBOX)
 		result = find_sandbox(task, &err);
-	if (result == 0)
+	if (result == 0) {
 		result = functions[kind](task, &err);
-	if (result == 0 && !task->taken)
-		tell_sandbox(task, commands[kind].needs);
+		if (result >= 0 && !task->taken)
+			tell_sandbox(task, commands[kind].needs);
+	}
 	if (result >= 0)
 		return;
 	log_err("%s job=%" PRId64 " kind=%s", err.text, task->job->id,

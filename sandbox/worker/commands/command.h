@@ -7,8 +7,8 @@
 #include "../run.h"
 #include "../task.h"
 
-/* One function per kind of job.  0, or -1: our fault, the message is replaced
- * by "sandbox error" with a reference. */
+/* One function per kind of job.  0 or 1: the message says what came of it; -1:
+ * our fault, the message is replaced by "sandbox error" with a reference. */
 #define COMMAND(kind, name, function, ...) \
 	int cmd_##function(struct task *task, struct err *err);
 #include "../../store/commands.def"
@@ -24,9 +24,11 @@ bool command_choose_version(struct task *task);
  * directory or, when a view gave it, against its top.  False: the message says
  * what is wrong. */
 bool command_resolve(struct task *task);
-/* May the job's path be a file's?  False: it ends as a directory's does, which
- * the message says. */
-bool command_names_file(struct task *task);
+/* The same of a file's path, which does not end as a directory's does. */
+bool command_resolve_file(struct task *task);
+/* Open an editor that is sent back with this id; takes the inputs. */
+int command_open_editor(struct task *task, const char *custom_id,
+    const char *title, json_t *inputs, struct err *err);
 /* After a request: the sandbox's usage as the cell told it. */
 void command_note_usage(struct task *task);
 /* The request did not succeed: message and outcome word say so. */
@@ -39,14 +41,20 @@ void command_show_progress(void *task);
 bool command_succeeded(struct task *task);
 /* The same of a program that was to run: it did, however it ended. */
 bool command_has_run(struct task *task);
-/* One request about task->path in the cell that is leased: did it succeed?
- * What the one before it brought is forgotten. */
-bool command_ask(struct task *task, struct cell_request *request);
+/* One request about a path in the cell that is leased: did it succeed?  What
+ * the one before it brought is forgotten. */
+bool command_ask(struct task *task, struct cell_request request);
 /* Have ask() ask such things only to see what there is: beside a run of the
  * user's where one goes on.  When that ends in between, ask() is called again,
  * in a leased cell.  Was it true?  Else as command_succeeded(). */
 bool command_look(struct task *task, bool (*ask)(struct task *, void *),
     void *arg);
+/* Fetch an uploaded file of at most max bytes.  Heap; NULL: message and outcome
+ * word say why not. */
+void *command_download(struct task *task, const char *url, int64_t max,
+    size_t *len);
+/* It is not as long as was announced: the message says so.  Returns false. */
+bool command_not_as_announced(struct task *task);
 /* One request in a cell of the user's for it alone; message and outcome word
  * say why not. */
 bool command_do(struct task *task, struct cell_request *request);
@@ -78,13 +86,14 @@ void place_offer(struct task *task);
 /* Say below any answer where one is, outside of the top. */
 void place_tell(struct task *task);
 
-/* own_sandbox.c: make the sandbox of the job's user, unless there is one that
+/* create.c: make the sandbox of the job's user, unless there is one that
  * can be used; in the place of one whose time is over.  *created says which.
  * 1: message and outcome word say why not, or the job was taken away. */
 int command_make_sandbox(struct task *task, bool *created, struct err *err);
 /* The row says that the sandbox is being removed: remove its files, and then
  * the row.  What is left is the sweeper's. */
-bool command_remove_files(struct task *task, int wait_ms);
+bool command_remove_files(struct worker *worker, const char *sandbox,
+    int wait_ms);
 
 /* Would an editor give it back as it was?  Discord drops control characters and
  * may change line ends. */

@@ -80,7 +80,8 @@ cmd_delete(struct task *task, struct err *err)
 		return 0;
 	if (remove_rows(task, err) < 0)
 		return -1;
-	removed = command_remove_files(task, REMOVE_WAIT_MS);
+	removed = command_remove_files(task->worker, task->sandbox.id,
+	    REMOVE_WAIT_MS);
 	buf_adds(&task->message.lead,
 	    removed ? _(TEXT_DELETED) : _(TEXT_REMOVING));
 	task->outcome = removed ? "deleted" : "removing";

@@ -9,21 +9,19 @@ ask(struct task *task, void *arg)
 {
 	struct cell_request read = {
 		.op = OP_READ,
+		.path = task->path,
 		.max_bytes = task->env.file_most,
-	};
-	struct cell_request archive = {
-		.op = OP_ARCHIVE,
-		.max_bytes = task->env.file_most,
-		.count = ENTRIES_MOST,
 	};
 	bool *is_archive = arg;
 
 	*is_archive = false;
 	/* a larger one is refused by the cell, which tells its size */
-	if (command_ask(task, &read))
+	if (command_ask(task, read))
 		return true;
 	*is_archive = outcome_failed_with(&task->run, ERROR_IS_DIRECTORY);
-	return *is_archive && command_ask(task, &archive);
+	read.op = OP_ARCHIVE;
+	read.count = ENTRIES_MOST;
+	return *is_archive && command_ask(task, read);
 }
 
 int

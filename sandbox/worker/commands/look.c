@@ -11,26 +11,13 @@
 static bool
 list(struct task *task, int64_t page)
 {
-	struct cell_request list = {
+	return command_ask(task,
+	    (struct cell_request){
 		.op = OP_LIST,
+		.path = task->path,
 		.offset = (page - 1) * PAGE_ENTRIES,
 		.count = PAGE_ENTRIES,
-	};
-
-	return command_ask(task, &list);
-}
-
-/* A file that is too large is cut, so that its beginning can be shown. */
-static bool
-read_file(struct task *task)
-{
-	struct cell_request read = {
-		.op = OP_READ,
-		.max_bytes = task->env.file_most,
-		.cut = true,
-	};
-
-	return command_ask(task, &read);
+	    });
 }
 
 /* A page past the end becomes the last one. */
@@ -139,11 +126,18 @@ ask(struct task *task, void *arg)
 	/* a file in the place of the current directory was not asked for */
 	bool is_place = task->job->view_id == 0 &&
 	    strcmp(task->path, task->sandbox.cwd) == 0;
+	/* one that is too large is cut, so that its beginning can be shown */
+	struct cell_request read = {
+		.op = OP_READ,
+		.path = task->path,
+		.max_bytes = task->env.file_most,
+		.cut = true,
+	};
 
 	*listing = (struct render_listing){ 0 };
 	return list_page(task, listing) ||
 	    (outcome_failed_with(&task->run, ERROR_NOT_DIRECTORY) &&
-		!is_place && read_file(task));
+		!is_place && command_ask(task, read));
 }
 
 /* A look at a path: a directory is listed, a file is shown. */

@@ -14,7 +14,7 @@ open_cell(struct task *task, const struct cell_request *request)
 {
 	struct err err = { 0 };
 
-	if (run_open(task, "pip", ACCESS_WRITE, request->wall_ms, WAIT_MS))
+	if (run_open(task, "pip", ACCESS_WRITE, request->wall_ms))
 		return true;
 	if (task->run.refusal != REFUSAL_NO_WORKSPACE)
 		return false;
@@ -24,8 +24,7 @@ open_cell(struct task *task, const struct cell_request *request)
 		.interpreter = task->version },
 	    WAIT_MS, &err);
 	if (task->run.refusal == REFUSAL_NONE)
-		return run_open(task, "pip", ACCESS_WRITE, request->wall_ms,
-		    WAIT_MS);
+		return run_open(task, "pip", ACCESS_WRITE, request->wall_ms);
 	log_warn("no packages: %s job=%" PRId64 " sandbox=%s", err.text,
 	    task->job->id, task->sandbox.id);
 	return false;
@@ -56,7 +55,7 @@ cmd_pip(struct task *task, struct err *err)
 		task->tick = command_show_progress;
 		collect_init(&task->collect, LOG_MAX, 0);
 		if (open_cell(task, &request))
-			(void)run_request(task, &request, request.wall_ms);
+			(void)run_request(task, &request);
 		run_close(task);
 		if (command_has_run(task))
 			render_pip(&task->message, &task->run,

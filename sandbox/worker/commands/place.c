@@ -15,14 +15,8 @@
 static bool
 ask(struct task *task, enum cell_op op, const char *path)
 {
-	struct cell_request request = {
-		.op = op,
-		.path = path,
-		.wall_ms = task->run.beside ? BESIDE_OP_MS : FILE_OP_MS,
-	};
-
-	return run_request(task, &request, request.wall_ms) &&
-	    outcome_succeeded(&task->run);
+	return command_ask(task,
+	    (struct cell_request){ .op = op, .path = path });
 }
 
 /* Is the path missing or closed? */
@@ -134,7 +128,7 @@ place_leave(struct task *task, const char *removed)
 	if (!place_set(task, path))
 		return;
 	task->place_told = true;
-	render_place_now(&task->message.tail, path);
+	render_place(&task->message.tail, path, "", true);
 }
 
 int64_t
@@ -174,7 +168,8 @@ place_offer(struct task *task)
 	if (!outcome_failed_with(&task->run, ERROR_NOT_FOUND))
 		return;
 	if (task->elsewhere[0] != '\0') {
-		render_elsewhere(&task->message, task->elsewhere);
+		buf_addf(&task->message.lead, _(TEXT_ELSEWHERE),
+		    phrase_path(task->elsewhere).text);
 		if (kind == JOB_LOOK || kind == JOB_GET)
 			offer(task, kind, task->elsewhere);
 	}
@@ -188,10 +183,7 @@ void
 place_tell(struct task *task)
 {
 	const char *cwd = task->sandbox.cwd;
-	struct buf *tail = &task->message.tail;
 
-	if (task->gone[0] != '\0')
-		render_place_gone(tail, task->gone, cwd);
-	else if (cwd[0] != '\0' && !task->place_told)
-		render_place(tail, cwd);
+	if (task->gone[0] != '\0' || (cwd[0] != '\0' && !task->place_told))
+		render_place(&task->message.tail, cwd, task->gone, false);
 }

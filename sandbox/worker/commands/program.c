@@ -18,7 +18,6 @@
 #include "../render/render_program.h"
 #include "../render/render_view.h"
 #include "command.h"
-#include "download.h"
 
 #define NODE_AWAY 2
 #define NODE_MS 1500 /* for what another one says of a run */
@@ -96,7 +95,7 @@ fetch_script(struct task *task, struct source *source, const char *link,
 	auto_free char *text = NULL;
 	size_t len = 0;
 
-	data = download(task, link, *left < most ? *left : most, &len);
+	data = command_download(task, link, *left < most ? *left : most, &len);
 	if (data == NULL)
 		return false;
 	*left -= (int64_t)len;
@@ -156,9 +155,7 @@ append_scripts(struct task *task, struct source *all)
 			&left))
 			return false;
 	}
-	if (left != 0)
-		download_not_as_announced(task);
-	return left == 0;
+	return left == 0 || command_not_as_announced(task);
 }
 
 /* ---- messages ---- */
@@ -352,12 +349,9 @@ program_read(struct task *task, struct source *source)
 		source_read(source, job->text, SOURCE_TEXT);
 		return !source->too_many || refuse_many(task);
 	}
-	if (!fetch_script(task, source, job->attachment_url, name, &left))
+	if (!fetch_script(task, source, job->attachment_url, name, &left) ||
+	    (left != 0 && !command_not_as_announced(task)))
 		return false;
-	if (left != 0) {
-		download_not_as_announced(task);
-		return false;
-	}
 	if (is_program(name, source))
 		return true;
 	render_not_python(&task->message, name, source->others,

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "../../base/cleanup.h"
-#include "download.h"
 
 /* The file is in our memory on its way. */
 #define PUT_MAX (100 * 1024 * 1024)
@@ -26,11 +25,12 @@ fetch(struct task *task, size_t *len)
 		task->outcome = "too large";
 		return NULL;
 	}
-	data = download(task, job->attachment_url, job->attachment_size, len);
+	data = command_download(task, job->attachment_url, job->attachment_size,
+	    len);
 	if (data == NULL || *len == (size_t)job->attachment_size)
 		return data;
 	free(data);
-	download_not_as_announced(task);
+	(void)command_not_as_announced(task);
 	return NULL;
 }
 
@@ -60,14 +60,11 @@ append_name(struct task *task)
 static bool
 look_at_target(struct task *task)
 {
-	struct cell_request stat = {
-		.op = OP_STAT,
-		.path = task->path,
-		.wall_ms = FILE_OP_MS,
-	};
 	const struct collect *collect = &task->collect;
 
-	if (!run_request(task, &stat, FILE_OP_MS)) {
+	if (!command_ask(task,
+		(struct cell_request){ .op = OP_STAT, .path = task->path }) &&
+	    task->run.end != RUN_RESULT) {
 		(void)command_succeeded(task);
 		return false;
 	}
@@ -88,9 +85,9 @@ store(struct task *task, const char *name, const void *data, size_t len)
 		.wall_ms = FILE_OP_MS,
 	};
 
-	(void)run_request(task, &write, 2 * FILE_OP_MS);
+	(void)run_request(task, &write);
 	if (place_find_room(task, name))
-		(void)run_request(task, &write, 2 * FILE_OP_MS);
+		(void)run_request(task, &write);
 	if (!command_succeeded(task))
 		return;
 	command_note_usage(task);
@@ -114,8 +111,7 @@ cmd_put(struct task *task, struct err *err)
 	if (data == NULL)
 		return 0;
 	/* the file is here before there is a cell: a slow host holds none */
-	if (!run_open(task, "user", ACCESS_WRITE, 3 * FILE_OP_MS,
-		config_lease_wait_ms(task->worker->config)))
+	if (!run_open(task, "user", ACCESS_WRITE, 3 * FILE_OP_MS))
 		command_not_done(task);
 	else if (folder || look_at_target(task))
 		store(task, folder ? path_name(task->path) : "", data, len);

@@ -100,13 +100,12 @@ kept_after(struct task *task, bool keep, const struct session *before)
 static void
 run_in_place(struct task *task, struct cell_request *request)
 {
-	if (run_open(task, "user", ACCESS_ANY, request->wall_ms,
-		config_lease_wait_ms(task->worker->config))) {
+	if (run_open(task, "user", ACCESS_ANY, request->wall_ms)) {
 		request->cwd = task->sandbox.cwd;
-		(void)run_request(task, request, request->wall_ms);
+		(void)run_request(task, request);
 		if (place_find(task) &&
 		    (request->path == NULL || command_resolve(task)))
-			(void)run_request(task, request, request->wall_ms);
+			(void)run_request(task, request);
 		if (request->path != NULL)
 			place_look_at_top(task);
 	}
@@ -242,7 +241,7 @@ run_again(struct task *task, struct err *err)
 	int result = py_view_again(task, err);
 
 	if (result != 0)
-		return result < 0 ? -1 : 0;
+		return result;
 	if (!command_choose_version(task)) {
 		py_view_offer(task);
 		return 0;

@@ -19,13 +19,16 @@
 #define OUTPUT_HEAD (VIEW_TEXT_MAX / 8 * 5)
 #define OUTPUT_TAIL (VIEW_TEXT_MAX / 4)
 
-int
-py_view_load(struct task *task, struct view *view, struct view_texts *texts,
+/* The view that the job is about, if its user may have it.  1: the message says
+ * that it is not kept any more. */
+static int
+load(struct task *task, struct view *view, struct view_texts *texts,
     struct err *err)
 {
 	const struct job *job = task->job;
 	int found = view_load(task->worker->db, job->view_id, view, texts, err);
 
+	view->texts = texts;
 	if (found < 0)
 		return -1;
 	if (found == 0 && view->kind == JOB_PY &&
@@ -55,7 +58,7 @@ py_view_again(struct task *task, struct err *err)
 	auto_free char *path = NULL;
 	auto_free char *version = NULL;
 	struct view view;
-	int result = py_view_load(task, &view, &texts, err);
+	int result = load(task, &view, &texts, err);
 
 	if (result != 0)
 		return result;
@@ -203,8 +206,9 @@ py_view_keep(struct task *task, const struct cell_request *request, bool again)
 	render_buttons(&task->message, &b);
 }
 
-void
-py_view_buttons(struct task *task, const struct view *view)
+/* Its buttons under another answer, with the one that installs its package. */
+static void
+add_buttons(struct task *task, const struct view *view)
 {
 	struct render_buttons b = {
 		.config = task->worker->config,
@@ -228,7 +232,7 @@ py_view_offer(struct task *task)
 		&err) != 0)
 		return;
 	view.texts = &texts;
-	py_view_buttons(task, &view);
+	add_buttons(task, &view);
 }
 
 /* ---- editors ---- */
@@ -254,12 +258,206 @@ py_view_editor(struct task *task, const char *custom_id, const char *code,
 	    json_pack("[o, o]",
 		editor_input("code", _("Code"), NULL, true, code),
 		make_input(input, false));
-	json_auto_t *modal = editor_open(custom_id, _("Run Python"), inputs);
 
-	if (modal != NULL)
-		task->editor = json_dumps(modal, JSON_COMPACT);
-	if (task->editor == NULL)
-		return err_set(err, ERR_INPUT, "no editor for this text");
-	task->outcome = "editor";
+	return command_open_editor(task, custom_id, _("Run Python"), inputs,
+	    err);
+}
+
+/* ---- what its buttons do ---- */
+
+/* The id that it is sent back with.  Code that somebody else shared runs as
+ * one's own, on a node that may have no row of it. */
+static char *
+make_id(enum job_kind kind, const struct view *view)
+{
+	if (kind == JOB_PY_TRY)
+		return editor_id_tried(view->version, view->timeit);
+	return editor_id(kind == JOB_PY_GIVE ? ACTION_PY_INPUT : ACTION_PY,
+	    view->id);
+}
+
+int
+cmd_py_edit(struct task *task, struct err *err)
+{
+	enum job_kind kind = task->job->kind;
+	auto_view_texts struct view_texts texts = { 0 };
+	auto_free char *custom_id = NULL;
+	struct view view;
+	int result = load(task, &view, &texts, err);
+
+	if (result != 0)
+		return result;
+	if (kind != JOB_PY_GIVE &&
+	    !command_is_editable(texts.text, strlen(texts.text))) {
+		render_long_code(&task->message, texts.text, &task->env);
+		task->outcome = "not editable";
+		return 0;
+	}
+	custom_id = make_id(kind, &view);
+	return py_view_editor(task, custom_id,
+	    kind == JOB_PY_GIVE ? NULL : texts.text, texts.input, err);
+}
+
+int
+cmd_py_output(struct task *task, struct err *err)
+{
+	auto_view_texts struct view_texts texts = { 0 };
+	struct view view;
+	int64_t page = task->job->page;
+	int result = load(task, &view, &texts, err);
+
+	if (result != 0)
+		return result;
+	render_output(&task->message, &view, &page);
+	task->outcome = "output";
+	return view_set_page(task->worker->db, view.id, page, err) < 0 ? -1 : 0;
+}
+
+/* What everybody gets is a copy: it lives on when the answer is deleted. */
+int
+cmd_py_share(struct task *task, struct err *err)
+{
+	auto_view_texts struct view_texts texts = { 0 };
+	struct view view;
+	int64_t copy = 0;
+	int result = load(task, &view, &texts, err);
+
+	/* whatever is wrong concerns one person */
+	task->apart = result != 0;
+	if (result != 0)
+		return result;
+	/* once the copy is there it is not shared a second time, so whoever
+	 * takes this job over must not say that it has been */
+	if (!run_start(task))
+		return 0;
+	result = view_share(task->worker->db, &view, &copy, err);
+	if (result < 0)
+		return -1;
+	if (result == 1) {
+		task->apart = true;
+		buf_adds(&task->message.lead, _(TEXT_SHARED_NOW));
+		task->outcome = "shared before";
+		return 0;
+	}
+	render_shared(&task->message, &view, copy, &task->env);
+	task->outcome = "shared";
+	return 0;
+}
+
+/* Ask for the package that the run was missing, as /il pip does. */
+static int
+install(struct task *task, const char *package, struct err *err)
+{
+	int result;
+
+	free(task->job->text);
+	task->job->text = xstrdup(package);
+	task->job->kind = JOB_PIP; /* so that it is called by that name */
+	result = cmd_pip(task, err);
+	task->job->kind = JOB_PY_INSTALL;
+	return result;
+}
+
+/* Install, then the run again: one answer, in the place of the one before. */
+int
+cmd_py_install(struct task *task, struct err *err)
+{
+	auto_view_texts struct view_texts texts = { 0 };
+	struct view view;
+	int result = load(task, &view, &texts, err);
+
+	if (result != 0)
+		return result;
+	free(task->job->version);
+	task->job->version = xstrdup(view.version);
+	result = install(task, texts.package, err);
+	if (result != 0 || task->taken)
+		return result;
+	if (!outcome_succeeded(&task->run)) {
+		add_buttons(task, &view);
+		return 0;
+	}
+	message_release(&task->message);
+	collect_release(&task->collect);
+	task->job->has_text = false;
+	result = cmd_py(task, err);
+	if (result == 0 && !task->taken)
+		buf_addf(&task->message.tail, _(TEXT_INSTALLED),
+		    phrase_name(texts.package, PACKAGE_SIZE).text);
+	return result;
+}
+
+/* The path in this place of the list (view.h), from 1; heap, NULL: none. */
+static char *
+find_path(const char *list, int64_t place)
+{
+	const char *end = strstr(list, "//");
+
+	while (end != NULL && --place > 0) {
+		list = end + 2;
+		end = strstr(list, "//");
+	}
+	return end == NULL ? NULL : xstrndup(list, (size_t)(end - list));
+}
+
+/* The job's path becomes the one in this place.  1: the message says that it is
+ * gone. */
+static int
+choose_path(struct task *task, int64_t place, struct err *err)
+{
+	auto_view_texts struct view_texts texts = { 0 };
+	struct view view;
+	char *path;
+	int result = load(task, &view, &texts, err);
+
+	if (result != 0)
+		return result;
+	path = find_path(texts.files, place);
+	if (path == NULL) {
+		buf_adds(&task->message.lead, _(TEXT_CODE_GONE));
+		task->outcome = "gone";
+		return 1;
+	}
+	free(task->job->path);
+	task->job->path = path;
+	return 0;
+}
+
+/* As /il get. */
+int
+cmd_py_file(struct task *task, struct err *err)
+{
+	int result = choose_path(task, task->job->page, err);
+
+	return result != 0 ? result : cmd_get(task, err);
+}
+
+/* The folder that the run's files are in, as /il look. */
+int
+cmd_py_show(struct task *task, struct err *err)
+{
+	int result = choose_path(task, 1, err);
+	char *path;
+
+	if (result != 0)
+		return result;
+	/* this is no page of a listing, and its path is one from the top */
+	path = xprintf("~/%s", task->job->path);
+	free(task->job->path);
+	task->job->path = path;
+	task->job->view_id = 0;
+	return cmd_look(task, err);
+}
+
+/* The row first: should the message stay, it says so and has no buttons. */
+int
+cmd_py_remove(struct task *task, struct err *err)
+{
+	if (view_remove(task->worker->db, task->job->view_id,
+		task->job->user_id, err) < 0)
+		return -1;
+	buf_adds(&task->message.lead, _(TEXT_REMOVED));
+	task->remove = true;
+	task->outcome = "removed";
 	return 0;
 }

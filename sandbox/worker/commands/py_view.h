@@ -12,19 +12,13 @@ struct task;
 
 /* What is kept of a run for the buttons under its answer. */
 
-/* The view that the job is about, if its user may have it.  1: the message says
- * that it is not kept any more. */
-int py_view_load(struct task *task, struct view *view, struct view_texts *texts,
-    struct err *err);
 /* The job becomes the run that the view is about; what the job itself says goes
- * before it.  As py_view_load(). */
+ * before it.  1: the message says that it is not kept any more. */
 int py_view_again(struct task *task, struct err *err);
 /* The run is over: keep it, anew or in the view of the run before it, and put
  * the buttons under its answer.  Where it cannot be kept there are none. */
 void py_view_keep(struct task *task, const struct cell_request *request,
     bool again);
-/* Its buttons under another answer, with the one that installs its package. */
-void py_view_buttons(struct task *task, const struct view *view);
 /* Open an editor that is sent back with this id, filled: with the code and what
  * it reads, or without code (NULL) with that alone, which must be given then.
  */

@@ -41,13 +41,13 @@ cmd_rm(struct task *task, struct err *err)
 		/* In a cell of the user's the packages can only be read: what
 		 * installs them mounts nothing else, and so does what removes
 		 * them. */
-		run_once(task, "packages", ACCESS_TIDY, &request,
-		    config_lease_wait_ms(task->worker->config));
+		run_once(task, "packages", &request);
 		good = command_succeeded(task);
 	}
 	if (!good)
 		return 0;
-	render_removed(&task->message, task->path);
+	buf_addf(&task->message.lead, _(TEXT_REMOVED_PATH),
+	    phrase_path(task->path).text);
 	place_leave(task, task->path);
 	task->outcome = "removed";
 	return 0;

@@ -59,7 +59,7 @@ cmd_session_stop(struct task *task, struct err *err)
 	int result = find(task, &session, true, &rest_ms, err);
 
 	if (result != 0)
-		return result < 0 ? -1 : 0;
+		return result;
 	if (session_put(task->worker->db, task->sandbox.id, &none, err) != 0)
 		return -1;
 	render_session_stop(&task->message,
@@ -77,7 +77,7 @@ cmd_session_status(struct task *task, struct err *err)
 	int result = find(task, &session, false, &rest_ms, err);
 
 	if (result != 0)
-		return result < 0 ? -1 : 0;
+		return result;
 	if (rest_ms >= 0)
 		until = clock_wall_ms() / 1000 - rest_ms / 1000 +
 		    task->worker->config->session_seconds;

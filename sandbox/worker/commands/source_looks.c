@@ -1,13 +1,114 @@
 /* SPDX-License-Identifier: MIT */
-/* Does a text look like Python, and what may be wrong with it? */
+/* What a block is marked as; does a text look like Python, and what may be
+ * wrong with it? */
 #include "source_parts.h"
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
+
+#include "../../base/nearest.h"
+
+#define PYTHON "python"
+#define LETTERS (sizeof(PYTHON) - 1)
+#define DOTTED SOURCE_NAME_CHARS "."
+
+/* ---- what a block is marked as ---- */
+
+bool
+source_is_one_of(const char *words, const char *word, size_t len)
+{
+	for (size_t n; *words != '\0'; words += n + strspn(words + n, " ")) {
+		n = strcspn(words, " ");
+		if (n == len && strncasecmp(words, word, n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* "python" with one letter more, less or other, or with two of them in another
+ * order: "pyton", "pyhton". */
+static bool
+is_nearly_python(const char *word, size_t len)
+{
+	char typed[LETTERS + 2] = "";
+
+	if (len + 1 < LETTERS || len > LETTERS + 1)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (!isalpha((unsigned char)word[i]))
+			return false;
+		typed[i] = (char)tolower((unsigned char)word[i]);
+	}
+	return *typed == *PYTHON &&
+	    nearest_distance(typed, PYTHON) <= (len == LETTERS ? 2 : 1);
+}
+
+/* A version may follow: "py3.11", "python3". */
+static size_t
+without_version(const char *word, size_t len)
+{
+	while (len > 2 && strchr("0123456789.", word[len - 1]) != NULL)
+		len--;
+	return len;
+}
+
+enum source_class
+source_class_of(const char *word, size_t len)
+{
+	size_t name = without_version(word, len);
+
+	if (len == 0)
+		return CLASS_NONE;
+	if (source_is_one_of("py python pyw pyi ipython jupyter notebook code",
+		word, name) ||
+	    is_nearly_python(word, name))
+		return CLASS_PYTHON;
+	if (source_is_one_of("pycon python-repl pyrepl repl doctest "
+			     "python-console",
+		word, len))
+		return CLASS_TRANSCRIPT;
+	if (source_is_one_of("text txt plain plaintext ansi output out log "
+			     "stdout stderr traceback pytb py3tb none",
+		word, len))
+		return CLASS_TEXT;
+	return source_is_one_of("stdin input", word, len) ? CLASS_INPUT :
+							    CLASS_OTHER;
+}
+
+/* Do these characters go on with an expression that a name has begun? */
+static bool
+goes_on(const char *rest)
+{
+	return *rest == '\0' || strchr("=,;:+-*/%.([)]}<>!&|^@#", *rest) ||
+	    source_is_one_of("in is if and or not", rest,
+		strspn(rest, SOURCE_NAME_CHARS));
+}
+
+size_t
+source_tag_word(const char *text)
+{
+	size_t len = strspn(text, SOURCE_NAME_CHARS ".");
+	size_t end = len + strspn(text + len, " \t");
+
+	if (source_is_one_of("code notebook", text, len) ||
+	    source_class_of(text, len) != CLASS_PYTHON)
+		return 0;
+	if (text[end] == '\n')
+		return text[end + strspn(text + end, SOURCE_BLANKS)] == '\0' ?
+		    0 :
+		    end + 1;
+	return end == len || goes_on(text + end) ? 0 : end;
+}
+
+bool
+source_is_output(const char *text)
+{
+	return strncmp(text + strspn(text, SOURCE_BLANKS),
+		   "Traceback (most recent call last)", 33) == 0;
+}
 
 /* ---- what looks like Python ---- */
-
-#define DOTTED SOURCE_NAME_CHARS "."
 
 static bool
 has_any(const char *line, size_t len, const char *set)

@@ -62,30 +62,28 @@ uint32_t source_decode(const char *s, size_t *step);
 bool source_is_odd(uint32_t code);
 /* Bytes of odd characters and blanks at the begin. */
 size_t source_blanks(const char *text);
-/* Does the text begin with a line that has nothing but those? */
-bool source_is_blank_line(const char *text);
 
 /* ---- source_shape.c: a piece becomes Python ---- */
 
 /* Bring a piece into shape, in place; it only gets shorter.  transcript: it is
  * marked as one.  True: it is code, as several prompts say. */
 bool source_shape(char *text, bool transcript);
-/* Bytes of a line with its end. */
-size_t source_line_length(const char *line);
-/* Move len bytes to an earlier place in the same text; returns its end. */
-char *source_keep(char *to, const char *from, size_t len);
 /* \r\n and \r become \n, in place. */
 void source_line_ends(char *text);
 
-/* ---- source_quote.c ---- */
-
-/* Cut the marks of a quote off, in place, if all lines have one. */
-void source_shape_quotes(char *text);
 /* Bring what a block of input holds into shape, in place.  before: the line of
  * its fence, of which len bytes stand before it: a quote's or list's marks. */
 void source_shape_input(char *text, const char *before, size_t len);
+/* People copy "/il py code:print(1) stdin:x": the code stays in the text, and
+ * the value of stdin goes to input. */
+void source_read_command(char *text, struct buf *input);
+/* If a text begins with three acute accents or wide back-ticks, those around
+ * its lines become back-ticks. */
+void source_mend_fences(char *text);
+/* Remove the characters that our messages put between back-ticks. */
+void source_join_ticks(char *text);
 
-/* ---- source_tag.c: what a block is marked as ---- */
+/* ---- source_looks.c: what a block is marked as, what it looks like ---- */
 
 enum source_class {
 	CLASS_PYTHON,
@@ -103,48 +101,11 @@ enum source_class source_class_of(const char *word, size_t len);
 /* Length of a word at the begin that marks the code behind it as Python, and
  * of the blanks after it; 0: none, or a name of the code. */
 size_t source_tag_word(const char *text);
-/* Length of the line that has nothing but a tag, or nothing; 0: it has code.
- * *word: the tag; braces around it are R Markdown's. */
-size_t source_tag_line(const char *s, const char **word, size_t *len);
-/* Does "py" or "Python:" stand alone before the fence, in its line or in the
- * one above? */
-bool source_tag_before(const char *text, const char *fence);
-/* Is the output of a program: a traceback. */
+/* Is it the output of a program: a traceback? */
 bool source_is_output(const char *text);
-
-/* ---- source_looks.c ---- */
-
 /* Does each statement look like Python, and is there one? */
 bool source_looks(const char *text);
 /* A likely mistake in the code. */
 struct slip source_find_slip(const char *code);
-
-/* ---- source_notebook.c ---- */
-
-/* Might the text be a notebook?  False: it need not be parsed. */
-bool source_may_be_notebook(const char *text);
-/* Add its code cells to the code; source->fault says what is wrong with it. */
-void source_read_notebook(struct source *source, const char *text);
-
-/* ---- source_command.c ---- */
-
-/* People copy "/il py code:print(1) stdin:x": the code stays in the text, and
- * the value of stdin goes to input. */
-void source_read_command(char *text, struct buf *input);
-
-/* ---- source_fence.c ---- */
-
-/* If a text begins with three acute accents or wide back-ticks, those around
- * its lines become back-ticks. */
-void source_mend_fences(char *text);
-/* Remove the characters that our messages put between back-ticks. */
-void source_join_ticks(char *text);
-
-/* ---- source_read.c ---- */
-
-/* Add a piece of code, on lines of its own. */
-void source_add(struct source *source, const char *code);
-/* Name a language that is left out, once. */
-void source_add_other(struct source *source, const char *word, size_t len);
 
 #endif

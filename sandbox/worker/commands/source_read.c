@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "../../base/cleanup.h"
+#include "../../base/json_mend.h"
 #include "../../base/utf8.h"
 #include "../../store/script.h"
 
@@ -25,8 +28,9 @@ is_blank(const char *text, size_t len)
 	return len == 0;
 }
 
-void
-source_add(struct source *source, const char *code)
+/* Add a piece of code, on lines of its own. */
+static void
+add_code(struct source *source, const char *code)
 {
 	struct buf *out = &source->code;
 
@@ -38,8 +42,9 @@ source_add(struct source *source, const char *code)
 	source->pieces++;
 }
 
-void
-source_add_other(struct source *source, const char *word, size_t len)
+/* Name a language that is left out, once. */
+static void
+add_other(struct source *source, const char *word, size_t len)
 {
 	struct slip slip = { .kind = SLIP_LANGUAGE };
 
@@ -74,6 +79,53 @@ struct blocks {
 	size_t count;
 };
 
+/* Length of the line that has nothing but a tag, or nothing; 0: it has code.
+ * *word: the tag; braces around it are R Markdown's. */
+static size_t
+tag_line(const char *s, const char **word, size_t *len)
+{
+	bool brace = *s == '{';
+	size_t n = brace + strspn(s + brace, ".");
+	size_t end;
+
+	*word = s + (brace ? n : 0);
+	*len = strspn(*word, SOURCE_TAG_CHARS);
+	end = (size_t)(*word - s) + *len;
+	if (brace) {
+		end += strcspn(s + end, "}\n");
+		end += s[end] == '}';
+	}
+	end += source_blanks(s + end);
+	end += s[end] == '\r';
+	if (*len >= SLIP_WORD_SIZE || s[end] != '\n' ||
+	    (brace && source_class_of(*word, *len) != CLASS_PYTHON)) {
+		*len = 0;
+		return 0;
+	}
+	return end + 1;
+}
+
+/* Does "py" or "Python:" stand alone before the fence, in its line or in the
+ * one above? */
+static bool
+has_tag_before(const char *text, const char *fence)
+{
+	size_t len = 0;
+	int ends = 0;
+
+	while (fence > text &&
+	    (strchr(" \t\r:", fence[-1]) != NULL ||
+		(fence[-1] == '\n' && ends++ == 0)))
+		fence--;
+	while (fence > text && strchr(SOURCE_TAG_CHARS, fence[-1]) != NULL &&
+	    len < SLIP_WORD_SIZE) {
+		fence--;
+		len++;
+	}
+	return (fence == text || fence[-1] == '\n') && len > 0 &&
+	    source_class_of(fence, len) == CLASS_PYTHON;
+}
+
 static bool
 has_code(const struct block *block)
 {
@@ -85,7 +137,7 @@ has_code(const struct block *block)
 static void
 find_class(struct block *block, const char *close)
 {
-	size_t tag = source_tag_line(block->text, &block->tag, &block->tag_len);
+	size_t tag = tag_line(block->text, &block->tag, &block->tag_len);
 
 	if (block->text + tag > close)
 		tag = block->tag_len = 0;
@@ -133,7 +185,7 @@ next_block(const char *text, const char *at, struct block *block)
 		block->end = close + (run >= 2 * ticks ? ticks : run);
 	}
 	find_class(block, close);
-	if (block->class == CLASS_NONE && source_tag_before(text, at))
+	if (block->class == CLASS_NONE && has_tag_before(text, at))
 		block->class = CLASS_PYTHON;
 	return true;
 }
@@ -163,7 +215,7 @@ add_block(struct source *source, const struct block *block)
 	(void)source_shape(text, block->class == CLASS_TRANSCRIPT);
 	if (block->class == CLASS_TEXT && !source_looks(text))
 		source->certain = false;
-	source_add(source, text);
+	add_code(source, text);
 }
 
 /* The program is the blocks of the first class that there is. */
@@ -180,7 +232,7 @@ choose_class(struct source *source, const struct blocks *blocks)
 			continue;
 		counts[block->class]++;
 		if (block->class == CLASS_OTHER)
-			source_add_other(source, block->tag, block->tag_len);
+			add_other(source, block->tag, block->tag_len);
 	}
 	while (best < CLASS_OTHER && counts[best] == 0)
 		best++;
@@ -212,7 +264,7 @@ add_shaped(struct source *source, const char *text)
 	auto_free char *code = xstrdup(text);
 
 	(void)source_shape(code, false);
-	source_add(source, code);
+	add_code(source, code);
 }
 
 /* The only blocks are of input: then the text around them is the code. */
@@ -246,7 +298,7 @@ add_before_fence(struct source *source, const char *text,
 		return;
 	(void)source_shape(before, false);
 	source->certain = source_looks(before);
-	source_add(source, before);
+	add_code(source, before);
 }
 
 /* ---- texts without a fence ---- */
@@ -292,7 +344,7 @@ add_span(struct source *source, const char *text, size_t len)
 	source_read_command(begin, &input);
 	(void)source_shape(begin, false);
 	if (!names_something(begin))
-		source_add(source, begin);
+		add_code(source, begin);
 	if (source->pieces > pieces)
 		buf_adds(&source->input, buf_str(&input));
 }
@@ -342,8 +394,178 @@ add_plain(struct source *source, char *text)
 			    strlen(begin) - strspn(begin, "`"));
 	}
 	if (source->pieces == 0)
-		source_add(source, code);
+		add_code(source, code);
 	source->certain = source->certain && source->pieces > 0;
+}
+
+/* ---- the code cells of a Jupyter notebook ---- */
+
+/* Might the text be a notebook?  False: it need not be parsed. */
+static bool
+may_be_notebook(const char *text)
+{
+	return text[strspn(text, SOURCE_BLANKS)] == '{' &&
+	    strstr(text, "\"cells\"") != NULL &&
+	    strstr(text, "\"nbformat\"") != NULL;
+}
+
+/* The parser needs some 300 bytes for each object and list, however small it
+ * is.  Those that a string shows are none. */
+static bool
+has_many_objects(const char *text)
+{
+	size_t count = 0;
+	bool string = false;
+
+	for (; *text != '\0'; text++) {
+		if (*text == '"')
+			string = !string;
+		else if (string && *text == '\\' && text[1] != '\0')
+			text++;
+		else if (!string && (*text == '{' || *text == '[') &&
+		    ++count > SOURCE_OBJECTS_MAX)
+			return true;
+	}
+	return false;
+}
+
+/* A NUL, which may stand for half a surrogate pair, is shown. */
+static void
+add_text(struct buf *out, const json_t *text)
+{
+	const char *p = json_string_value(text);
+	const char *end = p + json_string_length(text);
+
+	for (; p < end; p += strlen(p) + 1) {
+		buf_adds(out, p);
+		if (p + strlen(p) < end)
+			buf_adds(out, "\xef\xbf\xbd");
+	}
+}
+
+/* A cell's source is a text, or its lines. */
+static void
+add_cell_source(struct buf *out, const json_t *cell)
+{
+	const json_t *source = json_object_get(cell, "source");
+	const json_t *line;
+	size_t i;
+
+	if (json_is_string(source))
+		add_text(out, source);
+	json_array_foreach(source, i, line)
+		if (json_is_string(line))
+			add_text(out, line);
+}
+
+static bool
+is_code(const json_t *cell)
+{
+	const char *type = json_string_value(json_object_get(cell,
+	    "cell_type"));
+
+	return type != NULL && strcmp(type, "code") == 0;
+}
+
+/* "%%bash" is a language, "%%time" is about its cell alone: below other cells
+ * it would be about nothing.  False: the cell is left out. */
+static bool
+add_magic_cell(struct source *source, struct buf *code)
+{
+	auto_buf struct buf comment = BUF_INIT(SOURCE_TEXT_MAX + 4);
+	const char *text = buf_str(code) + strspn(buf_str(code), SOURCE_BLANKS);
+	size_t len;
+
+	if (strncmp(text, "%%", 2) != 0)
+		return true;
+	len = strspn(text + 2, SOURCE_NAME_CHARS);
+	if (source_is_one_of("time timeit capture", text + 2, len)) {
+		buf_addf(&comment, "# %s", text);
+		buf_reset(code);
+		buf_add(code, buf_str(&comment), comment.len);
+		return true;
+	}
+	add_other(source, text + 2, len);
+	return false;
+}
+
+static void
+add_cells(struct source *source, const json_t *cells)
+{
+	auto_buf struct buf code = BUF_INIT(SOURCE_TEXT_MAX);
+	const json_t *cell;
+	size_t count = 0;
+	size_t i;
+
+	json_array_foreach(cells, i, cell)
+		count += is_code(cell);
+	json_array_foreach(cells, i, cell) {
+		if (!is_code(cell))
+			continue;
+		buf_reset(&code);
+		add_cell_source(&code, cell);
+		if (count == 1 || add_magic_cell(source, &code))
+			add_code(source, buf_str(&code));
+	}
+	if (source->pieces == 0 && source->other_count == 0)
+		source->fault = SOURCE_NO_CODE;
+}
+
+/* The language of a notebook; NULL: it does not say. */
+static const char *
+find_language(const json_t *root)
+{
+	const json_t *data = json_object_get(root, "metadata");
+	const char
+	    *name = json_string_value(json_object_get(json_object_get(data,
+							  "kernelspec"),
+		"language"));
+
+	return name != NULL ?
+	    name :
+	    json_string_value(json_object_get(json_object_get(data,
+						  "language_info"),
+		"name"));
+}
+
+/* Add its code cells to the code; source->fault says what is wrong with it. */
+static void
+read_cells(struct source *source, const char *text)
+{
+	json_error_t error;
+	json_auto_t *root = NULL;
+	const json_t *cells;
+	const char *language;
+
+	if (has_many_objects(text)) {
+		source->fault = SOURCE_TOO_DEEP;
+		return;
+	}
+	/* it bounds the depth */
+	root = json_loads(text, JSON_ALLOW_NUL, &error);
+	if (root == NULL) {
+		/* what outputs hold says nothing about the code */
+		auto_free char *mended = json_mend(text, strlen(text));
+
+		root = json_loads(mended, JSON_ALLOW_NUL, &error);
+	}
+	if (root == NULL) {
+		source->fault = SOURCE_NOT_JSON;
+		source->fault_line = error.line;
+		return;
+	}
+	cells = json_object_get(root, "cells");
+	if (!json_is_array(cells)) {
+		source->fault = SOURCE_NO_CELLS;
+		return;
+	}
+	language = find_language(root);
+	if (language != NULL && *language != '\0' &&
+	    source_class_of(language, strlen(language)) != CLASS_PYTHON)
+		add_other(source, language, strlen(language));
+	else
+		add_cells(source, cells);
+	source->certain = source->pieces > 0;
 }
 
 /* ---- the whole ---- */
@@ -396,7 +618,7 @@ add_beside(struct source *source, const struct source *next)
 	if (source->input.len == 0)
 		buf_add(&source->input, buf_str(&next->input), next->input.len);
 	for (size_t i = 0; i < next->other_count; i++)
-		source_add_other(source, next->others[i].word,
+		add_other(source, next->others[i].word,
 		    strlen(next->others[i].word));
 }
 
@@ -430,9 +652,9 @@ read_again(struct source *source)
 static bool
 read_notebook(struct source *source, const char *text, enum source_kind kind)
 {
-	if (kind != SOURCE_NOTEBOOK && !source_may_be_notebook(text))
+	if (kind != SOURCE_NOTEBOOK && !may_be_notebook(text))
 		return false;
-	source_read_notebook(source, text);
+	read_cells(source, text);
 	if (kind == SOURCE_NOTEBOOK || source->fault == SOURCE_FINE)
 		return true;
 	source->fault = SOURCE_FINE;
@@ -468,7 +690,7 @@ source_append(struct source *all, const struct source *one)
 {
 	size_t pieces = all->pieces + one->pieces;
 
-	source_add(all, buf_str(&one->code));
+	add_code(all, buf_str(&one->code));
 	all->pieces = pieces;
 	all->too_many = all->too_many || one->too_many;
 	add_beside(all, one);

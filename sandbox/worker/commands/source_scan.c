@@ -48,13 +48,6 @@ source_blanks(const char *text)
 	return n;
 }
 
-bool
-source_is_blank_line(const char *line)
-{
-	line += source_blanks(line);
-	return *line == '\n' || *line == '\0';
-}
-
 /* ---- strings ---- */
 
 /* Is it a prefix of strings, or a keyword that may stand right before one? */

@@ -8,7 +8,9 @@
 #include <strings.h>
 
 #include "../../base/utf8.h"
+#include "../render/message.h"
 
+#define STDIN_OPTION " stdin:"
 #define LEVELS_MOST 100 /* of indentation, as Python has it */
 #define TAB 8
 #define ESCAPES_MOST 65536 /* bytes of a text that may be one line */
@@ -20,16 +22,18 @@ cut(char *at, size_t len)
 	memmove(at, at + len, strlen(at + len) + 1);
 }
 
-size_t
-source_line_length(const char *line)
+/* Bytes of a line with its end. */
+static size_t
+line_length(const char *line)
 {
 	size_t len = strcspn(line, "\n");
 
 	return len + (line[len] == '\n');
 }
 
-char *
-source_keep(char *to, const char *from, size_t len)
+/* Move len bytes to an earlier place in the same text; returns its end. */
+static char *
+keep(char *to, const char *from, size_t len)
 {
 	memmove(to, from, len);
 	return to + len;
@@ -48,6 +52,280 @@ source_line_ends(char *text)
 	*to = '\0';
 }
 
+/* Does the text begin with a line that has nothing but blanks? */
+static bool
+is_blank_line(const char *line)
+{
+	line += source_blanks(line);
+	return *line == '\n' || *line == '\0';
+}
+
+/* ---- fences ---- */
+
+/* Discord knows back-ticks as fences; people type others, too. */
+
+/* Bytes of a fence of characters that look like back-ticks and stand beside
+ * them on keyboards, U+00B4 and U+FF40; *count: how many there are. */
+static size_t
+false_fence(const char *p, size_t *count)
+{
+	static const char acute[] = "\xc2\xb4";
+	static const char wide[] = "\xef\xbd\x80";
+	const char *begin = p;
+
+	for (*count = 0;; ++*count)
+		if (strncmp(p, acute, strlen(acute)) == 0)
+			p += strlen(acute);
+		else if (strncmp(p, wide, strlen(wide)) == 0)
+			p += strlen(wide);
+		else
+			break;
+	return *count >= SOURCE_FENCE ? (size_t)(p - begin) : 0;
+}
+
+/* Is there nothing but blanks after it, in its line? */
+static bool
+ends_line(const char *p)
+{
+	p += strspn(p, " \t\r");
+	return *p == '\n' || *p == '\0';
+}
+
+void
+source_mend_fences(char *text)
+{
+	const char *p = text + strspn(text, SOURCE_BLANKS);
+	size_t count;
+	char *to = text;
+	bool begins = true; /* nothing but blanks before, in this line */
+
+	if (false_fence(p, &count) == 0)
+		return;
+	for (p = text; *p != '\0';) {
+		size_t n = false_fence(p, &count);
+
+		if (n > 0 && (begins || ends_line(p + n))) {
+			memset(to, '`', count);
+			to += count;
+			p += n;
+			begins = false;
+			continue;
+		}
+		begins = *p == '\n' || (begins && strchr(" \t", *p) != NULL);
+		*to++ = *p++;
+	}
+	*to = '\0';
+}
+
+void
+source_join_ticks(char *text)
+{
+	static const char apart[] = "`" MESSAGE_APART "`";
+	const char *p = text;
+	const char *found;
+	char *to = text;
+
+	while ((found = strstr(p, apart)) != NULL) {
+		to = keep(to, p, (size_t)(found + 1 - p));
+		p = found + sizeof(apart) - 2;
+	}
+	memmove(to, p, strlen(p) + 1);
+}
+
+/* ---- a command of ours ---- */
+
+/* Our own messages show some. */
+
+/* Bytes of "/il py code:". */
+static size_t
+command_length(const char *text)
+{
+	size_t n = strncmp(text, "/il ", 4) == 0 ? 4 : 1;
+
+	if (*text != '/' || strncmp(text + n, "py ", 3) != 0)
+		return 0;
+	n += 3;
+	n += strspn(text + n, " ");
+	if (strncmp(text + n, "code:", 5) == 0)
+		n += 5;
+	return n + strspn(text + n, " ");
+}
+
+/* Is all of the text the value of that option? */
+static bool
+is_value(const char *option, const char *text)
+{
+	if (strcmp(option, " version:") == 0)
+		return text[strspn(text, "0123456789.")] == '\0';
+	return strcmp(text, "True") == 0 || strcmp(text, "False") == 0;
+}
+
+/* Cut off the flags and the version that the text ends with, in any order. */
+static void
+cut_options(char *text)
+{
+	static const char *const options[] = {
+		" timeit:", " share:", " keep:", " version:"
+	};
+	size_t i = 0;
+
+	while (i < sizeof(options) / sizeof(options[0])) {
+		size_t len = strlen(options[i]);
+		char *found = NULL;
+
+		for (char *p = text; (p = strstr(p, options[i])) != NULL; p++)
+			found = p;
+		if (found != NULL && is_value(options[i], found + len)) {
+			*found = '\0';
+			i = 0;
+		} else {
+			i++;
+		}
+	}
+}
+
+/* The last byte of the string that begins here, or this quote if nothing closes
+ * it. */
+static char *
+skip_string(char *p)
+{
+	bool triple = source_is_triple(p, *p);
+	const char *end = source_string_end(p + (triple ? 3 : 1), *p, triple,
+	    false);
+
+	return *end != *p ? p : p + (end - p) + (triple ? 2 : 0);
+}
+
+/* The last "stdin:" that no string and no bracket of the code holds, with the
+ * blank before it; NULL: there is none. */
+static char *
+find_stdin(char *text)
+{
+	char *found = NULL;
+	size_t depth = 0;
+
+	for (char *p = text; *p != '\0'; p++) {
+		if (*p == '\\' && p[1] != '\0')
+			p++;
+		else if (*p == '"' || *p == '\'')
+			p = skip_string(p);
+		else if (strchr("([{", *p) != NULL)
+			depth++;
+		else if (strchr(")]}", *p) != NULL)
+			depth -= depth > 0;
+		else if (depth == 0 &&
+		    strncmp(p, STDIN_OPTION, sizeof(STDIN_OPTION) - 1) == 0)
+			found = p;
+	}
+	return found;
+}
+
+void
+source_read_command(char *text, struct buf *input)
+{
+	size_t n = command_length(text);
+	char *at;
+
+	if (n == 0)
+		return;
+	memmove(text, text + n, strlen(text + n) + 1);
+	cut_options(text);
+	/* it takes all that is behind it */
+	at = find_stdin(text);
+	if (at == NULL)
+		return;
+	buf_adds(input, at + sizeof(STDIN_OPTION) - 1);
+	*at = '\0';
+	cut_options(text);
+}
+
+/* ---- quotes and lists ---- */
+
+/* Bytes of a quote mark at the begin of a line; a prompt is none. */
+static size_t
+quote_mark(const char *line, size_t most)
+{
+	size_t n = strspn(line, " ");
+
+	if (n > 3 || line[n] != '>' ||
+	    (line[n + 1] == '>' && line[n + 2] == '>'))
+		return 0;
+	n += 1 + (size_t)(line[n + 1] == ' ');
+	return n < most ? n : most;
+}
+
+/* Bytes of the blanks at the begin of a line. */
+static size_t
+margin(const char *line, size_t most)
+{
+	size_t n = strspn(line, " \t");
+
+	return n < most ? n : most;
+}
+
+/* Cut those bytes off each line. */
+static void
+cut_begins(char *text, size_t (*begin)(const char *line, size_t most),
+    size_t most)
+{
+	char *to = text;
+
+	for (const char *p = text; *p != '\0';) {
+		size_t len;
+
+		p += begin(p, most);
+		len = line_length(p);
+		to = keep(to, p, len);
+		p += len;
+	}
+	*to = '\0';
+}
+
+static bool
+is_quoted(const char *text)
+{
+	bool found = false;
+
+	for (; *text != '\0'; text += line_length(text)) {
+		if (quote_mark(text, SIZE_MAX) > 0)
+			found = true;
+		else if (!is_blank_line(text))
+			return false;
+	}
+	return found;
+}
+
+/* Cut the marks of a quote off, in place, if all lines have one. */
+static void
+shape_quotes(char *text)
+{
+	if (is_quoted(text))
+		cut_begins(text, quote_mark, SIZE_MAX);
+}
+
+/* Bytes of the marks of a list before a fence, and of the blanks around them;
+ * 0: other text is there. */
+static size_t
+list_indentation(const char *before, size_t len)
+{
+	size_t n = strspn(before, " \t-*+0123456789.)");
+
+	return n >= len ? len : 0;
+}
+
+void
+source_shape_input(char *text, const char *before, size_t len)
+{
+	size_t mark = quote_mark(before, len);
+
+	source_line_ends(text);
+	if (mark > 0)
+		shape_quotes(text);
+	cut_begins(text, margin, list_indentation(before + mark, len - mark));
+}
+
+/* ---- line ends ---- */
+
 /* A field of one line takes no line end, so people type "\n".  Outside of
  * strings that is nothing in Python. */
 static void
@@ -60,7 +338,7 @@ shape_escapes(char *text)
 	if (strchr(text, '\n') != NULL || strlen(text) > ESCAPES_MOST)
 		return;
 	while (source_scan_next(&scan, &line) && line.escape != NULL) {
-		text = source_keep(text, from, (size_t)(line.escape - from));
+		text = keep(text, from, (size_t)(line.escape - from));
 		*text++ = '\n';
 		from = line.escape + 2;
 		scan = (struct source_scan){ .at = from, .stops = true };
@@ -110,7 +388,7 @@ count_prompts(const char *text)
 {
 	size_t count = 0;
 
-	for (; *text != '\0'; text += source_line_length(text))
+	for (; *text != '\0'; text += line_length(text))
 		count += prompt_length(text, count > 0) > 0;
 	return count;
 }
@@ -174,15 +452,14 @@ shape_prompts(char *text, bool transcript)
 		size_t len;
 
 		code = prompt > 0 ||
-		    (block && (*p == ' ' || *p == '\t') &&
-			!source_is_blank_line(p));
+		    (block && (*p == ' ' || *p == '\t') && !is_blank_line(p));
 		p += prompt;
 		len = strcspn(p, "\n");
 		block = code &&
 		    (expects_more(p, len) || (block && prompt == 0));
 		len += p[len] == '\n';
 		if (code)
-			to = source_keep(to, p, len);
+			to = keep(to, p, len);
 		p += len;
 	}
 	*to = '\0';
@@ -214,7 +491,7 @@ shape_blanks(char *text)
 				*to++ = ' ';
 			p += step;
 		}
-		to = source_keep(to, seen, (size_t)(scan.at - seen));
+		to = keep(to, seen, (size_t)(scan.at - seen));
 	}
 	*to = '\0';
 }
@@ -334,7 +611,7 @@ measure(const char *text, size_t least[])
 		size_t blanks = strspn(line.text, " \t");
 		enum part part = part_of(&line, &first);
 
-		if ((line.in_string ? !source_is_blank_line(line.text) :
+		if ((line.in_string ? !is_blank_line(line.text) :
 				      is_statement_line(&line)) &&
 		    blanks < least[part])
 			least[part] = blanks;
@@ -355,7 +632,7 @@ cut_margins(char *text, const size_t margins[])
 		size_t n = strspn(from, " \t");
 
 		from += n < margin ? n : margin;
-		to = source_keep(to, from, (size_t)(scan.at - from));
+		to = keep(to, from, (size_t)(scan.at - from));
 	}
 	*to = '\0';
 }
@@ -437,7 +714,7 @@ source_shape(char *text, bool transcript)
 
 	source_line_ends(text);
 	shape_escapes(text);
-	source_shape_quotes(text);
+	shape_quotes(text);
 	prompts = shape_prompts(text, transcript);
 	shape_blanks(text);
 	shape_end(text);

@@ -28,6 +28,11 @@
 #define TICK_LOOKALIKE "\xcb\x8b" /* modifier letter grave accent */
 #define ELLIPSIS "\xe2\x80\xa6"
 
+#define SNAP_BYTES 160 /* how far a cut moves to reach a line's end */
+/* The line between two parts, and the colours that end and begin there. */
+#define CUT_POINTS (64 + sizeof(SGR_RESET) - 1 + SGR_MAX)
+#define DESCRIPTION_MOST 1024 /* code points of an alt text */
+
 void
 message_release(struct message *message)
 {
@@ -80,6 +85,21 @@ message_add_name(struct buf *out, const char *name, size_t most)
 	buf_addc(out, '`');
 	message_add_word(out, name, most);
 	buf_addc(out, '`');
+}
+
+char *
+message_line(const char *prefix, const char *name, size_t most)
+{
+	size_t len = strlen(name);
+	auto_buf struct buf line = BUF_INIT(strlen(prefix) + 3 * len + 1);
+
+	buf_adds(&line, prefix);
+	text_add_clean(&line, name, len);
+	for (size_t i = 0; i < line.len; i++)
+		if (line.data[i] == '\n' || line.data[i] == '\t')
+			line.data[i] = ' ';
+	buf_cut(&line, text_prefix(buf_str(&line), line.len, most));
+	return line.len > 0 ? buf_steal(&line, NULL) : NULL;
 }
 
 const char *
@@ -147,6 +167,197 @@ message_set_output(struct message *message, const char *text, size_t len,
 	message->language = coloured ? "ansi" : "";
 	message->cut = cut;
 	message->lines_max = MESSAGE_LINES_MAX;
+}
+
+/* ---- cutting a block ---- */
+
+/*
+ * Of a text for which there is not room its ends are shown, or one of them, as
+ * whole lines where a line ends near the cut, and a line that says how much is
+ * left out.  The text is valid UTF-8; colours in it are as terminal.h has them.
+ * They count among the code points, end before that line and go on after it.
+ */
+
+/* Where the first lines end, at their last line end or at the end of all. */
+static size_t
+lines_end(const char *text, size_t len, size_t lines)
+{
+	const char *at = text;
+
+	while ((at = memchr(at, '\n', (size_t)(text + len - at))) != NULL &&
+	    --lines > 0)
+		at++;
+	return at != NULL ? (size_t)(at - text) : len;
+}
+
+/* Where the last lines begin. */
+static size_t
+lines_begin(const char *text, size_t len, size_t lines)
+{
+	const char *at = text + len;
+
+	while ((at = memrchr(text, '\n', (size_t)(at - text))) != NULL &&
+	    --lines > 0)
+		continue;
+	return at != NULL ? (size_t)(at + 1 - text) : 0;
+}
+
+/* The sequence that says what holds at a place in a text: the last one before
+ * it does, all of it (terminal.h).  Empty: nothing does. */
+struct style {
+	const char *sequence;
+	size_t len;
+};
+
+static struct style
+style_at(const char *text, size_t at)
+{
+	struct style style = { .sequence = text };
+	const char *escape = memrchr(text, '\033', at);
+
+	if (escape == NULL ||
+	    strncmp(escape, SGR_RESET, strlen(SGR_RESET)) == 0)
+		return style;
+	style.sequence = escape;
+	style.len = strcspn(escape, "m") + 1;
+	return style;
+}
+
+/* The place itself, or before the sequence that it is in. */
+static size_t
+before_sequence(const char *text, size_t at)
+{
+	const char *escape = memrchr(text, '\033', at);
+
+	return escape != NULL && escape + strcspn(escape, "m") >= text + at ?
+	    (size_t)(escape - text) :
+	    at;
+}
+
+/* Code points that are seen: without those of the colours. */
+static size_t
+seen_points(const char *text, size_t len)
+{
+	size_t points = text_codepoints(text, len);
+	const char *end = text + len;
+
+	while ((text = memchr(text, '\033', (size_t)(end - text))) != NULL) {
+		size_t n = strcspn(text, "m") + 1;
+
+		points -= n;
+		text += n;
+	}
+	return points;
+}
+
+/* The line in the place of what is between head and tail: so many lines when
+ * it is whole lines. */
+static void
+add_left_out(struct buf *out, const char *text, size_t len, size_t head,
+    size_t tail)
+{
+	bool whole = (head == 0 || text[head] == '\n') &&
+	    (tail == len || text[tail - 1] == '\n');
+	size_t lines = tail == len ? 1 : 0;
+	size_t amount;
+
+	for (size_t i = head > 0 ? head + 1 : 0; i < tail; i++)
+		lines += text[i] == '\n' ? 1 : 0;
+	amount = whole ? lines : seen_points(text + head, tail - head);
+	buf_addf(out, "%s" ELLIPSIS " ", head > 0 ? "\n" : "");
+	if (whole)
+		buf_addf(out,
+		    /* Translators: at most 40 characters */
+		    Q_("%zu line left out", "%zu lines left out",
+			(int64_t)amount),
+		    amount);
+	else
+		buf_addf(out,
+		    /* Translators: at most 40 characters */
+		    Q_("%zu character left out", "%zu characters left out",
+			(int64_t)amount),
+		    amount);
+	buf_addf(out, " " ELLIPSIS "%s", tail < len ? "\n" : "");
+}
+
+/* Are its code points no more than room, its lines no more than lines_max (0:
+ * any number)? */
+static bool
+cut_fits(const char *text, size_t len, size_t lines_max, size_t room)
+{
+	return text_codepoints(text, len) <= room &&
+	    (lines_max == 0 || lines_end(text, len, lines_max) == len);
+}
+
+/* Where the beginning of the text ends that is shown: after some lines, or
+ * after some code points, near which a line's end is better. */
+static size_t
+cut_head(const char *text, size_t len, size_t points, size_t lines)
+{
+	size_t head = text_prefix(text, len, points);
+	size_t end = lines > 0 ? lines_end(text, len, lines) : len;
+	size_t near = head < SNAP_BYTES ? head : SNAP_BYTES;
+	const char *line;
+
+	if (end <= head)
+		return end;
+	line = memrchr(text + head - near, '\n', near);
+	return line != NULL ? (size_t)(line - text) :
+			      before_sequence(text, head);
+}
+
+/* Where the end of the text begins that is shown. */
+static size_t
+cut_tail(const char *text, size_t len, size_t points, size_t lines)
+{
+	size_t total = text_codepoints(text, len);
+	size_t tail = text_prefix(text, len,
+	    total > points ? total - points : 0);
+	size_t begin = lines > 0 ? lines_begin(text, len, lines) : 0;
+	size_t near = len - tail < SNAP_BYTES ? len - tail : SNAP_BYTES;
+	const char *line;
+
+	if (begin >= tail)
+		return begin;
+	line = memchr(text + tail, '\n', near);
+	return line != NULL ? (size_t)(line + 1 - text) :
+			      before_sequence(text, tail);
+}
+
+/* Append all of it, or what fits of it. */
+static void
+add_cut(struct buf *out, const char *text, size_t len, enum message_cut cut,
+    size_t lines_max, size_t room)
+{
+	size_t keep = room > CUT_POINTS ? room - CUT_POINTS : 0;
+	size_t lines = lines_max > 0 ? lines_max - 1 : 0;
+	size_t head = 0;
+	size_t tail = len;
+	struct style style;
+
+	if (cut_fits(text, len, lines_max, room)) {
+		buf_add(out, text, len);
+		return;
+	}
+	if (cut == MESSAGE_CUT_END) {
+		head = cut_head(text, len, keep, lines);
+	} else if (cut == MESSAGE_CUT_START) {
+		tail = cut_tail(text, len, keep, lines);
+	} else {
+		head = cut_head(text, len, keep / 3, lines / 3);
+		tail = cut_tail(text, len, keep - keep / 3, lines - lines / 3);
+	}
+	/* colours end before what is said here, and go on after it */
+	buf_add(out, text, head);
+	style = style_at(text, head);
+	if (style.len > 0)
+		buf_adds(out, SGR_RESET);
+	add_left_out(out, text, len, head, tail);
+	if (tail < len) {
+		style = style_at(text, tail);
+		buf_add(out, style.sequence, style.len);
+	}
+	buf_add(out, text + tail, len - tail);
 }
 
 /* ---- fitting it in ---- */
@@ -229,7 +440,7 @@ compose(struct buf *out, const struct message *m, bool with_files)
 	if (room > 0) {
 		end_line(out);
 		buf_addf(out, "```%s\n", m->language);
-		message_cut_add(out, buf_str(&m->block), m->block.len, m->cut,
+		add_cut(out, buf_str(&m->block), m->block.len, m->cut,
 		    m->lines_max, room);
 		buf_adds(out, "\n```\n");
 	}
@@ -256,58 +467,89 @@ message_fits(const struct message *message)
 	auto_buf struct buf tail = BUF_INIT(2 * MESSAGE_PART_MAX);
 
 	/* as if nothing could be attached: that is the longer text */
-	return message_cut_fits(buf_str(&message->block), message->block.len,
+	return cut_fits(buf_str(&message->block), message->block.len,
 	    message->lines_max, make_frame(&lead, &tail, message, false));
 }
 
 /* ---- files ---- */
 
-/* The last part of a path as people may read it; heap, NULL: nothing is left of
- * it. */
-static char *
-title_of(const char *path)
-{
-	const char *name = path_name(path);
-	size_t len = strlen(name);
-	auto_buf struct buf title = BUF_INIT(3 * len + 1);
-
-	text_add_clean(&title, name, len);
-	for (size_t i = 0; i < title.len; i++)
-		if (title.data[i] == '\n' || title.data[i] == '\t')
-			title.data[i] = ' ';
-	buf_cut(&title, text_prefix(buf_str(&title), title.len, TITLE_MOST));
-	return title.len > 0 ? buf_steal(&title, NULL) : NULL;
-}
-
-bool
-message_attach(struct message *message, const char *path, void *data,
-    size_t len, const char **name)
+const char *
+message_attach(struct message *message, const char *path, struct buf *data)
 {
 	const char *taken[MESSAGE_FILES_MAX];
+	size_t count = message->file_count;
 	char clean[FILENAME_SIZE];
-	size_t total = len;
+	size_t total = data->len;
 
 	/* names and bytes of those that are there */
-	for (size_t i = 0; i < message->file_count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		taken[i] = message->files[i].name;
 		total += message->files[i].len;
 	}
-	if (message->file_count == MESSAGE_FILES_MAX ||
-	    total > MESSAGE_BYTES_MAX) {
-		free(data);
-		return false;
+	if (count == MESSAGE_FILES_MAX || total > MESSAGE_BYTES_MAX) {
+		buf_release(data);
+		return NULL;
 	}
 	(void)filename_clean(clean, path);
-	(void)filename_unique(clean, taken, message->file_count);
-	message->files[message->file_count] = (struct rest_file){
-		.name = xstrdup(clean),
-		.data = data,
-		.len = len,
-	};
+	(void)filename_unique(clean, taken, count);
+	message->files[count].name = xstrdup(clean);
+	message->files[count].data = buf_steal(data,
+	    &message->files[count].len);
 	if (strcmp(clean, path_name(path)) != 0)
-		message->titles[message->file_count] = title_of(path);
-	*name = message->files[message->file_count++].name;
-	return true;
+		message->titles[count] = message_line("", path_name(path),
+		    TITLE_MOST);
+	message->file_count++;
+	return message->files[count].name;
+}
+
+/* ---- what it says elsewhere ---- */
+
+/* The block as it was before it was made unable to end itself, and without its
+ * colours. */
+static void
+add_plain_block(struct buf *out, const struct buf *block)
+{
+	static const char kept_apart[] = "`" MESSAGE_APART "`";
+	auto_buf struct buf text = BUF_INIT(block->len + 1);
+	const char *at = buf_str(block);
+	const char *found;
+
+	while ((found = strstr(at, kept_apart)) != NULL) {
+		buf_add(&text, at, (size_t)(found + 1 - at));
+		at = found + sizeof(kept_apart) - 2;
+	}
+	buf_adds(&text, at);
+	text_add_clean(out, buf_str(&text), text.len);
+}
+
+void
+message_add_text(struct buf *out, const struct message *message)
+{
+	const struct buf *parts[] = { &message->lead, &message->block,
+		&message->tail, &message->without };
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (parts[i] == &message->block)
+			add_plain_block(out, parts[i]);
+		else
+			buf_add(out, buf_str(parts[i]), parts[i]->len);
+		if (out->len > 0 && out->data[out->len - 1] != '\n')
+			buf_addc(out, '\n');
+	}
+}
+
+void
+message_describe(struct message *message, const char *text, const char *name)
+{
+	auto_buf struct buf out = BUF_INIT(8 * DESCRIPTION_MOST);
+	char **description = &message->descriptions[message->file_count - 1];
+
+	buf_adds(&out, text);
+	/* the ellipsis counts, too */
+	message_add_word(&out, name,
+	    DESCRIPTION_MOST - text_codepoints(text, strlen(text)) - 1);
+	free(*description);
+	*description = buf_steal(&out, NULL);
 }
 
 /* ---- JSON ---- */
@@ -351,31 +593,34 @@ dump(json_t *root)
 	return xstrdup(FALLBACK);
 }
 
-char *
-message_json(const struct message *message, bool with_files)
+/* What a message is made of. */
+static json_t *
+json_body(const struct message *message, bool with_files, int flags)
 {
 	auto_buf struct buf content = BUF_INIT(MESSAGE_PART_MAX * 4);
 
 	compose(&content, message, with_files);
-	return dump(json_pack("{s:s, s:{s:[]}, s:o, s:o, s:i}", "content",
+	return json_pack("{s:s, s:{s:[]}, s:o, s:o, s:i}", "content",
 	    buf_str(&content), "allowed_mentions", "parse", "attachments",
 	    json_attachments(message, with_files), "components",
-	    json_rows(message), "flags", FLAG_NO_EMBEDS));
+	    json_rows(message), "flags", FLAG_NO_EMBEDS | flags);
+}
+
+char *
+message_json(const struct message *message, bool with_files)
+{
+	return dump(json_body(message, with_files, 0));
 }
 
 char *
 message_response_json(const struct message *message, enum job_answer answer)
 {
 	enum { NEW_MESSAGE = 4, UPDATE_MESSAGE = 7 };
-	auto_buf struct buf content = BUF_INIT(MESSAGE_PART_MAX * 4);
 	bool update = answer == ANSWER_DEFERRED_UPDATE;
-	int flags = FLAG_NO_EMBEDS | (update ? 0 : FLAG_EPHEMERAL);
 
-	compose(&content, message, false);
-	return dump(json_pack("{s:i, s:{s:s, s:{s:[]}, s:o, s:o, s:i}}", "type",
-	    update ? UPDATE_MESSAGE : NEW_MESSAGE, "data", "content",
-	    buf_str(&content), "allowed_mentions", "parse", "attachments",
-	    json_array(), "components", json_rows(message), "flags", flags));
+	return dump(json_pack("{s:i, s:o}", "type",
+	    update ? UPDATE_MESSAGE : NEW_MESSAGE, "data",
+	    json_body(message, false, update ? 0 : FLAG_EPHEMERAL)));
 }
 
 bool
@@ -393,7 +638,9 @@ message_private_json(const char *json)
 	json_t *root = json_loads(json, 0, NULL);
 	const char *content = json_string_value(json_object_get(root,
 	    "content"));
-	auto_free char *longer = xprintf("%s\n%s", _(TEXT_MODERATED),
+	auto_free char *longer = xprintf("%s\n%s",
+	    _("The moderation of this server does not let this answer be shown "
+	      "to everybody, so only you see it."),
 	    content != NULL ? content : "");
 
 	if (text_codepoints(longer, strlen(longer)) <= MESSAGE_CONTENT_MAX)

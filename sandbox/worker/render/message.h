@@ -14,7 +14,6 @@
 #include "../../store/commands.h"
 #include "../../store/job.h"
 #include "filename.h"
-#include "message_cut.h"
 
 /*
  * A message under construction, and the only place that knows what Discord
@@ -30,6 +29,16 @@
 #define MESSAGE_LINES_MAX 20   /* of a program's output */
 /* Of all files together: a request may have 25 MiB. */
 #define MESSAGE_BYTES_MAX (24 * 1024 * 1024)
+
+/* What goes when the block does not fit. */
+enum message_cut {
+	MESSAGE_CUT_END,
+	MESSAGE_CUT_MIDDLE,
+	MESSAGE_CUT_START,
+};
+
+/* Keeps two back-ticks of a block apart: a zero-width space. */
+#define MESSAGE_APART "\xe2\x80\x8b"
 
 struct message {
 	struct buf lead;  /* Markdown; valid UTF-8 by construction */
@@ -79,8 +88,11 @@ void message_add_name(struct buf *out, const char *name, size_t most);
 /* The same without the back-ticks around it: for a line of a block. */
 void message_add_word(struct buf *out, const char *name, size_t most);
 
-/* The next part, as it is; it begins with a full stop, so one at the end goes.
- */
+/* What fits of it as a title or label, one line after ours; heap, NULL: nothing
+ * is left of it. */
+char *message_line(const char *prefix, const char *name, size_t most);
+
+/* The next part, which begins with a full stop: so one at the end goes. */
 const char *message_part(struct buf *out, const char *next)
     __attribute__((format_arg(2)));
 
@@ -99,11 +111,10 @@ bool message_fits(const struct message *message);
  * is said when the files are not sent. */
 void message_add_text(struct buf *out, const struct message *message);
 
-/* Attach data (heap; the message owns it now, also on failure).  The name is
- * cleaned and made unique; *name is what it became, people are shown the one
- * that it had.  False: ten are there, or the bytes are too many. */
-bool message_attach(struct message *message, const char *path, void *data,
-    size_t len, const char **name);
+/* Attach a file, whose data is moved in any case.  Returns the unique name that
+ * was made of it (filename.h); NULL: ten are there, or it is too much. */
+const char *message_attach(struct message *message, const char *path,
+    struct buf *data);
 
 /* What the file that was attached last shows, for who does not see it (alt
  * text): cut at Discord's limit.  name: a stranger's, for the end of it. */
@@ -118,10 +129,9 @@ void message_add_button(struct message *message, enum action action,
  * them are kept. */
 void message_add_menu(struct message *message, enum action action,
     int64_t view_id, const char *hint);
-/* name: a stranger's; value: ours; description: ours, NULL: none.  chosen: it
- * is shown while nothing else is chosen. */
+/* name: a stranger's; value: ours; chosen: shown while nothing else is. */
 void message_add_option(struct message *message, const char *name,
-    const char *value, const char *description, bool chosen);
+    const char *value, bool chosen);
 
 /* The JSON of an edit or follow-up; heap, caller frees.  Without files: with
  * the text for that case instead. */
@@ -131,13 +141,6 @@ char *message_json(const struct message *message, bool with_files);
 char *message_private_json(const char *json);
 /* Does the message say that its user alone sees it? */
 bool message_is_private(const char *json);
-#define TEXT_MODERATED \
-	N_("The moderation of this server does not let this answer be shown " \
-	   "to everybody, so only you see it.")
-/* In its place. */
-#define TEXT_MODERATED_FOR_ALL \
-	N_("The moderation of this server does not let this answer be shown. " \
-	   "Only the person who asked for it sees it.")
 /* The same as the first response to an interaction, without files: a message of
  * its own, which its invoker alone sees, or the new text of the message that a
  * button stands in. */

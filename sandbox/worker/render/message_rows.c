@@ -115,7 +115,7 @@ is_blank(const char *text)
 
 void
 message_add_option(struct message *message, const char *name, const char *value,
-    const char *description, bool chosen)
+    bool chosen)
 {
 	auto_buf struct buf label = BUF_INIT(16 * LABEL_MOST);
 	int type;
@@ -133,7 +133,6 @@ message_add_option(struct message *message, const char *name, const char *value,
 		    strlen(name));
 	}
 	json_array_append_new(options,
-	    json_pack("{s:s, s:s, s:s*, s:b}", "label", buf_str(&label),
-		"value", value, "description", description, "default",
-		(int)chosen));
+	    json_pack("{s:s, s:s, s:b}", "label", buf_str(&label), "value",
+		value, "default", (int)chosen));
 }

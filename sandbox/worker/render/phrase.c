@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "../../base/buf.h"
@@ -10,12 +11,15 @@
 #include "../../locale/locale.h"
 #include "message.h"
 
-static struct phrase
-phrase_of(const struct buf *text)
+struct phrase
+phrase_words(const char *format, ...)
 {
 	struct phrase phrase;
+	va_list words;
 
-	(void)snprintf(phrase.text, sizeof(phrase.text), "%s", buf_str(text));
+	va_start(words, format);
+	(void)vsnprintf(phrase.text, sizeof(phrase.text), format, words);
+	va_end(words);
 	return phrase;
 }
 
@@ -35,60 +39,51 @@ phrase_count(int64_t n)
 			buf_adds(&out, between);
 		buf_addc(&out, digits[i]);
 	}
-	return phrase_of(&out);
+	return phrase_words("%s", buf_str(&out));
 }
 
 struct phrase
 phrase_files(int64_t n)
 {
-	auto_buf struct buf out = BUF_INIT(sizeof(struct phrase) - 1);
-
-	buf_addf(&out, Q_("%s file", "%s files", n), phrase_count(n).text);
-	return phrase_of(&out);
+	return phrase_words(Q_("%s file", "%s files", n), phrase_count(n).text);
 }
 
 struct phrase
 phrase_duration(int64_t us)
 {
-	auto_buf struct buf out = BUF_INIT(64);
-
 	if (us < 0)
 		us = 0;
 	if (us < 1000)
-		buf_addf(&out, "%.1f ms", (double)us / 1e3);
-	else if (us < 1000000)
-		buf_addf(&out, "%" PRId64 " ms", us / 1000);
-	else if (us < 60000000)
-		buf_addf(&out, "%.2f s", (double)us / 1e6);
-	else
-		buf_addf(&out, "%" PRId64 " min %" PRId64 " s", us / 60000000,
-		    us / 1000000 % 60);
-	return phrase_of(&out);
+		return phrase_words("%.1f ms", (double)us / 1e3);
+	if (us < 1000000)
+		return phrase_words("%" PRId64 " ms", us / 1000);
+	if (us < 60000000)
+		return phrase_words("%.2f s", (double)us / 1e6);
+	return phrase_words("%" PRId64 " min %" PRId64 " s", us / 60000000,
+	    us / 1000000 % 60);
 }
 
 struct phrase
 phrase_span(int64_t seconds)
 {
-	auto_buf struct buf out = BUF_INIT(sizeof(struct phrase) - 1);
 	int64_t minutes = seconds / 60;
 	int64_t hours = minutes / 60;
 	int64_t days = hours / 24;
 
 	if (seconds % 60 != 0)
-		buf_addf(&out,
-		    Q_("%" PRId64 " second", "%" PRId64 " seconds", seconds),
+		return phrase_words(Q_("%" PRId64 " second",
+					"%" PRId64 " seconds", seconds),
 		    seconds);
-	else if (minutes % 60 != 0)
-		buf_addf(&out,
-		    Q_("%" PRId64 " minute", "%" PRId64 " minutes", minutes),
+	if (minutes % 60 != 0)
+		return phrase_words(Q_("%" PRId64 " minute",
+					"%" PRId64 " minutes", minutes),
 		    minutes);
-	else if (hours % 24 != 0)
-		buf_addf(&out,
-		    Q_("%" PRId64 " hour", "%" PRId64 " hours", hours), hours);
-	else
-		buf_addf(&out, Q_("%" PRId64 " day", "%" PRId64 " days", days),
-		    days);
-	return phrase_of(&out);
+	if (hours % 24 != 0)
+		return phrase_words(Q_("%" PRId64 " hour", "%" PRId64 " hours",
+					hours),
+		    hours);
+	return phrase_words(Q_("%" PRId64 " day", "%" PRId64 " days", days),
+	    days);
 }
 
 struct phrase
@@ -97,7 +92,7 @@ phrase_name(const char *name, size_t most)
 	auto_buf struct buf out = BUF_INIT(sizeof(struct phrase) - 1);
 
 	message_add_name(&out, name, most);
-	return phrase_of(&out);
+	return phrase_words("%s", buf_str(&out));
 }
 
 struct phrase

@@ -12,6 +12,8 @@ struct phrase {
 	char text[512];
 };
 
+struct phrase phrase_words(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
 /* "10,000", not negative. */
 struct phrase phrase_count(int64_t n);
 /* "1 file", "10,000 files". */

@@ -86,6 +86,10 @@ void render_no_version(struct message *message, const char *version,
 void render_bad_requirements(struct message *message,
     enum requirements_result result, const char *word);
 
+/* In the place of an answer that the server's moderation refused. */
+#define TEXT_MODERATED_FOR_ALL \
+	N_("The moderation of this server does not let this answer be shown. " \
+	   "Only the person who asked for it sees it.")
 /* A newer il-fcgi took a command that this worker does not have. */
 #define TEXT_UNKNOWN \
 	N_("Inline is being updated, and that command is too new for the " \
@@ -132,7 +136,6 @@ void render_archive(struct message *message, const char *path,
     struct collect *collect, int64_t left_out, const struct render_env *env);
 void render_written(struct message *message, const char *path, int64_t size,
     const struct run_outcome *outcome, const struct render_env *env);
-void render_removed(struct message *message, const char *path);
 
 /* ---- render_sandbox.c: sandboxes and the service ---- */
 

@@ -236,7 +236,6 @@ render_as_file(struct message *message, const struct message *refused,
 	auto_buf struct buf text = BUF_INIT(MESSAGE_BYTES_MAX);
 	json_auto_t *root = NULL;
 	const char *name = NULL;
-	size_t len;
 
 	if (refused != NULL) {
 		message_add_text(&text, refused);
@@ -250,9 +249,7 @@ render_as_file(struct message *message, const struct message *refused,
 	buf_adds(&message->lead,
 	    _("Discord did not take this answer as a message. Here it is as a "
 	      "file."));
-	len = text.len;
-	(void)message_attach(message, "output.txt", buf_steal(&text, NULL), len,
-	    &name);
+	(void)message_attach(message, "output.txt", &text);
 }
 
 void

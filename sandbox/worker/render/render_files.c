@@ -104,12 +104,9 @@ render_listing(struct message *m, const struct render_listing *l,
 	render_space(&m->tail, l->result, config);
 	if (l->back_id != 0)
 		render_way(m, WAY_BACK, l->back_id, l->back);
-	if (l->view_id == 0)
-		return;
-	message_add_button(m, ACTION_LOOK_PREVIOUS, l->view_id, _("Previous"),
-	    2, l->page <= 1);
-	message_add_button(m, ACTION_LOOK_NEXT, l->view_id, _("Next"), 2,
-	    l->page >= l->pages);
+	if (l->view_id != 0)
+		render_pages(m, ACTION_LOOK_PREVIOUS, ACTION_LOOK_NEXT,
+		    l->view_id, l->page, l->pages);
 }
 
 /* ---- one file ---- */
@@ -134,32 +131,19 @@ static void
 attach(struct message *m, struct collected_file *file, int64_t total,
     const struct render_env *env)
 {
-	size_t len = 0;
-	const char *name = NULL;
-	char *data;
+	bool whole = total <= (int64_t)file->data.len;
 
-	if (!env->may_attach) {
+	if (!env->may_attach)
 		buf_adds(&m->tail,
 		    _("I may not attach files here: the permission is missing. "
 		      "In a direct message with me I may."));
-		return;
-	}
-	if (total > (int64_t)file->data.len) {
+	else if (!whole || message_attach(m, file->path, &file->data) == NULL)
 		buf_addf(&m->tail,
 		    _("It is too large to be attached: here a file may have "
 		      "%s."),
-		    text_size(env->file_most).text);
-		return;
-	}
-	data = buf_steal(&file->data, &len);
-	if (!message_attach(m, file->path, data, len, &name)) {
-		buf_addf(&m->tail,
-		    _("It is too large to be attached: here a file may have "
-		      "%s."),
-		    text_size(MESSAGE_BYTES_MAX).text);
-		return;
-	}
-	buf_adds(&m->without, _("It could not be attached."));
+		    text_size(whole ? MESSAGE_BYTES_MAX : env->file_most).text);
+	else
+		buf_adds(&m->without, _("It could not be attached."));
 }
 
 /* A text that fits is shown; everything else is attached, and of a longer
@@ -243,10 +227,4 @@ render_written(struct message *message, const char *path, int64_t size,
 	if (result->used_bytes / 3 >= env->config->quota / 4 ||
 	    result->used_files / 3 >= env->config->files / 4)
 		render_space(&message->tail, result, env->config);
-}
-
-void
-render_removed(struct message *message, const char *path)
-{
-	buf_addf(&message->lead, _("Removed %s."), phrase_path(path).text);
 }

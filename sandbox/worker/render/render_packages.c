@@ -4,12 +4,15 @@
 #include <string.h>
 
 #include "../../base/cleanup.h"
+#include "../../base/config.h"
 #include "../../base/text.h"
 #include "../../locale/locale.h"
+#include "render_view.h"
 #include "render_where.h"
 
 #define NAMES_MOST 6
-#define WORD_MOST 40 /* code points of a name or a version */
+#define VERSIONS_MOST 5
+#define NOT_FOUND "No matching distribution found for "
 #define LINES_MAX (1 << 18)
 #define LIST_NAME "packages.txt"
 
@@ -51,10 +54,10 @@ add_packages(struct buf *lines, const struct buf *list)
 	for (; next_package(&at, end, &package); count++) {
 		buf_addf(lines, "%9s  ",
 		    package.size >= 0 ? text_size(package.size).text : "");
-		message_add_word(lines, package.name, WORD_MOST);
+		message_add_word(lines, package.name, PACKAGE_SHOWN);
 		if (package.version != NULL) {
 			buf_addc(lines, ' ');
-			message_add_word(lines, package.version, WORD_MOST);
+			message_add_word(lines, package.version, PACKAGE_SHOWN);
 		}
 		buf_addc(lines, '\n');
 	}
@@ -79,21 +82,8 @@ render_packages(struct message *message, const struct buf *list,
 	message_set_block(message, buf_str(&lines), lines.len, "",
 	    MESSAGE_CUT_END);
 	if (!message_fits(message) && env->may_attach &&
-	    (int64_t)lines.len <= env->file_most) {
-		size_t len;
-		char *data = buf_steal(&lines, &len);
-		const char *name;
-
-		(void)message_attach(message, LIST_NAME, data, len, &name);
-	}
-}
-
-void
-render_no_package(struct message *message, const char *name)
-{
-	buf_addf(&message->lead,
-	    _("%s is not installed. `/il packages list` shows what is."),
-	    phrase_name(name, WORD_MOST).text);
+	    (int64_t)lines.len <= env->file_most)
+		(void)message_attach(message, LIST_NAME, &lines);
 }
 
 /* Name the first few packages of a list. */
@@ -108,7 +98,7 @@ add_names(struct buf *out, const struct buf *list)
 	for (; next_package(&at, end, &package); count++)
 		if (count < NAMES_MOST)
 			buf_addf(out, "%s%s", count > 0 ? ", " : "",
-			    phrase_name(package.name, WORD_MOST).text);
+			    phrase_name(package.name, PACKAGE_SHOWN).text);
 	if (count > NAMES_MOST)
 		buf_addf(out, _(" and %zu more"), count - NAMES_MOST);
 }
@@ -132,7 +122,7 @@ render_uninstalled(struct message *message, const char *name,
 	auto_buf struct buf names = BUF_INIT(MESSAGE_PART_MAX);
 
 	buf_addf(&message->lead, _("Removed the package %s."),
-	    phrase_name(name, WORD_MOST).text);
+	    phrase_name(name, PACKAGE_SHOWN).text);
 	add_space(&message->tail, result, config);
 	if (view_id == 0)
 		return;
@@ -156,4 +146,89 @@ render_rest_removed(struct message *message, const struct buf *rest,
 	else
 		buf_addf(&message->lead, _("Removed %s."), buf_str(&names));
 	add_space(&message->tail, result, config);
+}
+
+/* ---- what pip did not find ---- */
+
+/*
+ * Its own words do not tell a project that is not there from one that it may
+ * not take, so the cell adds a line which says it (cell/python/packages.py).
+ * Such a line may be forged by what pip builds: nothing but a hint depends on
+ * it.
+ */
+
+/* The rest of the line that begins so; heap, NULL: there is none. */
+static char *
+find_line(const struct buf *log, const char *begin)
+{
+	size_t len = strlen(begin);
+
+	for (const char *at = buf_str(log); (at = strstr(at, begin)) != NULL;
+	     at += len)
+		if (at == buf_str(log) || at[-1] == '\n')
+			return xstrndup(at + len, strcspn(at + len, "\r\n"));
+	return NULL;
+}
+
+static void
+add_nearest(struct buf *out, const char *name)
+{
+	struct nearest near = render_need_nearest(name);
+
+	if (near.count == 0)
+		return;
+	buf_adds(out, _(" Nearest to that:"));
+	for (size_t i = 0; i < near.count; i++)
+		buf_addf(out, "%s `%s`", i > 0 ? "," : "", near.of[i].name);
+}
+
+/* "demo==9: 2.0, 1.0" */
+static void
+add_versions(struct buf *out, char *line)
+{
+	auto_buf struct buf versions = BUF_INIT(4096);
+	char *next = strstr(line, ": ");
+	char *version;
+	int count = 0;
+
+	if (next != NULL) {
+		*next = '\0';
+		next += 2;
+	}
+	while ((version = strsep(&next, ",")) != NULL &&
+	    count++ < VERSIONS_MOST)
+		buf_addf(&versions, "%s%s", count > 1 ? ", " : "",
+		    phrase_name(version + strspn(version, " "), PACKAGE_SHOWN)
+			.text);
+	buf_addf(out, _("\nThere is no %s. There are: %s."),
+	    phrase_name(line, PACKAGE_SHOWN).text, buf_str(&versions));
+}
+
+bool
+render_pip_missing(struct buf *out, const struct buf *log,
+    const struct config *config)
+{
+	auto_free char *project = find_line(log, "Inline: no project ");
+	auto_free char *version = find_line(log, "Inline: no version ");
+	const char *found = strstr(buf_str(log), NOT_FOUND);
+	auto_free char *name = NULL;
+
+	if (project != NULL) {
+		buf_addf(out, _("\nThere is no project %s."),
+		    phrase_name(project, PACKAGE_SHOWN).text);
+		add_nearest(out, project);
+	} else if (version != NULL) {
+		add_versions(out, version);
+	} else if (found != NULL) {
+		found += strlen(NOT_FOUND);
+		name = xstrndup(found, strcspn(found, "\r\n"));
+		buf_addf(out,
+		    config->pip_allow_sdist ?
+			_("\nThere is no %s for this Python.") :
+			_("\nThere is no %s as a wheel for this Python: "
+			  "packages that must be built are not installed "
+			  "here."),
+		    phrase_name(name, PACKAGE_SHOWN).text);
+	}
+	return project != NULL || version != NULL || found != NULL;
 }

@@ -11,7 +11,7 @@
 #include "../../base/utf8.h"
 #include "render_view.h"
 #include "render_where.h"
-#include "render_pip.h"
+#include "render_packages.h"
 #include "terminal.h"
 
 #define NAME_MOST 32 /* code points of a name in a list */
@@ -142,11 +142,8 @@ static void
 attach_one(struct message *m, struct collect *c, struct collected_file *file,
     size_t *pictures)
 {
-	size_t len = 0;
-	const char *name = NULL;
-	char *data = buf_steal(&file->data, &len);
 
-	if (!message_attach(m, file->path, data, len, &name)) {
+	if (message_attach(m, file->path, &file->data) == NULL) {
 		collect_leave_out(c, file->path, file->size, LEFT_OUT_TOTAL,
 		    file->displayed);
 		return;
@@ -314,9 +311,7 @@ attach_printed(struct message *m, const char *as, const struct buf *printed,
 {
 	auto_buf struct buf shown = BUF_INIT(TERMINAL_SHOWN_MAX(printed->len));
 	size_t most = printed->max;
-	size_t len = 0;
-	const char *name = NULL;
-	char *data;
+	const char *name;
 
 	(void)terminal_show(&shown, buf_str(printed), printed->len,
 	    TERMINAL_PLAIN);
@@ -329,11 +324,10 @@ attach_printed(struct message *m, const char *as, const struct buf *printed,
 			most--;
 		buf_cut(&shown, most);
 	}
-	data = buf_steal(&shown, &len);
-	if (!message_attach(m, as, data, len, &name))
-		return NULL;
-	buf_addf(&m->without, _("%s`%s` could not be attached."),
-	    m->without.len > 0 ? " " : "", name);
+	name = message_attach(m, as, &shown);
+	if (name != NULL)
+		buf_addf(&m->without, _("%s`%s` could not be attached."),
+		    m->without.len > 0 ? " " : "", name);
 	return name;
 }
 

@@ -102,7 +102,7 @@ add_versions(struct message *m, const struct render_buttons *b)
 	for (pos = 0; images_next(images, &pos, &entry);) {
 		auto_free char *label = xprintf("Python %s", entry.name);
 
-		message_add_option(m, label, entry.name, NULL,
+		message_add_option(m, label, entry.name,
 		    strcmp(entry.name, b->view->version) == 0);
 	}
 }
@@ -127,7 +127,7 @@ add_files(struct message *m, const struct view *view)
 		auto_free char *path = xstrndup(at, (size_t)(end - at));
 
 		(void)snprintf(value, sizeof(value), "%d", ++place);
-		message_add_option(m, path, value, NULL, false);
+		message_add_option(m, path, value, false);
 		at = end + 2;
 	}
 }
@@ -147,11 +147,11 @@ static bool
 attach_text(struct message *m, const char *as, const char *text,
     const struct render_env *env)
 {
-	size_t len = strlen(text);
-	const char *name;
+	auto_buf struct buf data = BUF_INIT(strlen(text) + 1);
 
-	return env->may_attach && (int64_t)len <= env->file_most &&
-	    message_attach(m, as, xstrdup(text), len, &name);
+	buf_adds(&data, text);
+	return env->may_attach && (int64_t)data.len <= env->file_most &&
+	    message_attach(m, as, &data) != NULL;
 }
 
 void
@@ -160,13 +160,6 @@ render_long_code(struct message *message, const char *code,
 {
 	render_too_long_to_edit(message);
 	(void)attach_text(message, CODE_NAME, code, env);
-}
-
-void
-render_installed(struct message *message, const char *package)
-{
-	buf_addf(&message->tail, _("\n-# %s was installed first"),
-	    phrase_name(package, PACKAGE_SIZE).text);
 }
 
 /* Of a text that goes as a block of the lead: its code points as shown there;
@@ -281,10 +274,7 @@ render_output(struct message *message, const struct view *view, int64_t *page)
 	buf_addf(&message->lead, _("Output, page %" PRId64 " of %" PRId64),
 	    *page, pages > 0 ? pages : 1);
 	message_set_block(message, from, len, "", MESSAGE_CUT_END);
-	if (pages <= 1)
-		return;
-	message_add_button(message, ACTION_PY_OUTPUT_PREVIOUS, view->id,
-	    _("Previous"), GREY, *page <= 1);
-	message_add_button(message, ACTION_PY_OUTPUT_NEXT, view->id, _("Next"),
-	    GREY, *page >= pages);
+	if (pages > 1)
+		render_pages(message, ACTION_PY_OUTPUT_PREVIOUS,
+		    ACTION_PY_OUTPUT_NEXT, view->id, *page, pages);
 }

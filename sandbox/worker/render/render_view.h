@@ -70,8 +70,8 @@ void render_shared(struct message *message, const struct view *view,
 /* A page of output; it has this number then, at most that of the last one. */
 void render_output(struct message *message, const struct view *view,
     int64_t *page);
-/* Before a run that needed it. */
-void render_installed(struct message *message, const char *package);
+/* Below a run that needed it. */
+#define TEXT_INSTALLED N_("\n-# %s was installed first")
 /* Code that no editor takes, as a file. */
 void render_long_code(struct message *message, const char *code,
     const struct render_env *env);

@@ -29,13 +29,9 @@ begin_note(struct buf *tail)
 static struct phrase
 phrase_full(const struct cell_result *result, int64_t bytes, int64_t files)
 {
-	struct phrase phrase;
-
-	if (result->disk_full == DISK_FULL_FILES)
-		return phrase_files(files);
-	(void)snprintf(phrase.text, sizeof(phrase.text), "%s",
-	    text_size(bytes).text);
-	return phrase;
+	return result->disk_full == DISK_FULL_FILES ?
+	    phrase_files(files) :
+	    phrase_words("%s", text_size(bytes).text);
 }
 
 void
@@ -89,32 +85,15 @@ render_space(struct buf *tail, const struct cell_result *result,
 }
 
 void
-render_place(struct buf *tail, const char *cwd)
+render_place(struct buf *tail, const char *cwd, const char *gone, bool moved)
 {
 	begin_note(tail);
-	buf_addf(tail, _("in %s"), phrase_path(cwd).text);
-}
-
-void
-render_place_now(struct buf *tail, const char *cwd)
-{
-	begin_note(tail);
-	buf_addf(tail, _("You are in %s now."), phrase_path(cwd).text);
-}
-
-void
-render_place_gone(struct buf *tail, const char *gone, const char *cwd)
-{
-	begin_note(tail);
-	buf_addf(tail, _("%s is gone or closed: you are in %s now."),
-	    phrase_path(gone).text, phrase_path(cwd).text);
-}
-
-void
-render_elsewhere(struct message *message, const char *path)
-{
-	buf_addf(&message->lead, _(" There is %s, though."),
-	    phrase_path(path).text);
+	if (*gone != '\0')
+		buf_addf(tail, _("%s is gone or closed: you are in %s now."),
+		    phrase_path(gone).text, phrase_path(cwd).text);
+	else
+		buf_addf(tail, moved ? _("You are in %s now.") : _("in %s"),
+		    phrase_path(cwd).text);
 }
 
 /* ---- buttons ---- */
@@ -124,26 +103,20 @@ render_way_label(enum way way, const char *path)
 {
 	auto_free char *whole = xprintf(path[0] != '\0' ? "~/%s" : "~%s", path);
 	auto_buf struct buf shown = BUF_INIT(sizeof(struct phrase) - 1);
-	auto_buf struct buf label = BUF_INIT(sizeof(struct phrase) - 1);
-	struct phrase phrase;
 
 	message_add_word(&shown, whole, LABEL_SHOWN);
 	switch (way) {
 	case WAY_BACK: /* Translators: at most 30 characters without %s */
-		buf_addf(&label, _("Back to %s"), buf_str(&shown));
-		break;
+		return phrase_words(_("Back to %s"), buf_str(&shown));
 	case WAY_LOOK: /* Translators: at most 30 characters without %s */
-		buf_addf(&label, _("Look at %s"), buf_str(&shown));
-		break;
+		return phrase_words(_("Look at %s"), buf_str(&shown));
 	case WAY_GET: /* Translators: at most 30 characters without %s */
-		buf_addf(&label, _("Get %s"), buf_str(&shown));
-		break;
-	case WAY_RUN: /* Translators: at most 30 characters without %s */
-		buf_addf(&label, _("Run %s"), buf_str(&shown));
+		return phrase_words(_("Get %s"), buf_str(&shown));
+	case WAY_RUN:
 		break;
 	}
-	(void)snprintf(phrase.text, sizeof(phrase.text), "%s", buf_str(&label));
-	return phrase;
+	/* Translators: at most 30 characters without %s */
+	return phrase_words(_("Run %s"), buf_str(&shown));
 }
 
 void
@@ -153,4 +126,13 @@ render_way(struct message *message, enum way way, int64_t view_id,
 	message_add_button(message,
 	    way == WAY_GET ? ACTION_GET_GO : ACTION_LOOK_GO, view_id,
 	    render_way_label(way, path).text, 2, false);
+}
+
+void
+render_pages(struct message *message, enum action previous, enum action next,
+    int64_t view_id, int64_t page, int64_t pages)
+{
+	message_add_button(message, previous, view_id, _("Previous"), 2,
+	    page <= 1);
+	message_add_button(message, next, view_id, _("Next"), 2, page >= pages);
 }

@@ -12,6 +12,9 @@
 	N_("%s is the name of a directory: add the name of the file, as in " \
 	   "`folder/file.txt`.")
 
+#define TEXT_ELSEWHERE N_(" There is %s, though.")
+#define TEXT_REMOVED_PATH N_("Removed %s.")
+
 /* Say in the tail which quota a run has used up: bytes, or number of files. */
 void render_quota_used(struct buf *tail, const struct cell_result *result,
     const struct config *config);
@@ -22,13 +25,10 @@ void render_packages_full(struct buf *tail, const struct cell_result *result,
  * as the cell has told it. */
 void render_space(struct buf *tail, const struct cell_result *result,
     const struct config *config);
-/* Say in the tail where one is; where one is from now on; which directory is
- * gone. */
-void render_place(struct buf *tail, const char *cwd);
-void render_place_now(struct buf *tail, const char *cwd);
-void render_place_gone(struct buf *tail, const char *gone, const char *cwd);
-/* Say that a path is somewhere else. */
-void render_elsewhere(struct message *message, const char *path);
+/* Say in the tail where one is, or is from now on; gone: the directory that was
+ * the current one, or "". */
+void render_place(struct buf *tail, const char *cwd, const char *gone,
+    bool moved);
 
 /* A button that goes to a path from the top: back to where one was, to look at
  * it, to get it, to run it. */
@@ -43,5 +43,8 @@ struct phrase render_way_label(enum way way, const char *path);
 /* view_id: place_make_way(); not for WAY_RUN. */
 void render_way(struct message *message, enum way way, int64_t view_id,
     const char *path);
+/* Buttons to the pages before and after this one. */
+void render_pages(struct message *message, enum action previous,
+    enum action next, int64_t view_id, int64_t page, int64_t pages);
 
 #endif

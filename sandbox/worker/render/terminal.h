@@ -29,6 +29,10 @@ struct buf;
 /* Bytes that are appended for len at most. */
 #define TERMINAL_SHOWN_MAX(len) (5 * (len) + 8192)
 
+/* A sequence of a colour, at most, and the one that ends all. */
+#define SGR_MAX 16
+#define SGR_RESET "\033[0m"
+
 enum terminal_colours {
 	TERMINAL_PLAIN,	  /* text alone */
 	TERMINAL_COLOURS, /* with the colours, as below */

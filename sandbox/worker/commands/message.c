@@ -120,7 +120,7 @@ cmd_message_edit(struct task *task, struct err *err)
 		int none = find_code(task, run, &source, &code, err);
 
 		if (none != 0)
-			return none < 0 ? -1 : 0;
+			return none;
 		if (found == 0 && keep_code(task, code, &source, err) < 0)
 			return -1;
 	}
@@ -130,4 +130,18 @@ cmd_message_edit(struct task *task, struct err *err)
 	render_long_code(&task->message, code, &task->env);
 	task->outcome = "too long to edit";
 	return 0;
+}
+
+/* "Run Python" of a message's menu: from its code on it is `/il py`. */
+int
+cmd_message_run(struct task *task, struct err *err)
+{
+	auto_source struct source source = { .pieces = 0 };
+	int found = program_find(task, task->job->view_id, &source, err);
+
+	if (found != 0)
+		return found;
+	task->job->view_id = 0; /* it is a run of its own */
+	return command_choose_version(task) ? program_run(task, &source, err) :
+					      0;
 }

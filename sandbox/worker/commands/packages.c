@@ -9,7 +9,29 @@
 #include "../render/render_packages.h"
 
 #define PACKAGES_MOST 1000
+#define RECORD_MAX (1 << 20) /* bytes from which a size is added up */
 #define LIST_MAX (1 << 20)
+
+/* In a cell of the user's, where packages can be read: it is warm. */
+int
+cmd_packages_list(struct task *task, struct err *err)
+{
+	struct cell_request request = {
+		.op = OP_PACKAGES,
+		.count = PACKAGES_MOST,
+		.max_bytes = RECORD_MAX,
+		.output_max = LIST_MAX,
+	};
+
+	(void)err;
+	collect_init(&task->collect, LIST_MAX, 0);
+	if (!command_choose_version(task) || !command_do(task, &request))
+		return 0;
+	render_packages(&task->message, &task->collect.output,
+	    &task->run.result, &task->env);
+	task->outcome = "listed";
+	return 0;
+}
 
 /* The view of a button that removes what nothing needs any more; 0: there is no
  * such thing, or no view could be stored. */
@@ -50,14 +72,14 @@ cmd_packages_remove(struct task *task, struct err *err)
 	if (!command_choose_version(task))
 		return 0;
 	collect_init(&task->collect, LIST_MAX, 0);
-	run_once(task, "packages", ACCESS_TIDY, &request,
-	    config_lease_wait_ms(task->worker->config));
+	run_once(task, "packages", &request);
 	/* nothing was ever installed for that Python, or not this */
 	if (name != NULL &&
 	    ((task->run.end == RUN_REFUSED &&
 		 task->run.refusal == REFUSAL_NO_WORKSPACE) ||
 		outcome_failed_with(&task->run, ERROR_NOT_FOUND))) {
-		render_no_package(&task->message, name);
+		buf_addf(&task->message.lead, _(TEXT_NO_PACKAGE),
+		    phrase_name(name, PACKAGE_SHOWN).text);
 		task->outcome = "not installed";
 		return 0;
 	}
