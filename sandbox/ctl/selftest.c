@@ -13,15 +13,16 @@
 #include <sys/timex.h>
 #include <time.h>
 
-#include <curl/curl.h>
 #include <jansson.h>
 #include <sodium.h>
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/text.h"
 #include "../rest/rest.h"
+#include "../rest/transfer.h"
 #include "ctl.h"
 #include "doctor.h"
 #include "table.h"
@@ -34,82 +35,17 @@
  * kept has. */
 #define SKEW_MAX 10
 
-/* One request over HTTP, as a stranger makes it, and its answer. */
-struct http {
-	const char *url;
-	const char *agent;
-	const char *no_proxy; /* hosts; NULL: as the environment says */
-	const char *post;     /* a body; NULL: GET */
-	struct curl_slist *headers;
-	struct buf *body; /* more than it holds is a failure; NULL: dropped */
-
-	long status;
-	bool json;   /* Content-Type: application/json */
-	time_t date; /* its header; 0: there was none */
-	int64_t took_us;
-};
-
-/* A part of the body. */
-static size_t
-take_body(char *data, size_t size, size_t n, void *arg)
-{
-	struct buf *body = arg;
-
-	if (body != NULL) {
-		buf_add(body, data, size * n);
-		if (body->overflow)
-			return 0;
-	}
-	return size * n;
-}
-
-/* At most five seconds. */
-static CURLcode
-http_ask(struct http *http)
-{
-	CURL *curl = curl_easy_init();
-	struct curl_header *date;
-	char *type = NULL;
-	curl_off_t took = 0;
-	CURLcode result;
-
-	if (curl == NULL)
-		return CURLE_FAILED_INIT;
-	(void)curl_easy_setopt(curl, CURLOPT_URL, http->url);
-	(void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	(void)curl_easy_setopt(curl, CURLOPT_USERAGENT, http->agent);
-	if (http->no_proxy != NULL)
-		(void)curl_easy_setopt(curl, CURLOPT_NOPROXY, http->no_proxy);
-	(void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, http->headers);
-	if (http->post != NULL)
-		(void)curl_easy_setopt(curl, CURLOPT_POSTFIELDS, http->post);
-	(void)curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	(void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)ANSWER_MS);
-	(void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
-	(void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, http->body);
-	result = curl_easy_perform(curl);
-	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &http->status);
-	(void)curl_easy_getinfo(curl, CURLINFO_CONTENT_TYPE, &type);
-	(void)curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &took);
-	http->took_us = took;
-	http->json = type != NULL && strncmp(type, "application/json", 16) == 0;
-	http->date = 0;
-	if (curl_easy_header(curl, "Date", 0, CURLH_HEADER, -1, &date) ==
-	    CURLHE_OK)
-		http->date = curl_getdate(date->value, NULL);
-	curl_easy_cleanup(curl);
-	return result;
-}
-
 /* ---- for the doctor: nginx, Discord, and its clock beside ours ---- */
 
-static CURLcode
-ask_for_doctor(struct http *http, const char *url)
+static int
+ask_for_doctor(const char *url, struct transfer_answer *answer, struct err *err)
 {
-	*http = (struct http){
-		.url = url, .agent = REST_USER_AGENT, .no_proxy = "127.0.0.1"
-	};
-	return http_ask(http);
+	auto_buf struct buf body = BUF_INIT(REST_ANSWER_MAX);
+
+	return transfer_once(&(struct transfer_request){ .method = "GET",
+				 .url = url,
+				 .timeout_ms = ANSWER_MS },
+	    answer, &body, err);
 }
 
 /* The kernel knows whether anybody keeps its clock. */
@@ -129,9 +65,9 @@ check_kernel_clock(void)
 /* Signatures carry Discord's time: a clock that differs makes them look
  * stale. */
 static void
-check_skew(struct doctor *d, time_t date)
+check_skew(struct doctor *d, int64_t date)
 {
-	int64_t skew = (int64_t)time(NULL) - (int64_t)date;
+	int64_t skew = (int64_t)time(NULL) - date;
 
 	if (date <= 0)
 		check_kernel_clock();
@@ -148,20 +84,20 @@ doctor_http(struct doctor *d)
 {
 	auto_free char *url = xprintf("http://127.0.0.1:%" PRId64 "/health",
 	    where_port(d->config));
-	struct http http;
-	CURLcode result = ask_for_doctor(&http, url);
+	struct transfer_answer answer;
+	struct err err;
 
-	if (result != CURLE_OK)
+	if (ask_for_doctor(url, &answer, &err) != 0)
 		doctor_note(
 		    "HTTP APIs: nothing answers at %s (%s); nginx/README.md "
 		    "shows how to serve them",
-		    url, curl_easy_strerror(result));
-	else if (http.status != 200)
+		    url, err.text);
+	else if (answer.status != 200)
 		doctor_bad(d,
 		    "usermod -aG inline-web www-data && systemctl restart "
 		    "nginx, unless il-api is what is not running",
-		    "HTTP APIs: nginx does not reach il-api (status %ld)",
-		    http.status);
+		    "HTTP APIs: nginx does not reach il-api (status %d)",
+		    answer.status);
 	else
 		doctor_good("HTTP APIs: %s answers", url);
 }
@@ -173,20 +109,19 @@ doctor_discord(struct doctor *d)
 	/* Needs no token; any answer will do. */
 	auto_free char *url = xprintf("%s/gateway",
 	    d->config->discord_api_base);
-	struct http http;
-	CURLcode result;
+	struct transfer_answer answer;
+	struct err err;
 
 	if (*d->config->discord_public_key == '\0') {
 		check_kernel_clock();
 		return;
 	}
-	result = ask_for_doctor(&http, url);
-	if (result != CURLE_OK)
+	if (ask_for_doctor(url, &answer, &err) != 0)
 		doctor_bad(d, "let outgoing HTTPS through", "Discord: %s: %s",
-		    d->config->discord_api_base, curl_easy_strerror(result));
+		    d->config->discord_api_base, err.text);
 	else
 		doctor_good("Discord: %s", d->config->discord_api_base);
-	check_skew(d, http.date);
+	check_skew(d, answer.date);
 }
 
 /* ---- selftest ---- */
@@ -224,19 +159,15 @@ read_key(struct selftest *t, const char *path, struct err *err)
 	return 0;
 }
 
-/* Signature and timestamp headers for the PING; a wrong one is signed with a
- * key that nobody has. */
-static struct curl_slist *
-sign(const struct selftest *t, bool wrong)
+/* Signature and timestamp headers for the PING, heap; a wrong one is signed
+ * with a key that nobody has. */
+static void
+sign(const struct selftest *t, bool wrong, char **signed_by, char **stamp)
 {
 	unsigned char signature[crypto_sign_BYTES];
 	char hex[2 * crypto_sign_BYTES + 1];
-	struct curl_slist *headers;
-	auto_free char *stamp = xprintf("X-Signature-Timestamp: %lld",
-	    (long long)time(NULL));
-	auto_free char *message = xprintf("%s%s", strrchr(stamp, ' ') + 1,
-	    ping);
-	auto_free char *line = NULL;
+	long long now = (long long)time(NULL);
+	auto_free char *message = xprintf("%lld%s", now, ping);
 
 	if (wrong)
 		randombytes_buf(signature, sizeof(signature));
@@ -244,9 +175,8 @@ sign(const struct selftest *t, bool wrong)
 		(void)crypto_sign_detached(signature, NULL,
 		    (const unsigned char *)message, strlen(message), t->secret);
 	(void)sodium_bin2hex(hex, sizeof(hex), signature, sizeof(signature));
-	line = xprintf("X-Signature-Ed25519: %s", hex);
-	headers = curl_slist_append(curl_slist_append(NULL, stamp), line);
-	return curl_slist_append(headers, "Content-Type: application/json");
+	*signed_by = xprintf("X-Signature-Ed25519: %s", hex);
+	*stamp = xprintf("X-Signature-Timestamp: %lld", now);
 }
 
 /* A line for each thing that was tested. */
@@ -260,28 +190,27 @@ verdict(struct selftest *t, bool good, const char *what, const char *why)
 }
 
 static void
-test_good(struct selftest *t, const struct http *http)
+test_good(struct selftest *t, const struct transfer_answer *answer,
+    const struct buf *body, int64_t took_us)
 {
-	json_auto_t *root = json_loadb(buf_str(http->body), http->body->len, 0,
-	    NULL);
-	auto_free char *why = xprintf("status %ld instead of 200",
-	    http->status);
+	json_auto_t *root = json_loadb(buf_str(body), body->len, 0, NULL);
+	auto_free char *why = xprintf("status %d instead of 200",
+	    answer->status);
 
-	verdict(t, http->status == 200, "a signed PING is accepted", why);
-	if (http->status != 200)
+	verdict(t, answer->status == 200, "a signed PING is accepted", why);
+	if (answer->status != 200)
 		return;
 	verdict(t, json_integer_value(json_object_get(root, "type")) == 1,
 	    "it is answered {\"type\":1}", "the body is something else");
-	verdict(t, http->json, "as application/json",
+	verdict(t, answer->json, "as application/json",
 	    "the Content-Type is something else");
-	verdict(t, http->took_us < SLOW_US, "within three seconds",
-	    "it took longer");
+	verdict(t, took_us < SLOW_US, "within three seconds", "it took longer");
 }
 
 static void
-test_wrong(struct selftest *t, long status)
+test_wrong(struct selftest *t, int status)
 {
-	auto_free char *why = xprintf("status %ld instead of 401%s", status,
+	auto_free char *why = xprintf("status %d instead of 401%s", status,
 	    status == 404 || status == 405 ?
 		": is that the whole address, with /interactions?" :
 		"");
@@ -294,21 +223,29 @@ static bool
 test_one(struct selftest *t, bool wrong)
 {
 	auto_buf struct buf body = BUF_INIT(ANSWER_MAX);
-	struct http http = { .url = t->url,
+	auto_free char *signed_by = NULL;
+	auto_free char *stamp = NULL;
+	struct transfer_request request = { .method = "POST",
+		.url = t->url,
 		.agent = "Discord-Interactions/1.0 (+https://discord.com)",
-		.post = ping,
-		.headers = sign(t, wrong),
-		.body = &body };
-	CURLcode result = http_ask(&http);
+		.body = ping,
+		.timeout_ms = ANSWER_MS };
+	struct transfer_answer answer;
+	int64_t since_us = clock_monotonic_us();
+	struct err err;
+	int result;
 
-	curl_slist_free_all(http.headers);
-	if (result != CURLE_OK)
-		verdict(t, false, t->url, curl_easy_strerror(result));
+	sign(t, wrong, &signed_by, &stamp);
+	request.headers[0] = signed_by;
+	request.headers[1] = stamp;
+	result = transfer_once(&request, &answer, &body, &err);
+	if (result != 0)
+		verdict(t, false, t->url, err.text);
 	else if (wrong)
-		test_wrong(t, http.status);
+		test_wrong(t, answer.status);
 	else
-		test_good(t, &http);
-	return result == CURLE_OK;
+		test_good(t, &answer, &body, clock_monotonic_us() - since_us);
+	return result == 0;
 }
 
 /* The wrongly signed PING comes first: it needs no key. */
@@ -348,7 +285,7 @@ ctl_selftest(struct ctl *ctl)
 	    (strncmp(t.url, "https://", 8) != 0 &&
 		strncmp(t.url, "http://", 7) != 0))
 		return CTL_MISUSED;
-	if (sodium_init() < 0 || curl_global_init(CURL_GLOBAL_DEFAULT) != 0)
+	if (sodium_init() < 0)
 		(void)err_set(&err, ERR_SYSTEM, "a library does not start");
 	else if (key_file != NULL)
 		(void)read_key(&t, key_file, &err);
@@ -356,6 +293,5 @@ ctl_selftest(struct ctl *ctl)
 		return ctl_fail(ctl->argv[0], &err);
 	code = run(&t);
 	sodium_memzero(t.secret, sizeof(t.secret));
-	curl_global_cleanup();
 	return code;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Discord's REST API: one function for each route, and the loop of tries around
- * an exchange.  transfer.c does an exchange, retry.c
- * decides what follows from it.
+ * an exchange.  transfer.c does an exchange, retry.c decides what follows from
+ * it.
  */
 #include "rest.h"
 
@@ -489,7 +489,7 @@ bot_call(const struct rest *rest, const char *method, const char *body,
 		.request = {
 			.method = method,
 			.body = body,
-			.authorization = rest->authorization,
+			.headers = { rest->authorization },
 			.timeout_ms = patience == REST_FINAL ?
 			    REST_TIMEOUT_MS :
 			    ONCE_MS,

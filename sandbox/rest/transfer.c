@@ -66,26 +66,22 @@ take_body(char *data, size_t size, size_t count, void *body)
 	return ((struct buf *)body)->overflow ? 0 : size * count;
 }
 
-/* A header of the last answer that is a time in seconds. */
-static int64_t
-header_ms(CURL *curl, const char *name)
-{
-	struct curl_header *header = NULL;
-
-	if (curl_easy_header(curl, name, 0, CURLH_HEADER, -1, &header) !=
-	    CURLHE_OK)
-		return -1;
-	return transfer_parse_seconds(header->value);
-}
-
-static bool
-header_is(CURL *curl, const char *name, const char *value)
+/* A header of the last answer; "": there is none. */
+static const char *
+header_of(CURL *curl, const char *name)
 {
 	struct curl_header *header = NULL;
 
 	return curl_easy_header(curl, name, 0, CURLH_HEADER, -1, &header) ==
-	    CURLHE_OK &&
-	    strcmp(header->value, value) == 0;
+		CURLHE_OK ?
+	    header->value :
+	    "";
+}
+
+static int64_t
+header_ms(CURL *curl, const char *name)
+{
+	return transfer_parse_seconds(header_of(curl, name));
 }
 
 /* ---- where to ---- */
@@ -194,8 +190,8 @@ make_headers(const struct transfer_request *request)
 	if (request->body != NULL && request->file_count == 0)
 		headers = curl_slist_append(headers,
 		    "Content-Type: application/json");
-	if (request->authorization != NULL)
-		headers = curl_slist_append(headers, request->authorization);
+	for (size_t i = 0; i < 2 && request->headers[i] != NULL; i++)
+		headers = curl_slist_append(headers, request->headers[i]);
 	return headers;
 }
 
@@ -208,7 +204,8 @@ prepare(struct transfer *t, const struct transfer_request *request,
 
 	curl_easy_setopt(curl, CURLOPT_URL, request->url);
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_USERAGENT, REST_USER_AGENT);
+	curl_easy_setopt(curl, CURLOPT_USERAGENT,
+	    request->agent != NULL ? request->agent : REST_USER_AGENT);
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, t->error);
@@ -253,7 +250,11 @@ transfer_run(struct transfer *transfer, const struct transfer_request *request,
 		.retry_after_ms = header_ms(curl, "Retry-After"),
 		.remaining = remaining_ms < 0 ? -1 : remaining_ms / 1000,
 		.reset_after_ms = header_ms(curl, "X-RateLimit-Reset-After"),
-		.shared = header_is(curl, "X-RateLimit-Scope", "shared"),
+		.shared = strcmp(header_of(curl, "X-RateLimit-Scope"),
+			      "shared") == 0,
+		.json = strncmp(header_of(curl, "Content-Type"),
+			    "application/json", 16) == 0,
+		.date = curl_getdate(header_of(curl, "Date"), NULL),
 	};
 	/* options go, connections stay */
 	curl_easy_reset(curl);
@@ -269,4 +270,18 @@ transfer_run(struct transfer *transfer, const struct transfer_request *request,
 	return err_set(err, ERR_UNAVAILABLE, "%s",
 	    transfer->error[0] != '\0' ? transfer->error :
 					 curl_easy_strerror(code));
+}
+
+int
+transfer_once(const struct transfer_request *request,
+    struct transfer_answer *answer, struct buf *body, struct err *err)
+{
+	struct transfer *transfer = transfer_new(err);
+	int result = -1;
+
+	*answer = (struct transfer_answer){ 0 };
+	if (transfer != NULL)
+		result = transfer_run(transfer, request, answer, body, err);
+	transfer_free(transfer);
+	return result;
 }

@@ -24,7 +24,8 @@ void transfer_free(struct transfer *transfer);
 struct transfer_request {
 	const char *method;
 	const char *url;
-	const char *authorization;     /* that header; NULL: none */
+	const char *agent;	       /* NULL: REST_USER_AGENT */
+	const char *headers[2];	       /* as far as a NULL */
 	const char *body;	       /* JSON; NULL: none */
 	const struct rest_file *files; /* with any: multipart */
 	size_t file_count;
@@ -37,6 +38,8 @@ struct transfer_answer {
 	int64_t remaining;	/* X-RateLimit-Remaining; -1: not told */
 	int64_t reset_after_ms; /* X-RateLimit-Reset-After; -1: not told */
 	bool shared;		/* X-RateLimit-Scope: shared */
+	bool json;		/* Content-Type: application/json */
+	int64_t date;		/* its header, Unix seconds; 0, -1: none */
 };
 
 /* The answer's body is put into an empty buffer; a longer one than that may
@@ -45,6 +48,10 @@ struct transfer_answer {
 int transfer_run(struct transfer *transfer,
     const struct transfer_request *request, struct transfer_answer *answer,
     struct buf *body, struct err *err);
+
+/* The same over a handle of its own. */
+int transfer_once(const struct transfer_request *request,
+    struct transfer_answer *answer, struct buf *body, struct err *err);
 
 /* Is it on this machine, and so not behind a proxy: http://127.0.0.1…? */
 bool transfer_is_local(const char *url);

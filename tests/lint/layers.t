@@ -46,9 +46,8 @@ GENERATED = {"statements.h": {"sandbox/store"},
              "migrations.h": {"sandbox/store", "sandbox/ctl"}}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
-# Only who wraps a library may include it.  ilctl tests endpoints by itself: it
-# must see what a stranger sees, not what the client that it tests would make of
-# it.
+# Only who wraps a library may include it.  `ilctl mcp` has many requests under
+# way at one time, and drives libcurl by itself.
 LIBRARIES = {"sqlite3.h": {"sandbox/store"},
              "curl/curl.h": {"sandbox/rest", "sandbox/ctl"},
              "fcgiapp.h": {"fcgi/server"}, "fastcgi.h": {"fcgi/server"},
