@@ -23,6 +23,7 @@
 
 #define DATABASE_RETRY_MS 1000
 #define DENIALS_LOGGED 10 /* in a second */
+#define STALE_MS 60000	  /* between two warnings of the clock */
 #define WORD_MOST 64	  /* of what nginx says of another node, in the log */
 
 /* ---- answers ---- */
@@ -128,6 +129,20 @@ check_body(struct front *front, struct front_case *c, int64_t *signed_at)
 	return deny(front, c, 400, "malformed");
 }
 
+/* One may have been sent again by anybody; all of them are a wrong clock. */
+static void
+log_stale(struct front *front, int64_t skew)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (now_ms < front->stale_ms)
+		return;
+	front->stale_ms = now_ms + STALE_MS;
+	log_warn("signed as it should be, but %" PRId64
+		 " s ago: is this host's clock right?",
+	    skew);
+}
+
 /* The JSON is good: these are Discord's words.  True: it is to be decided. */
 static bool
 check_interaction(struct front *front, struct front_case *c, int64_t signed_at)
@@ -147,8 +162,10 @@ check_interaction(struct front *front, struct front_case *c, int64_t signed_at)
 		return false;
 	}
 	if (config->max_skew_seconds > 0 &&
-	    llabs(skew) > config->max_skew_seconds)
+	    llabs(skew) > config->max_skew_seconds) {
+		log_stale(front, skew);
 		return deny(front, c, 401, "stale");
+	}
 	if (config->discord_application_id != 0 &&
 	    c->in.application_id != config->discord_application_id)
 		return deny(front, c, 400, "other-application");

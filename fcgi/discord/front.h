@@ -63,6 +63,7 @@ struct front {
 	struct chat_health health;
 	int64_t log_second; /* denied requests are logged sparingly */
 	int64_t log_count;
+	int64_t stale_ms; /* monotonic: the next warning of the clock */
 };
 
 /* What all processes have; ERR_CONFIG when there is no usable public key.

@@ -37,6 +37,7 @@ struct node_table {
 	int16_t owner[SLOTS];
 	const struct config *config; /* whose file it is; NULL: it is none */
 	struct stat seen;	     /* of that file, all 0: it was not there */
+	bool failed;		     /* that one was wrong, or not read */
 	int64_t look_ms;	     /* when to look next */
 };
 
@@ -441,17 +442,22 @@ node_table_refresh(struct node_table *table, int64_t now_ms)
 	struct node_table *new = NULL;
 	struct stat seen;
 	struct err err;
+	bool same;
 
 	if (table == NULL || table->config == NULL || now_ms < table->look_ms)
 		return;
 	table->look_ms = now_ms + LOOK_MS;
 	if (stat(table->config->nodes, &seen) != 0)
 		seen = (struct stat){ .st_ino = 0 };
-	if (is_same_file(&seen, &table->seen) || is_being_written(&seen))
+	same = is_same_file(&seen, &table->seen);
+	if ((same && !table->failed) || is_being_written(&seen))
 		return;
 	table->seen = seen;
-	if (load(&new, table->config, &seen, &err) != 0 || new == NULL) {
-		log_err("%s; the table of before stays", err.text);
+	table->failed = load(&new, table->config, &seen, &err) != 0 ||
+	    new == NULL;
+	if (table->failed) {
+		if (!same)
+			log_err("%s; the table of before stays", err.text);
 		return;
 	}
 	new->look_ms = table->look_ms;

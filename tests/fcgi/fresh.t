@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Stale and repeated interactions are refused; a PING never is."""
 import os
+import re
 import sys
 import time
 
@@ -22,6 +23,10 @@ with f.Front(IL_MAX_SKEW_SECONDS="60") as front:
                            (-86400, 401)):
         answer = front.send(f.command("look"), at(offset))
         tap.equal(answer.status, status, "signed %d s from now" % offset)
+    warned = re.findall(r"but (-?\d+) s ago: is this host's clock right",
+                        front.log())
+    tap.ok(warned and int(warned[0]) in (70, 71, -70, -69) and len(warned) <= 2,
+           "and the log says so once, by each process", front.log())
     tap.equal(front.send(f.interaction(1, None), at(-86400)).status, 200,
               "a PING may be as old as it likes")
     front.finish_jobs()

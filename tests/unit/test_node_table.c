@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <stdarg.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -464,6 +465,23 @@ test_logged_once(struct node_table *table)
 	is_int(lines, 1, "it is logged once");
 }
 
+/* What keeps it from being read may pass, and nothing of the file tells. */
+static void
+test_unread(struct node_table *table)
+{
+	struct rlimit limit;
+	struct rlimit none;
+
+	put("node a\nnode b\nnode c\n");
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	none = limit;
+	none.rlim_cur = 0;
+	(void)setrlimit(RLIMIT_NOFILE, &none);
+	is_int(count_after(table, 1000), 1, "what cannot be opened");
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	is_int(count_after(table, 1000), 3, "is read when it can be");
+}
+
 /* In place, as an editor or cp does. */
 static void
 overwrite(const char *text, const struct timeval *times)
@@ -535,6 +553,7 @@ test_file(void)
 	put("node a\n");
 	is_int(count_after(table, 1000), 1, "and again when it is right");
 	is_str(node_table_own(table)->name, "a", "and this host is found");
+	test_unread(table);
 	test_in_place(table);
 	node_table_free(table);
 }
