@@ -131,45 +131,36 @@ static const struct {
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
 
-static int give_all(int folder, uid_t from, uid_t uid, gid_t gid, int depth);
-
-/* One entry, if it is whose the folder was: no link to another's file. */
-static int
-give_entry(int folder, const char *name, uid_t from, uid_t uid, gid_t gid,
-    int depth)
-{
-	auto_close int below = -1;
-	struct stat st;
-
-	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return -1;
-	if (st.st_uid != from || (!S_ISDIR(st.st_mode) && st.st_nlink != 1))
-		return 0;
-	if (S_ISDIR(st.st_mode)) {
-		below = openat(folder, name,
-		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (below < 0 || depth >= DEPTH_MAX)
-			return -1;
-		if (give_all(below, from, uid, gid, depth + 1) != 0)
-			return -1;
-	}
-	return fchownat(folder, name, uid, gid, AT_SYMLINK_NOFOLLOW);
-}
-
-/* All entries of a folder, through its descriptor. */
+/* All entries of a folder, through its descriptor, that are whose the folder
+ * was: no link to another's file. */
 static int
 give_all(int folder, uid_t from, uid_t uid, gid_t gid, int depth)
 {
 	auto_dir DIR *dir = fdopendir(dup(folder));
 	const struct dirent *e;
-	int rc = 0;
+	int rc = dir != NULL ? 0 : -1;
 
-	if (dir == NULL)
-		return -1;
-	while (rc == 0 && (e = readdir(dir)) != NULL)
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			rc = give_entry(folder, e->d_name, from, uid, gid,
-			    depth);
+	while (rc == 0 && (e = readdir(dir)) != NULL) {
+		auto_close int below = -1;
+		struct stat st;
+
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+			continue;
+		rc = fstatat(folder, e->d_name, &st, AT_SYMLINK_NOFOLLOW);
+		if (rc != 0 || st.st_uid != from ||
+		    (!S_ISDIR(st.st_mode) && st.st_nlink != 1))
+			continue;
+		if (S_ISDIR(st.st_mode)) {
+			below = openat(folder, e->d_name,
+			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			rc = below < 0 || depth >= DEPTH_MAX ?
+			    -1 :
+			    give_all(below, from, uid, gid, depth + 1);
+		}
+		if (rc == 0)
+			rc = fchownat(folder, e->d_name, uid, gid,
+			    AT_SYMLINK_NOFOLLOW);
+	}
 	return rc;
 }
 
@@ -326,41 +317,40 @@ estate_share(const struct run *run, struct err *err)
 	auto_free char *wal = xprintf("%s-wal", config->database);
 	auto_free char *shm = xprintf("%s-shm", config->database);
 	auto_free char *turn = xprintf("%s-turn", config->database);
-	const char *const secrets[] = { config->api_tokens_file,
-		config->nodes_key_file, config->librechat_keys_file };
+	const gid_t api = run->gids[ACCOUNT_API];
 	const struct {
 		const char *path;
 		uid_t uid;
 		gid_t gid;
 		mode_t mode;
+		bool secret; /* of the operator's */
 	} files[] = {
-		{ wake, run->uids[ACCOUNT_WORKER], db, 0660 },
-		{ conf, 0, run->gids[ACCOUNT_NGINX], 0640 },
-		{ commands, 0, run->gids[ACCOUNT_STANDIN], 0640 },
+		{ wake, run->uids[ACCOUNT_WORKER], db, 0660, false },
+		{ conf, 0, run->gids[ACCOUNT_NGINX], 0640, false },
+		{ commands, 0, run->gids[ACCOUNT_STANDIN], 0640, false },
 		{ key, run->uids[ACCOUNT_STANDIN], run->gids[ACCOUNT_STANDIN],
-		    0600 },
-		{ config->database, 0, db, 0660 },
-		{ wal, 0, db, 0660 },
-		{ shm, 0, db, 0660 },
-		{ turn, 0, db, 0660 },
+		    0600, false },
+		{ config->database, 0, db, 0660, false },
+		{ wal, 0, db, 0660, false },
+		{ shm, 0, db, 0660, false },
+		{ turn, 0, db, 0660, false },
+		{ config->api_tokens_file, 0, api, 0640, true },
+		{ config->nodes_key_file, 0, api, 0640, true },
+		{ config->librechat_keys_file, 0, api, 0640, true },
 	};
 
 	if (mkfifo(wake, 0660) != 0)
 		return err_system(err, "make %s", wake);
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		if (*files[i].path != '\0' &&
-		    give_file(files[i].path, files[i].uid, files[i].gid,
-			files[i].mode, err) != 0)
-			return -1;
-	for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
-		const gid_t api = run->gids[ACCOUNT_API];
-		int readable = *secrets[i] == '\0' ?
-		    1 :
-		    is_readable(secrets[i], api, err);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		const char *path = files[i].path;
+		int stays = *path == '\0' ? 1 :
+		    files[i].secret	  ? is_readable(path, api, err) :
+					    0;
 
-		if (readable < 0 ||
-		    (readable == 0 &&
-			give_file(secrets[i], 0, api, 0640, err) != 0))
+		if (stays < 0 ||
+		    (stays == 0 &&
+			give_file(path, files[i].uid, files[i].gid,
+			    files[i].mode, err) != 0))
 			return -1;
 	}
 	return 0;

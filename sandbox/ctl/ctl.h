@@ -57,6 +57,10 @@ int ctl_top(struct ctl *ctl);
  * what kind of failure it is. */
 int ctl_fail(const char *command, const struct err *err);
 
+/* Take an option out of the arguments, wherever it stands.  count: 1, or 2 with
+ * its value.  Returns the last of them; NULL: it is not there. */
+char *ctl_cut(struct ctl *ctl, const char *name, int count);
+
 /* Make the database and its folder if missing, bring it up to date.  Returns
  * how many migrations were applied, or -1. */
 int ctl_migrate_database(const struct config *config, struct err *err);

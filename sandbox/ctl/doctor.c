@@ -463,20 +463,19 @@ print_json(const struct doctor *d, const struct condition_verdict *v)
 {
 	const struct condition_facts *facts = &d->facts;
 	const struct job_counts *counts = &d->counts;
-	json_t *jobs = json_pack("{s:I, s:I, s:I, s:I}", "queued",
-	    (json_int_t)counts->queued, "oldest_ms",
-	    (json_int_t)counts->oldest_ms, "running",
-	    (json_int_t)counts->running, "untold", (json_int_t)counts->untold);
 
 	return table_print_json(json_pack(
-	    "{s:b, s:s, s:o, s:o, s:b, s:b, s:b, s:b, s:i, s:i, s:o, s:o}",
+	    "{s:b, s:s, s:o, s:o, s:b, s:b, s:b, s:b, s:i, s:i, s:o, "
+	    "s:{s:I, s:I, s:I, s:I}}",
 	    "healthy", v->what == CONDITION_WELL, "condition",
 	    condition_words[v->what], "text", table_text_to_json(v->text),
 	    "mend", table_text_to_json(v->mend), "il_fcgi", facts->front,
 	    "il_api", facts->api, "il_sandboxd", facts->broker, "database",
 	    facts->database, "workers", facts->workers.alive, "moving",
 	    facts->workers.moving, "broker", broker_to_json(&facts->status),
-	    "jobs", jobs));
+	    "jobs", "queued", (json_int_t)counts->queued, "oldest_ms",
+	    (json_int_t)counts->oldest_ms, "running",
+	    (json_int_t)counts->running, "untold", (json_int_t)counts->untold));
 }
 
 static void

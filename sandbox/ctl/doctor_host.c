@@ -30,6 +30,7 @@
 #include "../base/config.h"
 #include "../base/config_images.h"
 #include "../base/docker_cli.h"
+#include "../base/file.h"
 #include "../base/process.h"
 #include "../base/text.h"
 #include "../protocol/frame.h"
@@ -136,6 +137,12 @@ check_image(struct doctor *d, const char *what, const char *image,
 		doctor_bad(d, mend, "%s: %s is missing", what, image);
 }
 
+static const char *
+either(const char *told, const char *otherwise)
+{
+	return *told != '\0' ? told : otherwise;
+}
+
 /*
  * The images that il-sandboxd runs with, otherwise those that it would: `make
  * run` gives it substitutes for what cannot be pulled.
@@ -144,23 +151,17 @@ void
 doctor_images(struct doctor *d)
 {
 	const struct lease_status *status = &d->facts.status;
-	const char *image = d->facts.broker && *status->image_name != '\0' ?
-	    status->image_name :
-	    d->config->sandbox_image;
+	const char *image = either(status->image_name,
+	    d->config->sandbox_image);
 	const struct {
 		const char *key;
 		const char *list;
 		const char *place;
 	} lists[] = {
 		{ "SANDBOX_IMAGES",
-		    d->facts.broker && *status->images != '\0' ?
-			status->images :
-			d->config->sandbox_images,
-		    "" },
+		    either(status->images, d->config->sandbox_images), "" },
 		{ "IL_CHAT_IMAGES",
-		    d->facts.broker && *status->chat_images != '\0' ?
-			status->chat_images :
-			d->config->chat_images,
+		    either(status->chat_images, d->config->chat_images),
 		    " in chat" },
 	};
 
@@ -371,21 +372,18 @@ doctor_disk(struct doctor *d)
 
 /* ---- isolation ---- */
 
-/* The fact, if a small file of the kernel's has this number ("Y" is 1). */
+/* The fact, if a small file of the kernel's has this digit or letter. */
 static unsigned int
-look_at(const char *path, int64_t number, enum isolation_host fact)
+look_at(const char *path, char value, enum isolation_host fact)
 {
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char text[NUMBER_MAX];
-	ssize_t len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
-	int64_t value;
+	auto_buf struct buf text = BUF_INIT(NUMBER_MAX);
+	struct err ignored;
+	const char *said;
 
-	text[len > 0 ? len : 0] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	return text_parse_int(strcmp(text, "Y") == 0 ? "1" : text, number,
-		   number, &value) ?
-	    (unsigned int)fact :
-	    0;
+	(void)file_read(path, &text, &ignored);
+	said = buf_str(&text);
+	return strcspn(said, "\n") == 1 && *said == value ? (unsigned int)fact :
+							    0;
 }
 
 /* What jail.py begins with, as an unprivileged process.  Returns the errno. */
@@ -428,15 +426,15 @@ isolation_look(struct isolation_facts *facts, const char *profile,
 {
 	*facts = (struct isolation_facts){ .profile = profile,
 		.runtime = runtime };
-	facts->host = look_at("/proc/sys/kernel/unprivileged_userns_clone", 0,
+	facts->host = look_at("/proc/sys/kernel/unprivileged_userns_clone", '0',
 			  HOST_NOT_ALLOWED) |
-	    look_at("/proc/sys/user/max_user_namespaces", 0,
+	    look_at("/proc/sys/user/max_user_namespaces", '0',
 		HOST_NONE_AT_MOST) |
-	    look_at("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1,
-		HOST_RESTRICTED) |
-	    look_at("/sys/module/apparmor/parameters/enabled", 1,
+	    look_at("/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+		'1', HOST_RESTRICTED) |
+	    look_at("/sys/module/apparmor/parameters/enabled", 'Y',
 		HOST_APPARMOR) |
-	    look_at("/sys/fs/selinux/enforce", 1, HOST_SELINUX);
+	    look_at("/sys/fs/selinux/enforce", '1', HOST_SELINUX);
 	if (access("/proc/self/ns/user", F_OK) != 0)
 		facts->host |= HOST_NO_NAMESPACES;
 	if (apparmor_is_loaded(APPARMOR_PROFILE))

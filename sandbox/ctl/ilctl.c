@@ -271,21 +271,6 @@ help(const char *name)
 	return CTL_OK;
 }
 
-/* Remove --json from the arguments; argv ends with NULL. */
-static void
-cut_json_option(struct ctl *ctl)
-{
-	for (int i = 1; i < ctl->argc; i++) {
-		if (strcmp(ctl->argv[i], "--json") != 0)
-			continue;
-		memmove(&ctl->argv[i], &ctl->argv[i + 1],
-		    sizeof(*ctl->argv) * (size_t)(ctl->argc - i));
-		ctl->argc--;
-		ctl->json = true;
-		return;
-	}
-}
-
 /* What cannot be written out is a failure: somebody reads this in a pipe. */
 static int
 run_command(const struct command *command, struct ctl *ctl)
@@ -298,8 +283,7 @@ run_command(const struct command *command, struct ctl *ctl)
 		(void)ctl_fail(command->name, &err);
 		return CTL_CONFIG;
 	}
-	if (command->reads)
-		cut_json_option(ctl);
+	ctl->json = command->reads && ctl_cut(ctl, "--json", 1) != NULL;
 	optind = 0; /* each command reads its own options */
 	if (ctl->argc == 1 || command->usage != NULL)
 		code = command->run(ctl);

@@ -35,12 +35,6 @@ struct change {
 	size_t count;
 };
 
-static int
-fail(const struct err *err)
-{
-	return ctl_fail("packages", err);
-}
-
 /* pip's log comes from a cell: it may move no cursor and name no title. */
 static void
 print_log(const unsigned char *data, size_t len)
@@ -81,41 +75,37 @@ perform(struct cell *cell, const struct cell_request *request, int64_t ms,
 	return 0;
 }
 
+/* In the cell that has been leased: all that are added come together, each that
+ * is removed goes alone. */
 static int
-install(struct cell *cell, const struct change *change, struct err *err)
+change_in(struct cell *cell, const struct change *change, bool add,
+    struct err *err)
 {
-	const struct cell_request request = { .op = OP_PIP,
+	struct cell_request request = { .op = OP_PIP,
 		.args = change->words,
 		.wall_ms = change->config->pip_timeout_ms,
 		.output_max = LOG_MAX };
 
-	return perform(cell, &request, request.wall_ms + MORE_MS, err);
-}
-
-static int
-uninstall(struct cell *cell, const struct change *change, struct err *err)
-{
+	if (add)
+		return perform(cell, &request, request.wall_ms + MORE_MS, err);
 	for (size_t i = 0; i < change->count; i++) {
-		const struct cell_request request = { .op = OP_UNINSTALL,
+		request = (struct cell_request){ .op = OP_UNINSTALL,
 			.name = change->words[i] };
-
 		if (perform(cell, &request, WAIT_MS, err) != 0)
 			return err_wrap(err, "%s", change->words[i]);
 	}
 	return 0;
 }
 
-/* A lease of what is staged, for one of the two above. */
+/* The same by a lease of what is staged. */
 static int
-change_staged(const struct change *change, enum access access,
-    int (*what)(struct cell *, const struct change *, struct err *),
-    struct err *err)
+change_staged(const struct change *change, bool add, struct err *err)
 {
 	const struct lease_request request = { .class = "install",
 		.sandbox = LEASE_API_PACKAGES,
 		.interpreter = change->image,
 		.lease_ms = change->config->pip_timeout_ms + WAIT_MS,
-		.access = access };
+		.access = add ? ACCESS_WRITE : ACCESS_TIDY };
 	struct lease lease;
 	struct cell cell;
 	int rc;
@@ -124,7 +114,7 @@ change_staged(const struct change *change, enum access access,
 	    REFUSAL_NONE)
 		return -1;
 	cell_init(&cell, lease.cell_fd);
-	rc = what(&cell, change, err);
+	rc = change_in(&cell, change, add, err);
 	lease_close(&lease);
 	return rc;
 }
@@ -147,10 +137,9 @@ change_packages(const struct change *change, bool add)
 	struct err err = { 0 };
 
 	if (!command(&staged, change, FRAME_STAGE, &err) ||
-	    change_staged(change, add ? ACCESS_WRITE : ACCESS_TIDY,
-		add ? install : uninstall, &err) != 0 ||
+	    change_staged(change, add, &err) != 0 ||
 	    !command(NULL, change, FRAME_PUBLISH, &err))
-		return fail(&err);
+		return ctl_fail("packages", &err);
 	(void)fprintf(stderr, "runs that begin from now on see the change\n");
 	return CTL_OK;
 }
@@ -175,23 +164,6 @@ add_packages(json_t *rows, char *text)
 }
 
 static int
-print_packages(json_t *rows, bool json)
-{
-	if (json)
-		return table_print_json(json_incref(rows));
-	for (size_t i = 0; i < json_array_size(rows); i++) {
-		json_t *row = json_array_get(rows, i);
-
-		printf("%s %s\n",
-		    json_string_value(json_object_get(row, "name")),
-		    json_string_value(json_object_get(row, "version")));
-	}
-	if (json_array_size(rows) == 0)
-		puts("none");
-	return CTL_OK;
-}
-
-static int
 list_packages(const struct change *change, bool json)
 {
 	json_auto_t *rows = json_array();
@@ -200,34 +172,41 @@ list_packages(const struct change *change, bool json)
 	char text[LIST_MAX];
 	struct frame_view view;
 	struct err err = { 0 };
+	json_t *row;
 	ssize_t len;
+	size_t i;
 
 	if (!command(&fd, change, FRAME_PACKAGES, &err))
-		return fail(&err);
+		return ctl_fail("packages", &err);
 	while ((len = fd_receive_packet(fd, packet, sizeof(packet), NULL,
 		    WAIT_MS, &err)) > 0) {
 		if (!frame_parse(&view, packet, (size_t)len) ||
 		    !frame_get_text(&view, TAG_TEXT, text, sizeof(text))) {
-			(void)err_set(&err, ERR_PROTOCOL,
+			len = err_set(&err, ERR_PROTOCOL,
 			    "the broker speaks nonsense");
-			return fail(&err);
+			break;
 		}
 		add_packages(rows, text);
 	}
-	return len == 0 ? print_packages(rows, json) : fail(&err);
+	if (len < 0)
+		return ctl_fail("packages", &err);
+	if (json)
+		return table_print_json(json_incref(rows));
+	json_array_foreach(rows, i, row)
+		printf("%s %s\n", table_json_text(row, "name"),
+		    table_json_text(row, "version"));
+	if (i == 0)
+		puts("none");
+	return CTL_OK;
 }
 
-/* --image may stand anywhere after the verb. */
 static bool
 take_words(struct change *change, int argc, char **argv)
 {
-	for (int i = 0; i < argc; i++) {
-		if (strcmp(argv[i], "--image") == 0 && i + 1 < argc)
-			change->image = argv[++i];
-		else if (argv[i][0] == '-' || change->count == NAMES_MAX)
+	for (int i = 2; i < argc; i++) {
+		if (argv[i][0] == '-' || change->count == NAMES_MAX)
 			return false;
-		else
-			change->words[change->count++] = argv[i];
+		change->words[change->count++] = argv[i];
 	}
 	return true;
 }
@@ -235,7 +214,8 @@ take_words(struct change *change, int argc, char **argv)
 int
 ctl_packages(struct ctl *ctl)
 {
-	struct change change = { .config = &ctl->config };
+	struct change change = { .config = &ctl->config,
+		.image = ctl_cut(ctl, "--image", 2) };
 	const char *verb = ctl->argc > 1 ? ctl->argv[1] : "";
 	auto_free char *path = config_state_path(&ctl->config,
 	    SOCKET_BROKER_CTL);
@@ -244,7 +224,7 @@ ctl_packages(struct ctl *ctl)
 
 	change.socket = path;
 	if ((!add && !list && strcmp(verb, "remove") != 0) ||
-	    !take_words(&change, ctl->argc - 2, ctl->argv + 2) ||
+	    !take_words(&change, ctl->argc, ctl->argv) ||
 	    list != (change.count == 0) || (ctl->json && !list))
 		return CTL_MISUSED;
 	return list ? list_packages(&change, ctl->json) :

@@ -589,28 +589,6 @@ register_all(struct discord *d, int64_t guild, const char *endpoint,
 	return endpoint == NULL ? 0 : send_endpoint(d, endpoint, err);
 }
 
-/* False: usage. */
-static bool
-read_wish(const struct ctl *ctl, int64_t *guild, const char **endpoint)
-{
-	for (int i = 1; i < ctl->argc; i += 2) {
-		const char *value = i + 1 < ctl->argc ? ctl->argv[i + 1] : "";
-
-		if (strcmp(ctl->argv[i], "--guild") == 0) {
-			if (!text_parse_snowflake(value, strlen(value), guild))
-				return false;
-		} else if (strcmp(ctl->argv[i], "--endpoint") == 0) {
-			if (strncmp(value, "http", 4) != 0 ||
-			    strlen(value) > URL_MAX)
-				return false;
-			*endpoint = value;
-		} else {
-			return false;
-		}
-	}
-	return true;
-}
-
 /* Only this needs the bot's token. */
 int
 ctl_register(struct ctl *ctl)
@@ -618,11 +596,18 @@ ctl_register(struct ctl *ctl)
 	struct discord d = { .config = &ctl->config,
 		.answer = BUF_INIT(REST_ANSWER_MAX) };
 	struct err err = { 0 };
-	const char *endpoint = NULL; /* it stays as it is */
+	const char *server = ctl_cut(ctl, "--guild", 2);
+	/* NULL: it stays as it is */
+	const char *endpoint = ctl_cut(ctl, "--endpoint", 2);
 	int64_t guild = 0;
 	int code = CTL_OK;
 
-	if (!read_wish(ctl, &guild, &endpoint))
+	if (ctl->argc != 1 ||
+	    (server != NULL &&
+		!text_parse_snowflake(server, strlen(server), &guild)) ||
+	    (endpoint != NULL &&
+		(strncmp(endpoint, "http", 4) != 0 ||
+		    strlen(endpoint) > URL_MAX)))
 		return CTL_MISUSED;
 	if (register_all(&d, guild, endpoint, &err) < 0) {
 		code = ctl_fail(ctl->argv[0], &err);

@@ -267,21 +267,12 @@ int
 ctl_selftest(struct ctl *ctl)
 {
 	struct selftest t = { 0 };
-	const char *key_file = NULL;
+	const char *key_file = ctl_cut(ctl, "--key-file", 2);
 	struct err err = { 0 };
 	int code;
 
-	/* The option may stand before or after the address. */
-	for (int i = 1; i < ctl->argc; i++) {
-		if (strcmp(ctl->argv[i], "--key-file") == 0 &&
-		    i + 1 < ctl->argc)
-			key_file = ctl->argv[++i];
-		else if (ctl->argv[i][0] == '-' || t.url != NULL)
-			return CTL_MISUSED;
-		else
-			t.url = ctl->argv[i];
-	}
-	if (t.url == NULL ||
+	t.url = ctl->argv[1];
+	if (ctl->argc != 2 ||
 	    (strncmp(t.url, "https://", 8) != 0 &&
 		strncmp(t.url, "http://", 7) != 0))
 		return CTL_MISUSED;

@@ -123,10 +123,10 @@ stage_ms(const struct run *run)
 	return least[run->stage] + more;
 }
 
-/* To all of the stage that is being ended.  Returns how many are left of it; 0
- * is no signal, and only counts.  SIGTERM would cut nginx's answers. */
+/* To all of a stage.  Returns how many are left of it; 0 is no signal, and only
+ * counts.  SIGTERM would cut nginx's answers. */
 static size_t
-signal_stage(const struct run *run, int number)
+signal_stage(const struct run *run, int stage, int number)
 {
 	size_t left = 0;
 
@@ -134,7 +134,7 @@ signal_stage(const struct run *run, int number)
 		const struct child *child = &run->children[i];
 
 		/* A pid that was not reaped is never another's. */
-		if ((int)child->stage != run->stage || child->pid == 0)
+		if ((int)child->stage != stage || child->pid == 0)
 			continue;
 		left++;
 		if (number == SIGKILL)
@@ -150,7 +150,9 @@ signal_stage(const struct run *run, int number)
 static void
 on_deadline(void *arg)
 {
-	(void)signal_stage(arg, SIGKILL);
+	const struct run *run = arg;
+
+	(void)signal_stage(run, run->stage, SIGKILL);
 }
 
 /* Ask all of this stage to end, or of the first one after it that has any left,
@@ -160,7 +162,8 @@ end_stage(struct run *run)
 {
 	bool hurry;
 
-	while (run->stage < STAGE_COUNT && signal_stage(run, 0) == 0)
+	while (run->stage < STAGE_COUNT &&
+	    signal_stage(run, run->stage, 0) == 0)
 		run->stage++;
 	if (run->stage == STAGE_COUNT) {
 		loop_stop(run->loop);
@@ -171,20 +174,7 @@ end_stage(struct run *run)
 	hurry = run->asked > (run->stage == STAGE_BROKER ? 2 : 1);
 	loop_timer_set(run->loop, &run->deadline, stage_ms(run), on_deadline,
 	    run);
-	(void)signal_stage(run, hurry ? SIGKILL : SIGTERM);
-}
-
-/* The stand-in ends the event streams of its pages, which never end by
- * themselves, so that nginx does not wait for them. */
-static void
-end_pages(const struct run *run)
-{
-	for (size_t i = 0; i < run->count; i++) {
-		const struct child *child = &run->children[i];
-
-		if (child->stage == STAGE_STANDIN && child->pid != 0)
-			(void)kill(child->pid, SIGWINCH);
-	}
+	(void)signal_stage(run, run->stage, hurry ? SIGKILL : SIGTERM);
 }
 
 /* The first asks, the second hurries, the third kills. */
@@ -204,7 +194,9 @@ on_signal(void *arg, int fd, uint32_t events)
 			 "a second signal does not wait",
 		    (long long)(run->config->stop_ms / 1000));
 		run->stage = 0;
-		end_pages(run);
+		/* The stand-in ends the event streams of its pages, which never
+		 * end by themselves, so that nginx does not wait for them. */
+		(void)signal_stage(run, STAGE_STANDIN, SIGWINCH);
 	} else {
 		log_info("hurrying");
 	}
@@ -262,7 +254,7 @@ on_end(void *arg, int fd, uint32_t events)
 	(void)fd;
 	(void)events;
 	if (run->stage >= 0) {
-		if (signal_stage(run, 0) == 0)
+		if (signal_stage(run, run->stage, 0) == 0)
 			end_stage(run);
 	} else if (code == CTL_USAGE || code == CTL_CONFIG ||
 	    code == CHILD_NOT_STARTED) {

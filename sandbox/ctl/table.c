@@ -21,6 +21,23 @@ ctl_fail(const char *command, const struct err *err)
 	return err->code == ERR_CONFIG ? CTL_CONFIG : CTL_FAILED;
 }
 
+char *
+ctl_cut(struct ctl *ctl, const char *name, int count)
+{
+	for (int i = 1; i + count <= ctl->argc; i++) {
+		char *last = ctl->argv[i + count - 1];
+
+		if (strcmp(ctl->argv[i], name) != 0)
+			continue;
+		/* argv ends with NULL */
+		memmove(&ctl->argv[i], &ctl->argv[i + count],
+		    sizeof(*ctl->argv) * (size_t)(ctl->argc - i - count + 1));
+		ctl->argc -= count;
+		return last;
+	}
+	return NULL;
+}
+
 /* ---- for programs ---- */
 
 const char *

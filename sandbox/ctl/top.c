@@ -5,13 +5,11 @@
  * which is found by its first process: the broker is asked for nothing that
  * costs it more than a look at its list.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -21,6 +19,7 @@
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/fd.h"
+#include "../base/file.h"
 #include "../protocol/frame.h"
 #include "../protocol/lease.h"
 #include "../protocol/lease_status.h"
@@ -32,8 +31,9 @@
 #define TOP_CELLS 200 /* as the broker tells */
 #define TOP_JOBS 200
 #define ASK_MS 5000
+#define KERNELS_MAX 8192 /* of its files about a cgroup */
 #define CGROUPS "/sys/fs/cgroup"
-#define EVERY_SECONDS 2
+#define EVERY_MS 2000
 #define CLEAR "\033[H\033[2J\033[3J"
 
 struct top {
@@ -47,28 +47,19 @@ struct top {
 
 /* ---- cgroups ---- */
 
-/* A short file of the kernel's; "" where there is none. */
-static void
-read_short(const char *path, char *text, size_t size)
-{
-	auto_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t len = fd < 0 ? -1 : read(fd, text, size - 1);
-
-	text[len < 0 ? 0 : len] = '\0';
-}
-
 /* The number after a word, or at the beginning, in so many of its units; -1: it
  * is not there. */
 static int64_t
 number_in(const char *folder, const char *file, const char *word, int64_t unit)
 {
 	auto_free char *path = xprintf("%s/%s", folder, file);
-	char text[2048];
+	auto_buf struct buf text = BUF_INIT(KERNELS_MAX);
+	struct err ignored;
 	const char *at;
 
-	read_short(path, text, sizeof(text));
-	at = strstr(text, word);
-	if (at == NULL || text[0] == '\0')
+	(void)file_read(path, &text, &ignored);
+	at = strstr(buf_str(&text), word);
+	if (at == NULL || text.len == 0)
 		return -1;
 	return strtoll(at + strlen(word), NULL, 10) / unit;
 }
@@ -76,27 +67,25 @@ number_in(const char *folder, const char *file, const char *word, int64_t unit)
 /* Where a process is, by a line of /proc/PID/cgroup: of a controller, or with
  * "" of the one tree that version 2 has.  Heap, NULL: nowhere. */
 static char *
-folder_of(const char *lines, const char *controller)
+folder_of(const struct buf *text, const char *controller)
 {
-	const char *next;
+	auto_free char *copy = xstrdup(buf_str(text));
+	char *rest = copy;
+	char *line;
 
-	for (const char *line = lines; *line != '\0'; line = next) {
-		size_t len = strcspn(line, "\n");
-		const char *names = memchr(line, ':', len);
-		const char *path = names == NULL ?
-		    NULL :
-		    memchr(names + 1, ':', len - (size_t)(names + 1 - line));
-		size_t size = path == NULL ? 0 : (size_t)(path - names - 1);
+	/* 4:memory:/docker/… */
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		char *path = line;
+		const char *names;
 
-		next = line + len + (line[len] == '\n');
-		if (path == NULL || size != strlen(controller) ||
-		    memcmp(names + 1, controller, size) != 0)
+		(void)strsep(&path, ":");
+		names = strsep(&path, ":");
+		if (path == NULL || strcmp(names, controller) != 0)
 			continue;
-		len -= (size_t)(path + 1 - line);
-		if (memmem(path + 1, len, "/..", 3) != NULL)
+		if (strstr(path, "/..") != NULL)
 			return NULL;
-		return xprintf(CGROUPS "%s%s%.*s", size > 0 ? "/" : "",
-		    controller, (int)len, path + 1);
+		return xprintf(CGROUPS "%s%s%s", *names != '\0' ? "/" : "",
+		    names, path);
 	}
 	return NULL;
 }
@@ -106,7 +95,8 @@ static void
 measure(int64_t pid, int64_t *cpu_ms, int64_t *memory)
 {
 	auto_free char *path = xprintf("/proc/%" PRId64 "/cgroup", pid);
-	char lines[4096];
+	auto_buf struct buf lines = BUF_INIT(KERNELS_MAX);
+	struct err ignored;
 	auto_free char *all = NULL;
 	auto_free char *of_memory = NULL;
 	auto_free char *of_cpu = NULL;
@@ -114,12 +104,12 @@ measure(int64_t pid, int64_t *cpu_ms, int64_t *memory)
 	*cpu_ms = *memory = -1;
 	if (pid <= 0)
 		return;
-	read_short(path, lines, sizeof(lines));
-	of_memory = folder_of(lines, "memory");
-	of_cpu = folder_of(lines, "cpuacct");
+	(void)file_read(path, &lines, &ignored);
+	of_memory = folder_of(&lines, "memory");
+	of_cpu = folder_of(&lines, "cpuacct");
 	if (of_cpu == NULL)
-		of_cpu = folder_of(lines, "cpu,cpuacct");
-	all = folder_of(lines, "");
+		of_cpu = folder_of(&lines, "cpu,cpuacct");
+	all = folder_of(&lines, "");
 	if (of_memory != NULL)
 		*memory = number_in(of_memory, "memory.usage_in_bytes", "", 1);
 	else if (all != NULL)
@@ -355,32 +345,16 @@ print_json(const struct top *top)
 
 /* ---- again and again ---- */
 
-/* Until the next time.  False: it is to end, as somebody wants or since nobody
- * reads any more. */
-static bool
-wait_for_next(int timer_fd, int signal_fd)
-{
-	struct pollfd p[] = { { .fd = timer_fd, .events = POLLIN },
-		{ .fd = signal_fd, .events = POLLIN } };
-	uint64_t times;
-
-	return fflush(stdout) == 0 && poll(p, 2, -1) > 0 && p[1].revents == 0 &&
-	    read(timer_fd, &times, sizeof(times)) == sizeof(times);
-}
-
+/* Until it is to end, as somebody wants or since nobody reads any more. */
 static int
 watch(const struct ctl *ctl, struct err *err)
 {
-	const struct itimerspec every = { { EVERY_SECONDS, 0 },
-		{ EVERY_SECONDS, 0 } };
 	auto_close int signals = fd_signals(0, err);
-	auto_close int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	struct pollfd p = { .fd = signals, .events = POLLIN };
 	struct top top;
 
 	if (signals < 0)
 		return -1;
-	if (timer < 0 || timerfd_settime(timer, 0, &every, NULL) != 0)
-		return err_system(err, "a timer");
 	do {
 		/* a broker that restarts is back in a moment */
 		printf(CLEAR);
@@ -389,7 +363,7 @@ watch(const struct ctl *ctl, struct err *err)
 		else
 			printf("%s\n", err->text);
 		release(&top);
-	} while (wait_for_next(timer, signals));
+	} while (fflush(stdout) == 0 && poll(&p, 1, EVERY_MS) == 0);
 	return 0;
 }
 
