@@ -76,10 +76,18 @@ outcome_returncode(const struct cell_result *result)
 	return ends[result->reason].code;
 }
 
+void
+outcome_add_exit_code(struct buf *out, const struct cell_result *result)
+{
+	if (result->reason == REASON_EXIT || result->reason == REASON_SIGNAL ||
+	    result->reason == REASON_MEMORY)
+		buf_addf(out, "%d", outcome_returncode(result));
+	else
+		buf_adds(out, "null");
+}
+
 const char *
 outcome_reason(const struct cell_result *result)
 {
 	return ends[result->reason].name;
 }
-
-/* What only those get who ask for it. */

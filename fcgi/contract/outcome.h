@@ -41,6 +41,8 @@ void run_files_release(struct run_files *files);
 
 /* How a run ended, as a shell's number. */
 int outcome_returncode(const struct cell_result *result);
+/* The same in JSON: null where the code did not end the run. */
+void outcome_add_exit_code(struct buf *out, const struct cell_result *result);
 /* "exit", "signal", "time", "memory", "output", "error": static. */
 const char *outcome_reason(const struct cell_result *result);
 

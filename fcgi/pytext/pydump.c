@@ -290,14 +290,18 @@ pydump_addf(struct buf *out, enum pydump_style style, const char *fmt, ...)
 		fmt += plain;
 		if (*fmt == '\0')
 			break;
-		if (strncmp(fmt, "%s", 2) == 0) {
+		if (strncmp(fmt, "%s", 2) == 0 ||
+		    strncmp(fmt, "%.*s", 4) == 0) {
+			bool counted = fmt[1] == '.';
+			size_t len = counted ? (size_t)va_arg(ap, int) : 0;
 			const char *text = va_arg(ap, const char *);
 
+			len = counted ? len : strlen(text);
 			if (quoted)
-				pydump_add_text(out, text, strlen(text), style);
+				pydump_add_text(out, text, len, style);
 			else
-				buf_adds(out, text);
-			fmt += 2;
+				buf_add(out, text, len);
+			fmt += counted ? 4 : 2;
 		} else if (strncmp(fmt, "%g", 2) == 0) {
 			add_float(out, va_arg(ap, double));
 			fmt += 2;

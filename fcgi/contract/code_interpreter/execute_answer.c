@@ -71,9 +71,8 @@ capture_end(struct capture *c)
 static void
 add_capture(struct buf *out, struct capture *c)
 {
-	buf_addc(out, '"');
-	c->at = out->len;
-	buf_addc(out, '"');
+	buf_adds(out, "\"\"");
+	c->at = out->len - 1;
 }
 
 /* Those that were kept, or those that were left out. */
@@ -103,18 +102,6 @@ add_files(struct buf *out, const struct run_files *files, bool kept,
 	buf_addc(out, ']');
 }
 
-/* What a shell makes of an end: null when the time was up. */
-static void
-add_exit_code(struct buf *out, const struct cell_result *cell)
-{
-	if (cell->reason == REASON_TIME)
-		buf_adds(out, "null");
-	else if (cell->reason == REASON_EXIT || cell->reason == REASON_SIGNAL)
-		buf_addf(out, "%d", outcome_returncode(cell));
-	else
-		buf_adds(out, "137");
-}
-
 /* All members from exit_code on, and the brace. */
 static void
 add_end(struct buf *out, const struct execute_result *result,
@@ -123,7 +110,7 @@ add_end(struct buf *out, const struct execute_result *result,
 	const struct cell_result *cell = result->cell;
 
 	buf_adds(out, "\"exit_code\":");
-	add_exit_code(out, cell);
+	outcome_add_exit_code(out, cell);
 	buf_addf(out, ",\"timed_out\":%s,\"duration_ms\":%" PRId64,
 	    cell->reason == REASON_TIME ? "true" : "false",
 	    result->duration_ms);
@@ -184,10 +171,9 @@ add_frame(struct buf *out, const struct capture *c, const struct buf *text)
 {
 	if (text->len == 0)
 		return;
-	buf_addf(out,
-	    "event: output\ndata: {\"stream\":\"%s\",\"data\":", c->name);
-	pydump_add_string(out, buf_str(text), text->len, PYDUMP_ASCII);
-	buf_adds(out, "}\n\n");
+	pydump_addf(out, PYDUMP_ASCII,
+	    "event: output\ndata: {\"stream\":\"%s\",\"data\":\"%.*s\"}\n\n",
+	    c->name, (int)text->len, buf_str(text));
 }
 
 /* The bound counts bytes as they came; a character may end in a later slice. */

@@ -76,9 +76,8 @@ detail_bytes(struct detail *d, int status, const char *text, size_t len)
 {
 	d->status = status;
 	buf_init(&d->body, DETAIL_MAX);
-	buf_adds(&d->body, "{\"detail\":");
-	pydump_add_string(&d->body, text, len, PYDUMP_UTF8);
-	buf_addc(&d->body, '}');
+	pydump_addf(&d->body, PYDUMP_UTF8, "{\"detail\":\"%.*s\"}", (int)len,
+	    text);
 	return false;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "libre_request.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,43 +18,21 @@
 
 static const char alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-static const char hex[] = "0123456789abcdef";
 
-#define UUID_BITS 128
-#define ID_BITS (6 * LIBRE_ID_LEN)
-#define SPARE_BITS 4 /* zero in the id of a file */
+/* All bits of an id, or of a UUID, as one number. */
+__extension__ typedef unsigned __int128 bits;
 
-/* Of a UUID: its version, and its variant.  These are the same in all. */
-static bool
-is_fixed(size_t bit)
-{
-	return (bit >= 48 && bit < 52) || bit == 64 || bit == 65;
-}
-
-static bool
-get_bit(const unsigned char *bytes, size_t bit)
-{
-	return (bytes[bit / 8] >> (7 - bit % 8) & 1) != 0;
-}
+/* A UUID has its version, and its variant in two bits of a digit, which are the
+ * same in all: the other bits are the file's. */
+#define VERSION_AT 14
+#define VARIANT_AT 19
+#define FILE_BITS 122
 
 static void
-set_bit(unsigned char *bytes, size_t bit, bool value)
+write_id(char id[LIBRE_ID_LEN + 1], bits number)
 {
-	if (value)
-		bytes[bit / 8] |= (unsigned char)(1U << (7 - bit % 8));
-}
-
-/* The characters for the first bits. */
-static void
-write_id(char id[LIBRE_ID_LEN + 1], const unsigned char bytes[LIBRE_ID_BYTES])
-{
-	for (size_t i = 0; i < LIBRE_ID_LEN; i++) {
-		unsigned value = 0;
-
-		for (size_t bit = 6 * i; bit < 6 * i + 6; bit++)
-			value = value << 1 | get_bit(bytes, bit);
-		id[i] = alphabet[value];
-	}
+	for (size_t i = LIBRE_ID_LEN; i > 0; i--, number >>= 6)
+		id[i - 1] = alphabet[number & 63];
 	id[LIBRE_ID_LEN] = '\0';
 }
 
@@ -61,7 +40,11 @@ void
 libre_id_of_bytes(char id[LIBRE_ID_LEN + 1],
     const unsigned char bytes[LIBRE_ID_BYTES])
 {
-	write_id(id, bytes);
+	bits number = 0;
+
+	for (size_t i = 0; i < LIBRE_ID_BYTES; i++)
+		number = number << 8 | bytes[i];
+	write_id(id, number >> 2); /* 126 of its bits */
 }
 
 bool
@@ -78,51 +61,38 @@ libre_is_id(const char *id, size_t len)
 void
 libre_id_of_file(char id[LIBRE_ID_LEN + 1], const char *uuid)
 {
-	unsigned char packed[LIBRE_ID_BYTES] = { 0 };
-	size_t to = SPARE_BITS;
-	size_t bit = 0;
+	static const char hex[] = "0123456789abcdef";
+	bits number = 0;
 
-	for (; *uuid != '\0' && bit < UUID_BITS; uuid++) {
-		const char *digit = strchr(hex, *uuid);
+	for (size_t i = 0; i < LIBRE_UUID_LEN && uuid[i] != '\0'; i++) {
+		const char *digit = strchr(hex, uuid[i]);
 
-		if (digit == NULL) /* a '-' */
+		if (digit == NULL || i == VERSION_AT)
 			continue;
-		for (size_t i = 0; i < 4; i++, bit++)
-			if (!is_fixed(bit))
-				set_bit(packed, to++,
-				    ((digit - hex) >> (3 - i) & 1) != 0);
+		number = i == VARIANT_AT ?
+		    number << 2 | ((unsigned)(digit - hex) & 3) :
+		    number << 4 | (unsigned)(digit - hex);
 	}
-	write_id(id, packed);
+	write_id(id, number);
 }
 
 bool
 libre_id_to_file(char uuid[LIBRE_UUID_LEN + 1], const char *id, size_t len)
 {
-	unsigned char packed[LIBRE_ID_BYTES] = { 0 };
-	unsigned char bytes[UUID_BITS / 8] = { 0 };
-	size_t from = SPARE_BITS;
-	char *out = uuid;
+	bits number = 0;
 
 	if (!libre_is_id(id, len))
 		return false;
-	for (size_t i = 0; i < ID_BITS; i++)
-		set_bit(packed, i,
-		    ((strchr(alphabet, id[i / 6]) - alphabet) >> (5 - i % 6) &
-			1) != 0);
-	if (packed[0] >> (8 - SPARE_BITS) != 0)
-		return false;
-	for (size_t bit = 0; bit < UUID_BITS; bit++)
-		set_bit(bytes, bit,
-		    is_fixed(bit) ? bit == 49 || bit == 64 :
-				    get_bit(packed, from++));
-	for (size_t i = 0; i < sizeof(bytes); i++) {
-		if (i == 4 || i == 6 || i == 8 || i == 10)
-			*out++ = '-';
-		*out++ = hex[bytes[i] >> 4];
-		*out++ = hex[bytes[i] & 15];
-	}
-	*out = '\0';
-	return true;
+	for (size_t i = 0; i < LIBRE_ID_LEN; i++)
+		number = number << 6 |
+		    (unsigned)(strchr(alphabet, id[i]) - alphabet);
+	(void)snprintf(uuid, LIBRE_UUID_LEN + 1,
+	    "%08" PRIx64 "-%04x-4%03x-%04x-%012" PRIx64,
+	    (uint64_t)(number >> 90) & 0xffffffff,
+	    (unsigned)(number >> 74) & 0xffff, (unsigned)(number >> 62) & 0xfff,
+	    ((unsigned)(number >> 48) & 0x3fff) | 0x8000,
+	    (uint64_t)number & 0xffffffffffff);
+	return number >> FILE_BITS == 0;
 }
 
 /* ---- names ---- */

@@ -512,8 +512,9 @@ mcp_add_error(struct buf *out, const struct pyvalue *id,
 		mcp_add_value(out, id);
 	else
 		buf_adds(out, "null");
-	buf_addf(out, ",\"error\":{\"code\":%d,\"message\":", fault->code);
-	mcp_add_text(out, fault->text, strlen(fault->text));
+	pydump_addf(out, PYDUMP_ASCII,
+	    ",\"error\":{\"code\":%" PRId64 ",\"message\":\"%s\"",
+	    (int64_t)fault->code, fault->text);
 	if (fault->asked != NULL) {
 		buf_adds(out, ",\"data\":{\"supported\":");
 		mcp_add_versions(out);
@@ -533,9 +534,8 @@ mcp_add_error(struct buf *out, const struct pyvalue *id,
 void
 mcp_add_event(struct buf *out, const char *json, size_t len)
 {
-	buf_adds(out, "event: message\ndata: ");
-	buf_add(out, json, len);
-	buf_adds(out, "\n\n");
+	pydump_addf(out, PYDUMP_ASCII, "event: message\ndata: %.*s\n\n",
+	    (int)len, json);
 }
 
 void

@@ -8,6 +8,8 @@
 #include "mcp_media.h"
 #include "mcp_message.h"
 #include "../base64.h"
+#include "../outcome.h"
+#include "../../pytext/pydump.h"
 #include "../../pytext/pyutf8.h"
 #include "../stage.h"
 
@@ -138,9 +140,8 @@ mcp_output_last_line(struct buf *out, const struct mcp_output *o, size_t max)
 static void
 add_text_item(struct buf *out, const char *text, size_t len)
 {
-	buf_adds(out, "{\"type\":\"text\",\"text\":");
-	mcp_add_text(out, text, len);
-	buf_addc(out, '}');
+	pydump_addf(out, PYDUMP_ASCII, "{\"type\":\"text\",\"text\":\"%.*s\"}",
+	    (int)len, text);
 }
 
 static void
@@ -153,33 +154,26 @@ add_picture_item(struct buf *out, const char *type, const char *data,
 	buf_adds(out, "\"}");
 }
 
-static void
-add_string(struct buf *out, const char *s)
-{
-	mcp_add_text(out, s, strlen(s));
-}
-
 /* The end of a result whose content is one text and which is structured as
  * given, a JSON object. */
 static void
 end_with(struct buf *out, const struct buf *text, const struct buf *structured)
 {
-	buf_adds(out, ",\"content\":[");
-	add_text_item(out, buf_str(text), text->len);
-	buf_adds(out, "],\"structuredContent\":");
-	buf_add(out, buf_str(structured), structured->len);
-	buf_adds(out, ",\"isError\":false");
-	mcp_end(out);
+	pydump_addf(out, PYDUMP_ASCII,
+	    ",\"content\":[{\"type\":\"text\",\"text\":\"%.*s\"}],"
+	    "\"structuredContent\":%.*s,\"isError\":false}}",
+	    (int)text->len, buf_str(text), (int)structured->len,
+	    buf_str(structured));
 }
 
 void
 mcp_add_trouble(struct buf *out, const struct mcp_message *m, const char *text)
 {
 	mcp_begin(out, m, MCP_NOT_KEPT, false);
-	buf_adds(out, ",\"content\":[");
-	add_text_item(out, text, strlen(text));
-	buf_adds(out, "],\"isError\":true");
-	mcp_end(out);
+	pydump_addf(out, PYDUMP_ASCII,
+	    ",\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],"
+	    "\"isError\":true}}",
+	    text);
 }
 
 /* ---- sessions and their files ---- */
@@ -264,10 +258,10 @@ mcp_add_listing(struct buf *out, const struct mcp_message *m,
 		path_text_write(&path, folder);
 		buf_adds(&path, folder[0] == '\0' ? "" : "/");
 		path_text_write(&path, entry->name);
-		buf_addf(&list, "%s{\"path\":", i == 0 ? "" : ",");
-		mcp_add_text(&list, buf_str(&path), path.len);
-		buf_addf(&list, ",\"kind\":\"%s\",\"size\":%" PRId64 "}",
-		    kind_name(entry->kind), is_file ? entry->size : 0);
+		pydump_addf(&list, PYDUMP_ASCII,
+		    "%s{\"path\":\"%s\",\"kind\":\"%s\",\"size\":%" PRId64 "}",
+		    i == 0 ? "" : ",", buf_str(&path), kind_name(entry->kind),
+		    is_file ? entry->size : 0);
 		if (list.len > HALF) {
 			list.len = before;
 			truncated = true;
@@ -389,12 +383,10 @@ mcp_add_resource(struct buf *out, const char *id, const char *name,
 	auto_buf struct buf uri = BUF_INIT((size_t)64 << 10);
 
 	mcp_add_uri(&uri, id, name);
-	buf_adds(out, "{\"uri\":");
-	mcp_add_text(out, buf_str(&uri), uri.len);
-	buf_adds(out, ",\"name\":");
-	add_string(out, name);
-	buf_addf(out, ",\"mimeType\":\"%s\",\"size\":%" PRId64 "}",
-	    mcp_media_of_name(name), size);
+	pydump_addf(out, PYDUMP_ASCII,
+	    "{\"uri\":\"%s\",\"name\":\"%s\",\"mimeType\":\"%s\","
+	    "\"size\":%" PRId64 "}",
+	    buf_str(&uri), name, mcp_media_of_name(name), size);
 }
 
 void
@@ -424,39 +416,6 @@ mcp_add_contents(struct buf *out, const struct mcp_message *m,
 }
 
 /* ---- the answer of a run ---- */
-
-static const char *
-reason_name(const struct cell_result *cell)
-{
-	switch (cell->reason) {
-	case REASON_EXIT:
-		return "exit";
-	case REASON_SIGNAL:
-		return "signal";
-	case REASON_TIME:
-		return "time";
-	case REASON_MEMORY:
-		return "memory";
-	case REASON_OUTPUT:
-	case REASON_ERROR:
-		break;
-	}
-	return "output";
-}
-
-/* What a shell makes of it; null where the code did not end the run. */
-static void
-add_exit_code(struct buf *out, const struct cell_result *cell)
-{
-	if (cell->reason == REASON_EXIT)
-		buf_addf(out, "%" PRId64, cell->status);
-	else if (cell->reason == REASON_SIGNAL)
-		buf_addf(out, "%" PRId64, 128 + cell->signal);
-	else if (cell->reason == REASON_MEMORY)
-		buf_adds(out, "137");
-	else
-		buf_adds(out, "null");
-}
 
 /* The line that says how it ended. */
 static void
@@ -505,20 +464,11 @@ add_stream(struct buf *text, const struct mcp_output *o, const char *title)
 }
 
 static void
-add_bare_uri(struct buf *out, const struct mcp_left *file)
+add_uri(struct buf *out, const struct mcp_left *file)
 {
 	const char *slash = strrchr(file->path, '/');
 
 	mcp_add_uri(out, file->id, slash == NULL ? file->path : slash + 1);
-}
-
-static void
-add_uri(struct buf *out, const struct mcp_left *file)
-{
-	auto_buf struct buf uri = BUF_INIT(8192);
-
-	add_bare_uri(&uri, file);
-	mcp_add_text(out, buf_str(&uri), uri.len);
 }
 
 /* For clients that show nothing but text.  A file that has no link has its URI
@@ -540,7 +490,7 @@ add_file_lines(struct buf *text, const struct mcp_message *m,
 			buf_addf(text, ": not kept, %s", file->why);
 		if (file->id != NULL && (file->content.len > 0 || !m->links)) {
 			buf_adds(text, ", ");
-			add_bare_uri(text, file);
+			add_uri(text, file);
 		}
 		if (file->hidden != NULL)
 			buf_addf(text, "; not shown: %s", file->hidden);
@@ -562,14 +512,15 @@ add_left(struct buf *out, const struct mcp_run *run, bool kept)
 
 		if ((file->id != NULL) != kept)
 			continue;
-		buf_addf(out, "%s{\"path\":", comma);
+		pydump_addf(out, PYDUMP_ASCII,
+		    "%s{\"path\":\"%s\",\"size\":%" PRId64, comma, file->path,
+		    file->size);
 		comma = ",";
-		mcp_add_text(out, file->path, strlen(file->path));
-		buf_addf(out, ",\"size\":%" PRId64, file->size);
 		if (kept) {
-			buf_addf(out,
-			    ",\"mime_type\":\"%s\",\"uri\":", file->type);
+			buf_addf(out, ",\"mime_type\":\"%s\",\"uri\":\"",
+			    file->type);
 			add_uri(out, file);
+			buf_addc(out, '"');
 		} else {
 			buf_addf(out, ",\"why\":\"%s\"", file->why);
 		}
@@ -585,9 +536,8 @@ add_stream_member(struct buf *out, const char *name, const struct mcp_output *o)
 	auto_buf struct buf text = BUF_INIT(MCP_OUTPUT_TEXT_MAX);
 
 	mcp_output_text(&text, o);
-	buf_addf(out, "\"%s\":", name);
-	mcp_add_text(out, buf_str(&text), text.len);
-	buf_addc(out, ',');
+	pydump_addf(out, PYDUMP_ASCII, "\"%s\":\"%.*s\",", name, (int)text.len,
+	    buf_str(&text));
 }
 
 static void
@@ -599,11 +549,11 @@ add_structured(struct buf *out, const struct mcp_run *run)
 	add_stream_member(out, "stdout", run->out);
 	add_stream_member(out, "stderr", run->err);
 	buf_adds(out, "\"exit_code\":");
-	add_exit_code(out, run->cell);
+	outcome_add_exit_code(out, run->cell);
 	buf_addf(out,
 	    ",\"reason\":\"%s\",\"timed_out\":%s,\"duration_ms\":%" PRId64
 	    ",\"truncated\":%s,\"files\":[",
-	    reason_name(run->cell),
+	    outcome_reason(run->cell),
 	    run->cell->reason == REASON_TIME ? "true" : "false",
 	    run->duration_ms, cut ? "true" : "false");
 	add_left(out, run, true);
@@ -615,35 +565,25 @@ add_structured(struct buf *out, const struct mcp_run *run)
 /* ---- content ---- */
 
 static void
-add_link(struct buf *out, const struct mcp_left *file)
-{
-	buf_adds(out, ",{\"type\":\"resource_link\",\"uri\":");
-	add_uri(out, file);
-	buf_adds(out, ",\"name\":");
-	mcp_add_text(out, file->path, strlen(file->path));
-	buf_addf(out, ",\"mimeType\":\"%s\",\"size\":%" PRId64 "}", file->type,
-	    file->size);
-}
-
-static void
 add_item(struct buf *out, const struct mcp_message *m,
     const struct mcp_left *file)
 {
-	const struct buf *content = &file->content;
+	const char *content = buf_str(&file->content);
+	size_t len = file->content.len;
 
-	if (content->len > 0 && mcp_media_is_picture(file->type)) {
-		buf_addf(out,
-		    ",{\"type\":\"image\",\"mimeType\":\"%s\",\"data\":\"",
-		    file->type);
-		base64_add(out, buf_str(content), content->len);
-		buf_adds(out, "\"}");
-	} else if (content->len > 0 &&
-	    utf8_valid(buf_str(content), content->len)) {
-		buf_adds(out, ",{\"type\":\"text\",\"text\":");
-		mcp_add_text(out, buf_str(content), content->len);
-		buf_addc(out, '}');
+	if (len > 0 && mcp_media_is_picture(file->type)) {
+		buf_addc(out, ',');
+		add_picture_item(out, file->type, content, len);
+	} else if (len > 0 && utf8_valid(content, len)) {
+		buf_addc(out, ',');
+		add_text_item(out, content, len);
 	} else if (file->id != NULL && m->links) {
-		add_link(out, file);
+		buf_adds(out, ",{\"type\":\"resource_link\",\"uri\":\"");
+		add_uri(out, file);
+		pydump_addf(out, PYDUMP_ASCII,
+		    "\",\"name\":\"%s\",\"mimeType\":\"%s\",\"size\":%" PRId64
+		    "}",
+		    file->path, file->type, file->size);
 	}
 }
 
@@ -726,9 +666,8 @@ mcp_add_run(struct buf *out, const struct mcp_message *m,
 	add_end(&text, run);
 	add_file_lines(&text, m, run);
 	mcp_begin(out, m, MCP_NOT_KEPT, false);
-	buf_adds(out, ",\"content\":[{\"type\":\"text\",\"text\":");
-	mcp_add_text(out, buf_str(&text), text.len);
-	buf_addc(out, '}');
+	buf_adds(out, ",\"content\":[");
+	add_text_item(out, buf_str(&text), text.len);
 	for (size_t i = 0; i < run->left_count; i++)
 		add_item(out, m, &run->left[i]);
 	buf_addc(out, ']');

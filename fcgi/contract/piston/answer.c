@@ -166,8 +166,8 @@ add_code(struct buf *out, int64_t code)
 static void
 add_output(struct buf *out, const char *name, const struct buf *text)
 {
-	buf_addf(out, ",\"%s\":", name);
-	pydump_add_string(out, buf_str(text), text->len, PYDUMP_UTF8);
+	pydump_addf(out, PYDUMP_UTF8, ",\"%s\":\"%.*s\"", name, (int)text->len,
+	    buf_str(text));
 }
 
 void
@@ -269,10 +269,9 @@ piston_say_stage(struct buf *out)
 void
 piston_say_data(struct buf *out, int64_t stream, const char *text, size_t len)
 {
-	buf_addf(out, "{\"type\":\"data\",\"stream\":\"%s\",\"data\":",
-	    stream == 2 ? "stderr" : "stdout");
-	pydump_add_string(out, text, len, PYDUMP_UTF8);
-	buf_adds(out, "}");
+	pydump_addf(out, PYDUMP_UTF8,
+	    "{\"type\":\"data\",\"stream\":\"%s\",\"data\":\"%.*s\"}",
+	    stream == 2 ? "stderr" : "stdout", (int)len, text);
 }
 
 void

@@ -30,9 +30,8 @@ piston_refuse_bytes(struct piston_refusal *refusal, int status,
 {
 	*refusal = (struct piston_refusal){ .status = status,
 		.body = BUF_INIT(PISTON_REFUSAL_MAX) };
-	buf_adds(&refusal->body, "{\"message\":");
-	pydump_add_string(&refusal->body, text, len, PYDUMP_UTF8);
-	buf_adds(&refusal->body, "}");
+	pydump_addf(&refusal->body, PYDUMP_UTF8, "{\"message\":\"%.*s\"}",
+	    (int)len, text);
 	return false;
 }
 
