@@ -80,7 +80,7 @@ answer_result(struct http_request *req, struct eval_result *result,
 	    result->left_out == NULL ? 0 : result->left_out->count,
 	    result->cell != NULL && result->cell->cut);
 	if (stands_in != NULL)
-		reply_add_interpreter(&headers, stands_in);
+		buf_addf(&headers, REPLY_STANDS_IN, stands_in);
 	http_begin(req, 200, REPLY_JSON, buf_str(&headers));
 	if (result->null_text == NULL) {
 		written = result->text_at;
@@ -209,7 +209,7 @@ answer_end(struct eval_run *x, struct cell_result *cell)
 		.text = &x->output.text,
 		.files = &x->files,
 		.left_out = &x->left_out,
-		.extras = reply_wants_extras(x->run.req),
+		.extras = http_says(x->run.req, REPLY_EXTRAS),
 		.cell = cell,
 	};
 

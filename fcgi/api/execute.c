@@ -206,7 +206,7 @@ answer_result(struct execution *x)
 		.cell = &x->run.result,
 		.duration_ms = x->run.duration_us / 1000,
 		.files = x->kind == API_BASH ? NULL : &x->files,
-		.extras = reply_wants_extras(x->run.req),
+		.extras = http_says(x->run.req, REPLY_EXTRAS),
 	};
 	auto_buf struct buf body = BUF_INIT(EXECUTE_ANSWER_MAX);
 
@@ -544,7 +544,7 @@ answer_upload(struct http_request *req, struct filestore_new *file,
 	struct detail detail;
 
 	if (err->code == ERR_NONE && !upload_end(up, &detail)) {
-		reply_refuse(req, NULL, &detail);
+		reply_json(req, detail.status, NULL, &detail.body);
 		return;
 	}
 	if (err->code == ERR_NONE &&
@@ -580,7 +580,7 @@ api_upload(struct api_app *app, struct http_request *req)
 
 	if (!upload_open(&up, http_param(req, "CONTENT_TYPE"), FILE_MAX,
 		&detail)) {
-		reply_refuse(req, NULL, &detail);
+		reply_json(req, detail.status, NULL, &detail.body);
 		return;
 	}
 	/* The body is read to its end in any case, since the client sends it

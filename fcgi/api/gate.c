@@ -102,7 +102,7 @@ bearer(struct api_app *app, const struct http_request *req)
 	if (app->tokens.path == NULL)
 		return NULL;
 	/* some of Piston's clients say the token alone */
-	if (header != NULL && reply_is_piston(req) &&
+	if (header != NULL && reply_contract(req->path) == REPLY_PISTON &&
 	    strncasecmp(header, "Bearer ", 7) != 0)
 		header = whole = xprintf("Bearer %.200s", header);
 	return gate_find_token(app, header);
@@ -127,8 +127,8 @@ gate_refuse_stranger(struct api_app *app, struct http_request *req)
 
 /* Where nobody is asked for a token, nothing runs for those who may be
  * anybody. */
-static enum gate_who
-identify(struct api_app *app, struct http_request *req, bool foreign,
+enum gate_who
+gate_by_token(struct api_app *app, struct http_request *req, bool foreign,
     struct token *token)
 {
 	const struct token *found = bearer(app, req);
@@ -149,11 +149,9 @@ identify(struct api_app *app, struct http_request *req, bool foreign,
 	return GATE_REFUSED;
 }
 
-const struct gate_manner gate_by_token = { identify };
-
 bool
 gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
-    const struct gate_manner *manner)
+    gate_identify *identify)
 {
 	/* Nobody's, until it is known whose it is. */
 	app->slot = LIMITS_NONE;
@@ -161,7 +159,7 @@ gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
 	memset(app->owner, 0, sizeof(app->owner));
 	if (use == GATE_OPEN)
 		return true;
-	switch (manner->identify(app, req, gate_is_foreign(req), &app->token)) {
+	switch (identify(app, req, gate_is_foreign(req), &app->token)) {
 	case GATE_REFUSED:
 		return false;
 	case GATE_ANYBODY:

@@ -308,8 +308,7 @@ answer_failed(struct libre_run *x, const char *error)
 
 	librechat_run_forget(x);
 	libre_add_failed(&body, &x->outcome, error);
-	http_answer(x->run.req, 200, REPLY_JSON, NULL, buf_str(&body),
-	    body.len);
+	reply_json(x->run.req, 200, NULL, &body);
 }
 
 /* It is over. */
@@ -324,8 +323,7 @@ answer_end(struct libre_run *x)
 		return;
 	}
 	libre_add_completed(&body, &x->outcome);
-	http_answer(x->run.req, 200, REPLY_JSON, NULL, buf_str(&body),
-	    body.len);
+	reply_json(x->run.req, 200, NULL, &body);
 }
 
 /* It has called tools.  What it has left it will leave once more. */
@@ -360,8 +358,7 @@ answer_calls(struct libre_run *x, const struct libre_asked *asked)
 		return;
 	}
 	libre_add_calls(&body, &x->outcome, buf_str(&calls), buf_str(&token));
-	http_answer(x->run.req, 200, REPLY_JSON, NULL, buf_str(&body),
-	    body.len);
+	reply_json(x->run.req, 200, NULL, &body);
 }
 
 static void

@@ -641,8 +641,7 @@ answer_outcome(struct libre_run *x, void *arg)
 
 	(void)arg;
 	libre_add_outcome(&body, &x->outcome);
-	http_answer(x->run.req, 200, REPLY_JSON, NULL, buf_str(&body),
-	    body.len);
+	reply_json(x->run.req, 200, NULL, &body);
 }
 
 void

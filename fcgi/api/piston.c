@@ -236,15 +236,6 @@ piston_fill(struct cell_request *cell, const struct piston_request *req)
 	};
 }
 
-/* Answer with it, and release it. */
-static void
-piston_answer_refusal(struct http_request *req, struct piston_refusal *refusal)
-{
-	http_answer(req, refusal->status, REPLY_JSON, NULL,
-	    buf_str(&refusal->body), refusal->body.len);
-	buf_release(&refusal->body);
-}
-
 /* ---- POST /api/v2/execute ---- */
 
 struct execution {
@@ -281,7 +272,7 @@ answer_error(struct http_request *req, const struct cell_result *result)
 		    "The arguments are too long");
 	else
 		(void)piston_refuse(&refusal, 500, "Internal Server Error");
-	piston_answer_refusal(req, &refusal);
+	reply_json(req, refusal.status, NULL, &refusal.body);
 }
 
 static void
@@ -305,10 +296,9 @@ execute(struct api_app *app, struct http_request *req,
 	} else if (x.run.end == API_RESULT) {
 		piston_add_answer(&body, request, &x.output, &x.run.result);
 		if (request->stands_in)
-			reply_add_interpreter(&headers,
+			buf_addf(&headers, REPLY_STANDS_IN,
 			    request->runtime->interpreter);
-		http_answer(req, 200, REPLY_JSON, buf_str(&headers),
-		    buf_str(&body), body.len);
+		reply_json(req, 200, buf_str(&headers), &body);
 	}
 	api_run_end(&x.run, API_PISTON);
 	piston_output_release(&x.output);
@@ -331,7 +321,7 @@ api_piston_execute(struct api_app *app, struct http_request *req)
 	}
 	if (!piston_read(&request, &limits, all.items, all.count,
 		buf_str(&body), body.len, &refusal)) {
-		piston_answer_refusal(req, &refusal);
+		reply_json(req, refusal.status, NULL, &refusal.body);
 		return;
 	}
 	buf_release(&body);

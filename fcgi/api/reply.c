@@ -21,10 +21,12 @@ reply_text(struct http_request *req, int status, const char *headers,
 	http_answer(req, status, REPLY_JSON, headers, json, strlen(json));
 }
 
-bool
-reply_wants_extras(const struct http_request *req)
+void
+reply_json(struct http_request *req, int status, const char *headers,
+    struct buf *body)
 {
-	return http_says(req, "HTTP_INLINE_EXTRAS");
+	http_answer(req, status, REPLY_JSON, headers, buf_str(body), body->len);
+	buf_release(body);
 }
 
 void
@@ -35,46 +37,26 @@ reply_add_left_out(struct buf *headers, size_t count, bool more)
 		    more ? "+" : "");
 }
 
-void
-reply_add_interpreter(struct buf *headers, const char *name)
+/* ---- of any contract ---- */
+
+enum reply_contract
+reply_contract(const char *path)
 {
-	buf_addf(headers, "Inline-Interpreter: %s\r\n", name);
-}
+	static const char *const prefixes[] = {
+		[REPLY_EVAL] = "/eval",
+		[REPLY_PISTON] = "/api/v2",
+		[REPLY_LIBRECHAT] = "/librechat",
+		[REPLY_MCP] = "/mcp",
+	};
 
-/* ---- of either contract ---- */
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t len = strlen(prefixes[i]);
 
-/* The path is that, or below it. */
-static bool
-is_below(const struct http_request *req, const char *prefix)
-{
-	size_t len = strlen(prefix);
-
-	return strncmp(req->path, prefix, len) == 0 &&
-	    (req->path[len] == '\0' || req->path[len] == '/');
-}
-
-bool
-reply_is_eval(const struct http_request *req)
-{
-	return is_below(req, "/eval");
-}
-
-static bool
-is_librechat(const struct http_request *req)
-{
-	return is_below(req, "/librechat");
-}
-
-bool
-reply_is_piston(const struct http_request *req)
-{
-	return is_below(req, "/api/v2");
-}
-
-static bool
-is_mcp(const struct http_request *req)
-{
-	return is_below(req, "/mcp");
+		if (strncmp(path, prefixes[i], len) == 0 &&
+		    (path[len] == '\0' || path[len] == '/'))
+			return (enum reply_contract)i;
+	}
+	return REPLY_INTERPRETER;
 }
 
 /* An error of JSON-RPC to no id, with the codes that nginx has as well. */
@@ -89,39 +71,36 @@ reply_rpc(struct http_request *req, int status, const char *headers,
 	    status == 429 || status >= 500 ? MCP_INTERNAL : MCP_NO_REQUEST,
 	    "%s", text);
 	mcp_add_error(&body, NULL, &fault);
-	reply_text(req, status, headers, buf_str(&body));
-}
-
-/* {"message": …} */
-static void
-reply_message(struct http_request *req, int status, const char *headers,
-    const char *text)
-{
-	struct piston_refusal refusal;
-
-	(void)piston_refuse(&refusal, status, "%s", text);
-	http_answer(req, status, REPLY_JSON, headers, buf_str(&refusal.body),
-	    refusal.body.len);
-	buf_release(&refusal.body);
+	reply_json(req, status, headers, &body);
 }
 
 void
 reply_error(struct http_request *req, int status, const char *headers,
     const char *text)
 {
-	if (is_librechat(req))
-		reply_librechat(req, status, headers, text, NULL);
-	else if (reply_is_eval(req))
+	struct piston_refusal refusal;
+
+	switch (reply_contract(req->path)) {
+	case REPLY_EVAL:
 		/* Its titles are enough, but for what to do next. */
 		reply_eval(req, status, headers,
 		    status == 403 || status == 404 || status == 429 ? text :
 								      NULL);
-	else if (reply_is_piston(req))
-		reply_message(req, status, headers, text);
-	else if (is_mcp(req))
+		break;
+	case REPLY_PISTON:
+		(void)piston_refuse(&refusal, status, "%s", text);
+		reply_json(req, status, headers, &refusal.body);
+		break;
+	case REPLY_LIBRECHAT:
+		reply_librechat(req, status, headers, text, NULL);
+		break;
+	case REPLY_MCP:
 		reply_rpc(req, status, headers, text);
-	else
+		break;
+	case REPLY_INTERPRETER:
 		reply_detail(req, status, headers, "%s", text);
+		break;
+	}
 }
 
 void
@@ -132,49 +111,37 @@ reply_more(struct http_request *req, int64_t seconds, const char *text)
 
 	(void)snprintf(headers, sizeof(headers), "Retry-After: %" PRId64 "\r\n",
 	    seconds);
-	if (!is_librechat(req)) {
+	if (reply_contract(req->path) != REPLY_LIBRECHAT) {
 		reply_error(req, 429, headers, text);
 		return;
 	}
 	libre_add_rate_limited(&body, text, seconds);
-	reply_text(req, 429, headers, buf_str(&body));
+	reply_json(req, 429, headers, &body);
 }
 
 void
 reply_busy(struct http_request *req)
 {
-	reply_error(req, reply_is_piston(req) ? 429 : 503, "Retry-After: 1\r\n",
-	    "There is no cell to run it in just now");
+	reply_error(req, reply_contract(req->path) == REPLY_PISTON ? 429 : 503,
+	    "Retry-After: 1\r\n", "There is no cell to run it in just now");
 }
 
 void
 reply_failed(struct http_request *req, const char *headers)
 {
 	static const char text[] = "Internal Server Error";
+	enum reply_contract contract = reply_contract(req->path);
 
-	if (is_librechat(req))
-		reply_error(req, 500, headers, "Internal server error");
-	else if (reply_is_eval(req))
-		reply_eval(req, 500, headers, NULL);
-	else if (reply_is_piston(req))
-		reply_message(req, 500, headers, text);
-	else if (is_mcp(req))
-		reply_rpc(req, 500, headers, text);
-	else
+	if (contract == REPLY_INTERPRETER)
 		http_answer(req, 500, "text/plain; charset=utf-8", headers,
 		    text, strlen(text));
+	else
+		reply_error(req, 500, headers,
+		    contract == REPLY_LIBRECHAT ? "Internal server error" :
+						  text);
 }
 
 /* ---- of the code-interpreter's routes ---- */
-
-void
-reply_refuse(struct http_request *req, const char *headers,
-    struct detail *detail)
-{
-	http_answer(req, detail->status, REPLY_JSON, headers,
-	    buf_str(&detail->body), detail->body.len);
-	buf_release(&detail->body);
-}
 
 void
 reply_detail(struct http_request *req, int status, const char *headers,
@@ -188,7 +155,7 @@ reply_detail(struct http_request *req, int status, const char *headers,
 	buf_addv(&text, fmt, ap);
 	va_end(ap);
 	(void)detail_bytes(&detail, status, buf_str(&text), text.len);
-	reply_refuse(req, headers, &detail);
+	reply_json(req, status, headers, &detail.body);
 }
 
 /* ---- of /eval ---- */
@@ -230,5 +197,5 @@ reply_librechat(struct http_request *req, int status, const char *headers,
 	auto_buf struct buf body = BUF_INIT(65536);
 
 	libre_add_error(&body, error, details);
-	reply_text(req, status, headers, buf_str(&body));
+	reply_json(req, status, headers, &body);
 }

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 struct buf;
-struct detail;
 struct eval_refusal;
 struct http_request;
 
@@ -16,23 +15,32 @@ struct http_request;
  * what is refused.  headers: each with "\r\n" at its end; NULL: none.
  */
 #define REPLY_JSON "application/json"
+/* http_says() it where the answer may say more than its contract has. */
+#define REPLY_EXTRAS "HTTP_INLINE_EXTRAS"
+/* The header that tells which interpreter stands in for one that is not there.
+ */
+#define REPLY_STANDS_IN "Inline-Interpreter: %s\r\n"
 
 void reply_text(struct http_request *req, int status, const char *headers,
     const char *json);
-/* May the answer say more than its contract has? */
-bool reply_wants_extras(const struct http_request *req);
+/* The same with a body that is made; releases it. */
+void reply_json(struct http_request *req, int status, const char *headers,
+    struct buf *body);
 /* Append the header that tells how many files of a run do not come back; more:
  * there may be others.  Nothing, where none was left out. */
 void reply_add_left_out(struct buf *headers, size_t count, bool more);
-/* Append the header that tells which interpreter stood in for one that is not
- * there. */
-void reply_add_interpreter(struct buf *headers, const char *name);
 
 /* ---- refusals of any contract: /eval, /api/v2, /librechat and /mcp have
  * manners of their own, all else those of the code-interpreter ---- */
 
-bool reply_is_eval(const struct http_request *req);
-bool reply_is_piston(const struct http_request *req);
+enum reply_contract {
+	REPLY_EVAL,
+	REPLY_PISTON,
+	REPLY_LIBRECHAT,
+	REPLY_MCP,
+	REPLY_INTERPRETER,
+};
+enum reply_contract reply_contract(const char *path);
 /* /eval says no text beside its title, but for 403, 404 and 429. */
 #define REPLY_NOT_FOUND "Not Found; /docs lists what there is"
 void reply_error(struct http_request *req, int status, const char *headers,
@@ -49,9 +57,6 @@ void reply_failed(struct http_request *req, const char *headers);
 /* {"detail": …} with a text. */
 void reply_detail(struct http_request *req, int status, const char *headers,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* The same of an answer that is made; releases it. */
-void reply_refuse(struct http_request *req, const char *headers,
-    struct detail *detail);
 
 /* ---- of /eval, in the form that the client prefers ---- */
 

@@ -52,22 +52,12 @@ const size_t api_route_connect = ROUTES + 1;
 
 _Static_assert(ROUTES + 1 < METRICS_ROUTES_MAX, "each has its counters");
 
-/* A contract that asks in its own way who sends what comes below its prefix,
- * also where it has no route. */
-static const struct {
-	const char *contract;
-	const char *prefix;
-	const struct gate_manner *manner;
-} manners[] = {
-	{ "librechat", "/librechat", &librechat_manner },
-};
-
 /* Where a request goes. */
 struct place {
 	const struct route *route; /* NULL: not with this method */
 	size_t first; /* row of the path; ROUTES: there is no such path */
 	enum gate_use use;
-	const struct gate_manner *manner;
+	gate_identify *identify;
 	char ids[IDS][ID_MAX];
 };
 
@@ -119,20 +109,6 @@ api_serves_connect(const struct api_app *app)
 	return is_served("piston", app->config->api_contracts);
 }
 
-static const struct gate_manner *
-find_manner(const char *contracts, const char *path)
-{
-	for (size_t i = 0; i < sizeof(manners) / sizeof(manners[0]); i++) {
-		size_t len = strlen(manners[i].prefix);
-
-		if (is_served(manners[i].contract, contracts) &&
-		    strncmp(path, manners[i].prefix, len) == 0 &&
-		    (path[len] == '\0' || path[len] == '/'))
-			return manners[i].manner;
-	}
-	return &gate_by_token;
-}
-
 static void
 find(struct place *place, const char *contracts, const char *method,
     const char *path)
@@ -140,7 +116,11 @@ find(struct place *place, const char *contracts, const char *method,
 	place->route = NULL;
 	place->first = ROUTES;
 	place->use = GATE_GLANCE;
-	place->manner = find_manner(contracts, path);
+	/* LibreChat's asks in its own way, also where it has no route. */
+	place->identify = reply_contract(path) == REPLY_LIBRECHAT &&
+		is_served("librechat", contracts) ?
+	    librechat_identify :
+	    gate_by_token;
 	for (size_t i = 0; i < ROUTES && place->route == NULL; i++) {
 		place->ids[0][0] = place->ids[1][0] = '\0';
 		if (!is_served(routes[i].contract, contracts) ||
@@ -164,12 +144,13 @@ redirect(const struct api_app *app, struct http_request *req)
 	auto_free char *path = xstrdup(req->path);
 	const char *host = http_param(req, "HTTP_HOST");
 	const char *scheme = http_param(req, "REQUEST_SCHEME");
+	enum reply_contract contract = reply_contract(path);
 	size_t len = strlen(path);
 	struct place place;
 
 	while (len > 0 && path[len - 1] == '/')
 		path[--len] = '\0';
-	if (reply_is_eval(req) || reply_is_piston(req) ||
+	if (contract == REPLY_EVAL || contract == REPLY_PISTON ||
 	    req->path[len] == '\0')
 		return false;
 	find(&place, app->config->api_contracts, req->method, path);
@@ -197,7 +178,7 @@ static void
 refuse_method(struct http_request *req, const char *path)
 {
 	auto_buf struct buf allow = BUF_INIT(256);
-	bool eval = reply_is_eval(req);
+	bool eval = reply_contract(path) == REPLY_EVAL;
 
 	if (eval && strcmp(req->method, "OPTIONS") == 0) {
 		http_answer(req, 200, NULL, "Allow: POST\r\n", "", 0);
@@ -258,14 +239,15 @@ dispatch(struct api_app *app, struct http_request *req,
 		return;
 	if (place->route == NULL && use != GATE_OPEN)
 		use = GATE_GLANCE; /* nothing will run */
-	if (!gate_enter(app, req, use, place->manner))
+	if (!gate_enter(app, req, use, place->identify))
 		return;
 	/* What it holds up are processes of its own kind, and its slot. */
 	if (use != GATE_OPEN && use != GATE_GLANCE)
 		http_allow_slow_reader(req, READER_MS);
 	if (req->gate)
 		http_answer(req, 204, NULL, NULL, "", 0);
-	else if (reply_is_piston(req) && refuse_piston(req, place))
+	else if (reply_contract(req->path) == REPLY_PISTON &&
+	    refuse_piston(req, place))
 		; /* it was answered */
 	else if (place->route != NULL)
 		place->route->answer(app, req);

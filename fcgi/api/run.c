@@ -373,7 +373,7 @@ api_read_request(struct execute_request *request, enum execute_route route,
 	if (execute_parse(request, route, http_param(req, "CONTENT_TYPE"),
 		buf_str(&body), body.len, &detail))
 		return true;
-	reply_refuse(req, NULL, &detail);
+	reply_json(req, detail.status, NULL, &detail.body);
 	return false;
 }
 
@@ -452,7 +452,7 @@ api_inputs_open(struct api_inputs *in, struct api_app *app,
 			if (refuse_away(req, &err))
 				return false;
 			(void)execute_refuse_file(file, &detail);
-			reply_refuse(req, NULL, &detail);
+			reply_json(req, detail.status, NULL, &detail.body);
 			return false;
 		}
 		in->count++;
