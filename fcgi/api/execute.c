@@ -6,7 +6,6 @@
  * /v1/files: the store, over HTTP.
  */
 #include <inttypes.h>
-#include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -300,13 +299,11 @@ run_command(struct execution *x, const struct execute_request *bash,
 {
 	struct api_app *app = x->run.app;
 	struct http_request *req = x->run.req;
-	const struct pollfd gone = { .fd = http_fd(req), .events = POLLRDHUP };
+	struct session_borrowed b;
 	struct err err;
-	int cell_fd;
-	int connection = session_holder_borrow(app, app->id, &gone, &cell_fd,
-	    BORROW_MS, &err);
 
-	if (connection < 0) {
+	if (session_holder_borrow(app, app->id, http_fd(req), BORROW_MS, &b,
+		&err) != 0) {
 		if (err.code != ERR_TIMEOUT)
 			reply_detail(req, 404, NULL, "Session '%s' not found",
 			    app->id);
@@ -317,13 +314,9 @@ run_command(struct execution *x, const struct execute_request *bash,
 	cell->op = OP_BASH;
 	cell->source = bash->code.text;
 	cell->source_len = bash->code.len;
-	api_run_in(&x->run, cell_fd, connection);
-	if (x->run.end == API_RESULT && !x->run.lost)
-		session_holder_return(connection);
-	else
-		(void)close(connection); /* which ends the session */
+	(void)api_run_in(&x->run, &b);
+	session_holder_return(&b);
 	answer_run(x);
-	(void)close(cell_fd);
 }
 
 static void
@@ -397,8 +390,10 @@ stage(struct api_app *app, struct http_request *req, const struct lease *lease,
 		.wall_ms = STAGE_MS,
 	};
 	struct api_run run = { .app = app, .req = req, .request = &request };
+	struct session_borrowed cell = { lease->cell_fd, lease->broker_fd,
+		false };
 
-	api_run_in(&run, lease->cell_fd, lease->broker_fd);
+	(void)api_run_in(&run, &cell);
 	if (run.end != API_RESULT) {
 		api_answer_lost(&run);
 		return false;

@@ -402,7 +402,7 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 		return;
 	}
 	buf_release(&body);
-	x.own.connection = -1; /* each round begins as the first one did */
+	x.own.cell.connection = -1; /* each round begins as the first one did */
 	/* What it leaves is of this node, whichever had its first round. */
 	memcpy(x.session,
 	    strncmp(program.session, app->tag, strlen(app->tag)) == 0 ?

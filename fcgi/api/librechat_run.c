@@ -72,18 +72,6 @@ take_slot(struct api_app *app)
 	return slot;
 }
 
-/* As session_holder_borrow(). */
-static int
-borrow(struct libre_session *s, struct api_app *app, struct http_request *req,
-    struct err *err)
-{
-	const struct pollfd gone = { .fd = http_fd(req), .events = POLLRDHUP };
-
-	s->connection = session_holder_borrow(app, s->id, &gone, &s->cell_fd,
-	    TURN_MS, err);
-	return s->connection < 0 ? -1 : 0;
-}
-
 /* The cell, then its holder, which has the slot. */
 static int
 start(struct api_app *app, struct http_request *req,
@@ -128,7 +116,8 @@ create(struct libre_session *s, struct api_app *app, struct http_request *req)
 	if (slot >= 0)
 		(void)close(slot);
 	if (result == 0)
-		result = borrow(s, app, req, &err);
+		result = session_holder_borrow(app, s->id, http_fd(req),
+		    TURN_MS, &s->cell, &err);
 	if (result != 0)
 		log_info("a conversation has no cell: %s", err.text);
 	s->fresh = result == 0;
@@ -142,23 +131,14 @@ librechat_session_borrow(struct libre_session *s, struct api_app *app,
 {
 	struct err err;
 
-	*s = (struct libre_session){ .connection = -1, .cell_fd = -1 };
+	*s = (struct libre_session){ .cell.connection = -1 };
 	if (hint == NULL || app->config->librechat_rest_ms == 0)
 		return;
 	name_session(s->id, app, hint);
-	if (borrow(s, app, req, &err) != 0 && err.code == ERR_NOT_FOUND)
+	if (session_holder_borrow(app, s->id, http_fd(req), TURN_MS, &s->cell,
+		&err) != 0 &&
+	    err.code == ERR_NOT_FOUND)
 		create(s, app, req);
-}
-
-/* Give it back; lost: it is no good any more, and ends. */
-static void
-librechat_session_return(struct libre_session *s, bool lost)
-{
-	if (lost)
-		(void)close(s->connection); /* which ends the session */
-	else
-		session_holder_return(s->connection);
-	(void)close(s->cell_fd);
 }
 
 /* What the model is told of: /mnt/data is another name of the workspace.  What
@@ -555,8 +535,7 @@ static bool
 remove_program(struct libre_run *x)
 {
 	return x->exec->lang != LIBRE_PYTHON ||
-	    api_remove_in(&x->run, x->own.cell_fd, x->own.connection,
-		x->exec->entry);
+	    api_remove_in(&x->run, &x->own.cell, x->exec->entry);
 }
 
 /* In the conversation's cell: who hangs up ends the run, but not that. */
@@ -569,18 +548,20 @@ run_in_own(struct libre_run *x)
 
 	x->run.c.cancel = &gone;
 	x->run.c.cancelled = cancelled;
-	api_run_in(&x->run, x->own.cell_fd, x->own.connection);
+	good = api_run_in(&x->run, &x->own.cell);
 	x->run.c.cancel = NULL;
-	good = x->run.end == API_RESULT && !x->run.lost;
 	if (good && x->run.result.reason == REASON_ERROR) {
 		/* What earlier runs have left does not leave room for the files
 		 * of this one, which has not begun: without that it may. */
-		librechat_session_return(&x->own, true);
+		x->own.cell.lost = true;
+		session_holder_return(&x->own.cell);
 		api_run(&x->run, NULL);
 		return;
 	}
 	x->own.used = true;
-	librechat_session_return(&x->own, !good || !remove_program(x));
+	if (good)
+		(void)remove_program(x);
+	session_holder_return(&x->own.cell);
 	if (x->cancelled)
 		x->run.end = API_GONE;
 }
@@ -615,7 +596,8 @@ librechat_run(struct libre_run *x,
 	name_own(x);
 	open_inputs(x);
 	set_code(x, &cell);
-	cell.end_all = x->own.connection >= 0; /* its hint promises files */
+	cell.end_all = x->own.cell.connection >=
+	    0; /* its hint promises files */
 	if (cell.end_all)
 		run_in_own(x);
 	else

@@ -22,10 +22,9 @@ struct http_request;
  */
 struct libre_session {
 	char id[SESSION_ID_SIZE];
-	bool fresh;	/* it was made for this run */
-	int connection; /* -1: there is none, and a run has one of its own */
-	int cell_fd;
-	bool used; /* by a run, to its end */
+	bool fresh;		      /* it was made for this run */
+	struct session_borrowed cell; /* if none, a run has one of its own */
+	bool used;		      /* by a run, to its end */
 };
 
 /*

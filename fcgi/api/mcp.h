@@ -79,18 +79,13 @@ struct cell_event;
 struct cell_request;
 struct api_run;
 
-struct mcp_borrowed {
-	int cell_fd;
-	int connection;
-	bool lost; /* the session ends when it is given back */
-};
+struct session_borrowed;
 
 /* False: it was answered. */
-bool mcp_borrow(struct mcp_exchange *x, struct mcp_borrowed *b);
-void mcp_give_back(struct mcp_borrowed *b);
+bool mcp_borrow(struct mcp_exchange *x, struct session_borrowed *b);
 /* One request to it: its result, and what the event function takes of it.
  * False: the cell is lost. */
-bool mcp_ask(struct mcp_exchange *x, struct mcp_borrowed *b,
+bool mcp_ask(struct mcp_exchange *x, struct session_borrowed *b,
     const struct cell_request *request,
     void (*event)(void *arg, const struct cell_event *event), void *arg,
     struct cell_result *result);

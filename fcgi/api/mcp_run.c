@@ -12,6 +12,7 @@
 #include "app.h"
 #include "mcp.h"
 #include "run.h"
+#include "session_holder.h"
 #include "../contract/mcp/mcp_media.h"
 #include "../contract/mcp/mcp_result.h"
 #include "../contract/stage.h"
@@ -363,7 +364,8 @@ left_ms(int64_t deadline)
 
 /* As far as there is time and room; false: the cell is lost. */
 static bool
-mcp_scan(struct mcp_scan *scan, struct mcp_exchange *x, struct mcp_borrowed *b)
+mcp_scan(struct mcp_scan *scan, struct mcp_exchange *x,
+    struct session_borrowed *b)
 {
 	struct scanning s = {
 		.scan = scan, .folders = { xstrdup("") }, .folder_count = 1
@@ -417,7 +419,7 @@ has_changed(const struct mcp_scanned *item, const struct mcp_scan *before,
 
 /* Take in what has changed from one to the other, since the wall clock time. */
 static void
-mcp_scan_collect(struct mcp_work *w, struct mcp_borrowed *b,
+mcp_scan_collect(struct mcp_work *w, struct session_borrowed *b,
     const struct mcp_scan *before, const struct mcp_scan *after,
     int64_t since_s)
 {
@@ -587,16 +589,15 @@ run_fresh(struct mcp_exchange *x, struct cell_request cell, struct inputs *in)
 
 /* False: the cell is lost. */
 static bool
-remove_program(struct mcp_work *w, struct mcp_borrowed *b)
+remove_program(struct mcp_work *w, struct session_borrowed *b)
 {
-	b->lost = w->x->call.tool != MCP_RUN_SHELL &&
-	    !api_remove_in(&w->run, b->cell_fd, b->connection, SESSION_MAIN);
-	return !b->lost;
+	return w->x->call.tool == MCP_RUN_SHELL ||
+	    api_remove_in(&w->run, b, SESSION_MAIN);
 }
 
 /* Its files are looked at before and after: what has changed comes back. */
 static void
-run_borrowed(struct mcp_work *w, struct mcp_borrowed *b)
+run_borrowed(struct mcp_work *w, struct session_borrowed *b)
 {
 	const struct pollfd gone = { .fd = http_fd(w->x->req),
 		.events = POLLRDHUP };
@@ -606,10 +607,8 @@ run_borrowed(struct mcp_work *w, struct mcp_borrowed *b)
 
 	if (mcp_scan(&before, w->x, b)) {
 		w->run.c.cancel = &gone;
-		api_run_in(&w->run, b->cell_fd, b->connection);
-		b->lost = w->run.end != API_RESULT || w->run.lost;
-		if (!b->lost && remove_program(w, b) && !w->cancelled &&
-		    mcp_scan(&after, w->x, b))
+		if (api_run_in(&w->run, b) && remove_program(w, b) &&
+		    !w->cancelled && mcp_scan(&after, w->x, b))
 			mcp_scan_collect(w, b, &before, &after, since_s);
 	} else {
 		w->run.end = API_LOST;
@@ -623,7 +622,7 @@ run_in_session(struct mcp_exchange *x, struct cell_request *cell,
     struct inputs *in)
 {
 	const struct mcp_call *call = &x->call;
-	struct mcp_borrowed b;
+	struct session_borrowed b;
 	struct mcp_work *w;
 
 	cell->op = OP_RUN;
@@ -641,7 +640,7 @@ run_in_session(struct mcp_exchange *x, struct cell_request *cell,
 	if (mcp_borrow(x, &b)) {
 		w = mcp_work_new(x, cell);
 		run_borrowed(w, &b);
-		mcp_give_back(&b);
+		session_holder_return(&b);
 		mcp_work_answer(w);
 		mcp_work_free(w);
 	}

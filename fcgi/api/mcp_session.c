@@ -3,10 +3,8 @@
  * The tools that make and end sessions, and those for their files.
  */
 #include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "app.h"
 #include "mcp.h"
@@ -37,16 +35,12 @@ no_session(struct mcp_exchange *x)
 }
 
 bool
-mcp_borrow(struct mcp_exchange *x, struct mcp_borrowed *b)
+mcp_borrow(struct mcp_exchange *x, struct session_borrowed *b)
 {
-	const struct pollfd gone = { .fd = http_fd(x->req),
-		.events = POLLRDHUP };
 	struct err err;
 
-	*b = (struct mcp_borrowed){ .cell_fd = -1 };
-	b->connection = session_holder_borrow(x->app, x->call.session.data,
-	    &gone, &b->cell_fd, MCP_TURN_MS, &err);
-	if (b->connection >= 0)
+	if (session_holder_borrow(x->app, x->call.session.data, http_fd(x->req),
+		MCP_TURN_MS, b, &err) == 0)
 		return true;
 	if (err.code != ERR_TIMEOUT)
 		no_session(x);
@@ -57,18 +51,8 @@ mcp_borrow(struct mcp_exchange *x, struct mcp_borrowed *b)
 	return false;
 }
 
-void
-mcp_give_back(struct mcp_borrowed *b)
-{
-	if (b->lost)
-		(void)close(b->connection); /* which ends the session */
-	else
-		session_holder_return(b->connection);
-	(void)close(b->cell_fd);
-}
-
 bool
-mcp_ask(struct mcp_exchange *x, struct mcp_borrowed *b,
+mcp_ask(struct mcp_exchange *x, struct session_borrowed *b,
     const struct cell_request *request,
     void (*event)(void *arg, const struct cell_event *event), void *arg,
     struct cell_result *result)
@@ -77,11 +61,10 @@ mcp_ask(struct mcp_exchange *x, struct mcp_borrowed *b,
 		.req = x->req,
 		.request = request,
 		.c = { .event = event, .arg = arg } };
+	bool good = api_run_in(&run, b);
 
-	api_run_in(&run, b->cell_fd, b->connection);
 	*result = run.result;
-	b->lost = run.end != API_RESULT || run.lost;
-	return !b->lost;
+	return good;
 }
 
 void
@@ -111,7 +94,7 @@ mcp_explain(struct mcp_exchange *x, const struct cell_result *result)
 /* A request of a file tool's.  False: there is nothing to tell, which was
  * answered. */
 static bool
-ask_for_files(struct mcp_exchange *x, struct mcp_borrowed *b,
+ask_for_files(struct mcp_exchange *x, struct session_borrowed *b,
     const struct cell_request *request,
     void (*event)(void *arg, const struct cell_event *event), void *arg,
     struct cell_result *result)
@@ -194,7 +177,7 @@ take_entry(void *arg, const struct cell_event *event)
 }
 
 static bool
-list_files(struct mcp_exchange *x, struct mcp_borrowed *b, const char *path)
+list_files(struct mcp_exchange *x, struct session_borrowed *b, const char *path)
 {
 	const struct cell_request request = { .op = OP_LIST,
 		.folder = "/workspace",
@@ -235,7 +218,7 @@ take_part(void *arg, const struct cell_event *event)
 }
 
 static bool
-read_file(struct mcp_exchange *x, struct mcp_borrowed *b, const char *path)
+read_file(struct mcp_exchange *x, struct session_borrowed *b, const char *path)
 {
 	const struct mcp_call *call = &x->call;
 	const struct cell_request request = { .op = OP_READ,
@@ -257,7 +240,7 @@ read_file(struct mcp_exchange *x, struct mcp_borrowed *b, const char *path)
 }
 
 static bool
-write_file(struct mcp_exchange *x, struct mcp_borrowed *b, const char *path)
+write_file(struct mcp_exchange *x, struct session_borrowed *b, const char *path)
 {
 	const struct mcp_call *call = &x->call;
 	const struct cell_request request = { .op = OP_WRITE,
@@ -278,7 +261,7 @@ write_file(struct mcp_exchange *x, struct mcp_borrowed *b, const char *path)
  * sends it back.  What the session has by the name that is meant; NULL: the
  * call's own path.  To be freed. */
 static char *
-find_real_path(struct mcp_exchange *x, struct mcp_borrowed *b)
+find_real_path(struct mcp_exchange *x, struct session_borrowed *b)
 {
 	auto_buf struct buf path = BUF_INIT(LIMIT_PATH + 1);
 	struct cell_request request = { .op = OP_READ,
@@ -302,7 +285,7 @@ find_real_path(struct mcp_exchange *x, struct mcp_borrowed *b)
 static void
 file_tool(struct mcp_exchange *x)
 {
-	struct mcp_borrowed b;
+	struct session_borrowed b;
 	auto_free char *real = NULL;
 	const char *path;
 	bool good = false;
@@ -320,7 +303,7 @@ file_tool(struct mcp_exchange *x)
 		good = read_file(x, &b, path);
 	else
 		good = write_file(x, &b, path);
-	mcp_give_back(&b);
+	session_holder_return(&b);
 	if (good)
 		mcp_send(x);
 }

@@ -12,6 +12,7 @@
 #include "app.h"
 #include "nodes.h"
 #include "reply.h"
+#include "session_holder.h"
 #include "../pytext/pyutf8.h"
 #include "../server/http.h"
 
@@ -307,14 +308,16 @@ api_run(struct api_run *run, const char *interpreter)
 		attempt(run, interpreter, &gone);
 }
 
-void
-api_run_in(struct api_run *run, int cell_fd, int broker_fd)
+bool
+api_run_in(struct api_run *run, struct session_borrowed *b)
 {
-	converse(run, cell_fd, broker_fd, NULL, "of a session");
+	converse(run, b->cell_fd, b->connection, NULL, "of a session");
+	b->lost = run->end != API_RESULT || run->lost;
+	return !b->lost;
 }
 
 bool
-api_remove_in(const struct api_run *run, int cell_fd, int broker_fd,
+api_remove_in(const struct api_run *run, struct session_borrowed *b,
     const char *path)
 {
 	const struct cell_request request = { .op = OP_REMOVE,
@@ -325,8 +328,7 @@ api_remove_in(const struct api_run *run, int cell_fd, int broker_fd,
 		.app = run->app, .req = run->req, .request = &request
 	};
 
-	api_run_in(&removal, cell_fd, broker_fd);
-	return removal.end == API_RESULT && !removal.lost;
+	return api_run_in(&removal, b);
 }
 
 void

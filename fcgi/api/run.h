@@ -15,6 +15,7 @@ struct api_app;
 struct err;
 struct filestore_new;
 struct http_request;
+struct session_borrowed;
 
 /*
  * Which of these modules does the program of a run look as if it imports, them
@@ -75,13 +76,14 @@ char *api_left_keep(struct filestore_new *fresh, const char *path,
 void api_run(struct api_run *run, const char *interpreter);
 
 /* The same in a cell that is leased already, a session's: it goes on to its end
- * when the client hangs up, since the session goes on, too.  broker_fd: where
- * it is told what has become of the cell (lease_is_out_of_memory()). */
-void api_run_in(struct api_run *run, int cell_fd, int broker_fd);
+ * when the client hangs up, since the session goes on, too.  Over the connection
+ * it is told what has become of the cell (lease_is_out_of_memory()).  False: the
+ * cell is lost, which is noted. */
+bool api_run_in(struct api_run *run, struct session_borrowed *b);
 
 /* There, after a run: remove its program, which is no file of the session's.
- * False: the cell is lost. */
-bool api_remove_in(const struct api_run *run, int cell_fd, int broker_fd,
+ * False: as above. */
+bool api_remove_in(const struct api_run *run, struct session_borrowed *b,
     const char *path);
 
 /* Answer what is no result, unless an answer has begun, and count how it ended.

@@ -367,42 +367,47 @@ ask(const struct api_app *app, const char *id, char message, struct err *err)
 }
 
 int
-session_holder_borrow(const struct api_app *app, const char *id,
-    const struct pollfd *unless, int *cell_fd, int wait_ms, struct err *err)
+session_holder_borrow(const struct api_app *app, const char *id, int client,
+    int wait_ms, struct session_borrowed *b, struct err *err)
 {
+	const struct pollfd gone = { .fd = client, .events = POLLRDHUP };
 	auto_close int fd = ask(app, id, BORROW, err);
 	int64_t deadline = clock_monotonic_ms() + wait_ms;
-	struct err gone;
+	struct err unheard;
 	char message = 0;
 	ssize_t n;
 
-	*cell_fd = -1;
+	*b = (struct session_borrowed){ .cell_fd = -1, .connection = -1 };
 	if (fd < 0)
 		return -1;
-	if (fd_wait_unless(fd, unless, wait_ms))
-		n = fd_receive_packet(fd, &message, 1, cell_fd,
+	if (fd_wait_unless(fd, &gone, wait_ms))
+		n = fd_receive_packet(fd, &message, 1, &b->cell_fd,
 		    clock_poll_timeout(deadline), err);
 	else
 		n = err_set(err, ERR_TIMEOUT, "nobody waits for it");
-	if (n == 1 && *cell_fd >= 0)
-		return steal_fd(&fd);
+	if (n == 1 && b->cell_fd >= 0) {
+		b->connection = steal_fd(&fd);
+		return 0;
+	}
 	if (n == 1 && message == FULL)
 		return err_set(err, ERR_TIMEOUT, "too many wait for it");
 	if (n >= 0)
 		return err_set(err, ERR_NOT_FOUND, "the session has ended");
 	/* It may be lent to us by now, and nothing is begun. */
-	(void)tell(fd, RETURNED, -1, &gone);
+	(void)tell(fd, RETURNED, -1, &unheard);
 	return -1;
 }
 
 void
-session_holder_return(int connection)
+session_holder_return(struct session_borrowed *b)
 {
 	struct err err;
 
-	if (tell(connection, RETURNED, -1, &err) != 0)
+	/* A connection that is closed without a word ends the session. */
+	if (!b->lost && tell(b->connection, RETURNED, -1, &err) != 0)
 		log_warn("session: %s", err.text);
-	(void)close(connection);
+	cleanup_close(&b->connection);
+	cleanup_close(&b->cell_fd);
 }
 
 /* Have it end by END or YIELD; returns when it has. */

@@ -10,7 +10,6 @@
 struct api_app;
 struct err;
 struct http_request;
-struct pollfd;
 
 /*
  * A session outlives the requests that use it: a process of its own keeps its
@@ -47,15 +46,20 @@ void session_holder_disclaim(struct api_app *app, struct session_claim *claim);
 /* At the start: remove the sockets of holders that died with their master. */
 void session_holder_sweep(const char *folder);
 
-/* id: what a client has sent, here and below.  Borrow the cell: a connection to
- * the holder, and the cell's descriptor; wait at most wait_ms for those who are
- * before us, or until *unless happens.  -1 with ERR_NOT_FOUND: there is no such
- * session; with ERR_TIMEOUT: its cell was not to be had, or too many wait. */
-int session_holder_borrow(const struct api_app *app, const char *id,
-    const struct pollfd *unless, int *cell_fd, int wait_ms, struct err *err);
-/* Give it back, between two requests to the cell; closing the connection alone
- * ends the session. */
-void session_holder_return(int connection);
+/* A session's cell, for one request or several. */
+struct session_borrowed {
+	int cell_fd;
+	int connection; /* to its holder; -1: it is not borrowed */
+	bool lost; /* it is no good any more: returning it ends the session */
+};
+/* id: what a client has sent, here and below.  Wait at most wait_ms for those
+ * who are before us, or until the client hangs up, whose connection it is; -1:
+ * nobody's.  -1 with ERR_NOT_FOUND: there is no such session; with ERR_TIMEOUT:
+ * its cell was not to be had, or too many wait. */
+int session_holder_borrow(const struct api_app *app, const char *id, int client,
+    int wait_ms, struct session_borrowed *b, struct err *err);
+/* Give it back, between two requests to the cell. */
+void session_holder_return(struct session_borrowed *b);
 /* End the session; returns when it has ended.  False: there is none. */
 bool session_holder_end(const struct api_app *app, const char *id);
 

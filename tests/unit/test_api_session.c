@@ -85,14 +85,14 @@ make_session(struct session *s, int64_t ttl_ms)
 static void
 is_gone(struct session *s)
 {
+	struct session_borrowed b;
 	struct err err;
-	int cell_fd;
 
 	ok(waitpid(-1, NULL, 0) > 0, "its holder was the master's child");
 	is_int(sessions(), 0, "it is not counted any more");
 	ok(is_over(s->slot), "its slot is free");
 	ok(is_over(s->cell) && is_over(s->broker), "its lease has ended");
-	is_int(session_holder_borrow(&app, s->id, NULL, &cell_fd, 0, &err), -1,
+	is_int(session_holder_borrow(&app, s->id, -1, 0, &b, &err), -1,
 	    "it is not there");
 	is_int(err.code, ERR_NOT_FOUND, "which is said");
 	(void)close(s->cell);
@@ -103,14 +103,14 @@ is_gone(struct session *s)
 
 /* Borrow the cell; -1: it is not to be had within so long. */
 static int
-borrow(const struct session *s, int *cell_fd, int wait_ms, enum err_code *code)
+borrow(const struct session *s, struct session_borrowed *b, int wait_ms,
+    enum err_code *code)
 {
 	struct err err = { .code = ERR_NONE };
-	int connection = session_holder_borrow(&app, s->id, NULL, cell_fd,
-	    wait_ms, &err);
+	int result = session_holder_borrow(&app, s->id, -1, wait_ms, b, &err);
 
 	*code = err.code;
-	return connection;
+	return result;
 }
 
 static void
@@ -119,32 +119,29 @@ test_life(void)
 	struct session s;
 	enum err_code code;
 	char byte = 0;
-	int connection;
-	int cell_fd;
+	struct session_borrowed b;
+	struct session_borrowed none;
 
 	make_session(&s, LONG_MS);
-	connection = borrow(&s, &cell_fd, LONG_MS, &code);
-	ok(connection >= 0, "it is there when who made it is not");
+	ok(borrow(&s, &b, LONG_MS, &code) == 0,
+	    "it is there when who made it is not");
 	is_int(sessions(), 1, "it is counted");
 	ok(is_over(s.client), "it keeps no connection of a client's");
 	ok(!is_over(s.slot), "it keeps the slot");
-	is_int(write(cell_fd, "x", 1), 1, "the cell is lent");
+	is_int(write(b.cell_fd, "x", 1), 1, "the cell is lent");
 	ok(read(s.cell, &byte, 1) == 1 && byte == 'x', "and is the cell");
-	(void)close(cell_fd);
-	is_int(borrow(&s, &cell_fd, 50, &code), -1, "to one at a time");
+	is_int(borrow(&s, &none, 50, &code), -1, "to one at a time");
 	is_int(code, ERR_TIMEOUT, "who comes later waits");
-	session_holder_return(connection);
+	session_holder_return(&b);
 
 	app.owner[0] = 1;
-	is_int(borrow(&s, &cell_fd, LONG_MS, &code), -1, "another's");
+	is_int(borrow(&s, &none, LONG_MS, &code), -1, "another's");
 	is_int(code, ERR_NOT_FOUND, "is not there");
 	ok(!session_holder_end(&app, s.id), "and is not ended by others");
 	app.owner[0] = 0;
 
-	connection = borrow(&s, &cell_fd, LONG_MS, &code);
-	ok(connection >= 0, "it is lent again");
-	(void)close(cell_fd);
-	session_holder_return(connection);
+	ok(borrow(&s, &b, LONG_MS, &code) == 0, "it is lent again");
+	session_holder_return(&b);
 	ok(session_holder_end(&app, s.id), "it is ended");
 	is_gone(&s);
 	ok(!session_holder_end(&app, s.id), "once");
@@ -155,13 +152,12 @@ test_ends(void)
 {
 	struct session s;
 	enum err_code code;
-	int connection;
-	int cell_fd;
+	struct session_borrowed b;
 
 	make_session(&s, LONG_MS);
-	connection = borrow(&s, &cell_fd, LONG_MS, &code);
-	(void)close(cell_fd);
-	(void)close(connection);
+	ok(borrow(&s, &b, LONG_MS, &code) == 0, "it is lent");
+	b.lost = true;
+	session_holder_return(&b);
 	note("a request broke off");
 	is_gone(&s);
 
@@ -201,7 +197,7 @@ main(void)
 	static const char *const routes[] = { "other", NULL };
 	struct err err;
 	char odd[SESSION_ID_SIZE + 8];
-	int cell_fd;
+	struct session_borrowed b;
 
 	app.sessions = (char *)(uintptr_t)tap_folder();
 	app.master = getpid();
@@ -209,8 +205,7 @@ main(void)
 	if (metrics_open(&app.metrics, routes, &err) != 0)
 		return 1;
 	(void)snprintf(odd, sizeof(odd), "%s%s", SESSION_PREFIX, "../x");
-	is_int(session_holder_borrow(&app, odd, NULL, &cell_fd, 0, &err), -1,
-	    "no id");
+	is_int(session_holder_borrow(&app, odd, -1, 0, &b, &err), -1, "no id");
 	test_life();
 	test_ends();
 	test_killed();
