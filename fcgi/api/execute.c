@@ -43,11 +43,7 @@
 #define STAGE_MS 30000
 #define FILE_MAX (INT64_C(100) << 20) /* MAX_FILE_SIZE_MB of the contract */
 #define ANSWER_MAX ((size_t)8 * FILESTORE_NAME_MAX)
-#define PIECE 65536
 #define NO_FILE "File with ID '%s' not found"
-/* For an answer, and for a file what it takes at 32 bytes a ms besides. */
-#define READER_MS 120000
-#define READER_BYTES_A_MS 32
 
 /* What comes back of one run. */
 struct execution {
@@ -608,7 +604,7 @@ api_list(struct api_app *app, struct http_request *req)
 		reply_failed(req, NULL);
 		return;
 	}
-	http_allow_slow_reader(req, READER_MS);
+	http_allow_slow_reader(req, REPLY_READER_MS);
 	http_begin(req, 200, REPLY_JSON, NULL);
 	http_write(req, "{\"files\":[", 10);
 	while (!req->failed && filestore_next(&app->store, folder, &entry)) {
@@ -631,28 +627,19 @@ api_list(struct api_app *app, struct http_request *req)
 void
 api_download(struct api_app *app, struct http_request *req)
 {
-	auto_buf struct buf headers = BUF_INIT(ANSWER_MAX);
+	auto_buf struct buf disposition = BUF_INIT(ANSWER_MAX);
 	struct filestore_entry entry;
 	struct err err;
 	auto_close int fd = filestore_get(&app->store, app->id, strlen(app->id),
 	    &entry, &err);
-	char piece[PIECE];
-	ssize_t n;
 
 	if (fd < 0) {
 		reply_detail(req, 404, NULL, NO_FILE, app->id);
 		return;
 	}
-	buf_addf(&headers,
-	    "Content-Length: %lld\r\nX-Content-Type-Options: nosniff\r\n"
-	    "Content-Disposition: ",
-	    (long long)entry.size);
-	disposition_add(&headers, entry.name);
-	buf_adds(&headers, "\r\n");
-	http_allow_slow_reader(req, READER_MS + entry.size / READER_BYTES_A_MS);
-	http_begin(req, 200, "application/octet-stream", buf_str(&headers));
-	while (!req->failed && (n = read(fd, piece, sizeof(piece))) > 0)
-		http_write(req, piece, (size_t)n);
+	disposition_add(&disposition, entry.name);
+	reply_file(req, "application/octet-stream", buf_str(&disposition), fd,
+	    entry.size);
 	free(entry.name);
 }
 

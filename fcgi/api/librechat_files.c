@@ -24,11 +24,7 @@
 #include "../../sandbox/base/text.h"
 
 #define ANSWER_MAX ((size_t)8 * FILESTORE_NAME_MAX)
-#define PIECE 65536
 #define NAME_SENT_MAX 1024 /* bytes of a name in a header */
-/* For an answer, and for a file what it takes at 32 bytes a ms besides. */
-#define READER_MS 120000
-#define READER_BYTES_A_MS 32
 #define FILE_MAX (INT64_C(100) << 20)
 #define FILES_MAX 200
 /* Of one file in the answer: a name whose every byte is escaped in six. */
@@ -86,27 +82,20 @@ open_asked(struct api_app *app, struct http_request *req,
 void
 api_librechat_download(struct api_app *app, struct http_request *req)
 {
-	auto_buf struct buf headers = BUF_INIT(ANSWER_MAX);
+	auto_buf struct buf disposition = BUF_INIT(ANSWER_MAX);
 	struct filestore_entry entry;
 	auto_close int fd = open_asked(app, req, &entry,
 	    "It was never here, or its time is over");
 	const char *name;
-	char piece[PIECE];
-	ssize_t n;
 
 	if (fd < 0)
 		return;
 	name = libre_name_base(entry.name);
-	buf_addf(&headers,
-	    "Content-Length: %lld\r\nX-Content-Type-Options: nosniff\r\n"
-	    "Content-Disposition: attachment; filename*=UTF-8''",
-	    (long long)entry.size);
-	text_add_escaped(&headers, name, strnlen(name, NAME_SENT_MAX), "-._~");
-	buf_adds(&headers, "\r\n");
-	http_allow_slow_reader(req, READER_MS + entry.size / READER_BYTES_A_MS);
-	http_begin(req, 200, libre_name_type(name), buf_str(&headers));
-	while (!req->failed && (n = read(fd, piece, sizeof(piece))) > 0)
-		http_write(req, piece, (size_t)n);
+	buf_adds(&disposition, "attachment; filename*=UTF-8''");
+	text_add_escaped(&disposition, name, strnlen(name, NAME_SENT_MAX),
+	    "-._~");
+	reply_file(req, libre_name_type(name), buf_str(&disposition), fd,
+	    entry.size);
 	free(entry.name);
 }
 
@@ -163,7 +152,7 @@ list(struct api_app *app, struct http_request *req, DIR *folder)
 	struct filestore_entry entry;
 	const char *comma = "";
 
-	http_allow_slow_reader(req, READER_MS);
+	http_allow_slow_reader(req, REPLY_READER_MS);
 	http_begin(req, 200, REPLY_JSON, NULL);
 	http_write(req, "[", 1);
 	while (!req->failed && filestore_next(&app->store, folder, &entry)) {

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -221,13 +220,8 @@ static void
 release(struct libre_run *x)
 {
 	filestore_abort(&x->fresh);
-	for (size_t i = x->beside; i < x->input_count; i++) {
-		const struct cell_bytes *content = &x->inputs[i].content;
-
-		if (content->len > 0)
-			(void)munmap((void *)(uintptr_t)content->data,
-			    content->len);
-	}
+	for (size_t i = x->beside; i < x->input_count; i++)
+		api_input_unmap(&x->inputs[i]);
 	for (size_t i = 0; i < x->made_count; i++)
 		free(x->made[i].name);
 	free(x->made);
@@ -530,14 +524,6 @@ cancelled(void *arg)
 	return true;
 }
 
-/* The program is no file of the conversation's.  False: the cell is lost. */
-static bool
-remove_program(struct libre_run *x)
-{
-	return x->exec->lang != LIBRE_PYTHON ||
-	    api_remove_in(&x->run, &x->own.cell, x->exec->entry);
-}
-
 /* In the conversation's cell: who hangs up ends the run, but not that. */
 static void
 run_in_own(struct libre_run *x)
@@ -559,8 +545,9 @@ run_in_own(struct libre_run *x)
 		return;
 	}
 	x->own.used = true;
-	if (good)
-		(void)remove_program(x);
+	/* The program is no file of the conversation's. */
+	if (good && x->exec->lang == LIBRE_PYTHON)
+		(void)api_remove_in(&x->run, &x->own.cell, x->exec->entry);
 	session_holder_return(&x->own.cell);
 	if (x->cancelled)
 		x->run.end = API_GONE;

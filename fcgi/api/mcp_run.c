@@ -587,14 +587,6 @@ run_fresh(struct mcp_exchange *x, struct cell_request cell, struct inputs *in)
 
 /* ---- in a session ---- */
 
-/* False: the cell is lost. */
-static bool
-remove_program(struct mcp_work *w, struct session_borrowed *b)
-{
-	return w->x->call.tool == MCP_RUN_SHELL ||
-	    api_remove_in(&w->run, b, SESSION_MAIN);
-}
-
 /* Its files are looked at before and after: what has changed comes back. */
 static void
 run_borrowed(struct mcp_work *w, struct session_borrowed *b)
@@ -607,7 +599,9 @@ run_borrowed(struct mcp_work *w, struct session_borrowed *b)
 
 	if (mcp_scan(&before, w->x, b)) {
 		w->run.c.cancel = &gone;
-		if (api_run_in(&w->run, b) && remove_program(w, b) &&
+		if (api_run_in(&w->run, b) &&
+		    (w->x->call.tool == MCP_RUN_SHELL ||
+			api_remove_in(&w->run, b, SESSION_MAIN)) &&
 		    !w->cancelled && mcp_scan(&after, w->x, b))
 			mcp_scan_collect(w, b, &before, &after, since_s);
 	} else {

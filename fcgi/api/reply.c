@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../contract/code_interpreter/execute_request.h"
 #include "../contract/librechat/libre_answer.h"
@@ -13,6 +14,9 @@
 #include "../server/http.h"
 
 #include "../../sandbox/base/buf.h"
+
+#define PIECE 65536
+#define READER_BYTES_A_MS 32
 
 void
 reply_text(struct http_request *req, int status, const char *headers,
@@ -27,6 +31,24 @@ reply_json(struct http_request *req, int status, const char *headers,
 {
 	http_answer(req, status, REPLY_JSON, headers, buf_str(body), body->len);
 	buf_release(body);
+}
+
+void
+reply_file(struct http_request *req, const char *type, const char *disposition,
+    int fd, int64_t size)
+{
+	auto_buf struct buf headers = BUF_INIT((size_t)1 << 20);
+	char piece[PIECE];
+	ssize_t n;
+
+	buf_addf(&headers,
+	    "Content-Length: %" PRId64 "\r\nX-Content-Type-Options: nosniff\r\n"
+	    "Content-Disposition: %s\r\n",
+	    size, disposition);
+	http_allow_slow_reader(req, REPLY_READER_MS + size / READER_BYTES_A_MS);
+	http_begin(req, 200, type, buf_str(&headers));
+	while (!req->failed && (n = read(fd, piece, sizeof(piece))) > 0)
+		http_write(req, piece, (size_t)n);
 }
 
 void

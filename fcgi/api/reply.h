@@ -26,6 +26,11 @@ void reply_text(struct http_request *req, int status, const char *headers,
 /* The same with a body that is made; releases it. */
 void reply_json(struct http_request *req, int status, const char *headers,
     struct buf *body);
+/* For an answer, and for a file what it takes at 32 bytes a ms besides. */
+#define REPLY_READER_MS 120000
+/* A file as a download, disposition being the header that names it. */
+void reply_file(struct http_request *req, const char *type,
+    const char *disposition, int fd, int64_t size);
 /* Append the header that tells how many files of a run do not come back; more:
  * there may be others.  Nothing, where none was left out. */
 void reply_add_left_out(struct buf *headers, size_t count, bool more);
