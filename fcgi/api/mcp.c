@@ -121,8 +121,7 @@ mcp_failed(struct mcp_exchange *x)
 {
 	struct mcp_fault fault;
 
-	(void)mcp_refuse_request(&x->m, &fault, 200, MCP_INTERNAL,
-	    "Internal error");
+	(void)mcp_refuse(&fault, &x->m, 200, MCP_INTERNAL, "Internal error");
 	mcp_fault(x, &fault);
 }
 
@@ -151,7 +150,7 @@ mcp_busy(struct mcp_exchange *x)
 		mcp_trouble(x, "%s", text);
 		return;
 	}
-	(void)mcp_refuse_request(&x->m, &fault, 503, MCP_INTERNAL, "%s", text);
+	(void)mcp_refuse(&fault, &x->m, 503, MCP_INTERNAL, "%s", text);
 	mcp_fault(x, &fault);
 }
 
@@ -268,7 +267,7 @@ refuse(struct mcp_exchange *x, const struct pyvalue *uri, const char *text)
 {
 	struct mcp_fault fault;
 
-	(void)mcp_refuse_request(&x->m, &fault, 400,
+	(void)mcp_refuse(&fault, &x->m, 400,
 	    x->m.era == MCP_LEGACY ? MCP_NO_RESOURCE : MCP_BAD_PARAMS, "%s",
 	    text);
 	fault.uri = uri;
@@ -312,7 +311,7 @@ mcp_read_resource(struct mcp_exchange *x)
 
 	if (uri == NULL || uri->type != PYVALUE_STRING ||
 	    uri->count > MCP_URI_MAX) {
-		(void)mcp_refuse_request(&x->m, &fault, 400, MCP_BAD_PARAMS,
+		(void)mcp_refuse(&fault, &x->m, 400, MCP_BAD_PARAMS,
 		    "Invalid params: uri must be a string of at most %zu bytes",
 		    MCP_URI_MAX);
 		mcp_fault(x, &fault);
@@ -374,7 +373,7 @@ has_cursor(struct mcp_exchange *x)
 
 	if (cursor == NULL || cursor->type == PYVALUE_NULL)
 		return false;
-	(void)mcp_refuse_request(&x->m, &fault, 400, MCP_BAD_PARAMS,
+	(void)mcp_refuse(&fault, &x->m, 400, MCP_BAD_PARAMS,
 	    "Invalid params: unknown cursor");
 	mcp_fault(x, &fault);
 	return true;
@@ -460,7 +459,8 @@ read_body(struct mcp_exchange *x, struct buf *body)
 
 	if (x->req->length <= (int64_t)BODY_MAX)
 		return http_read_all(x->req, body);
-	(void)mcp_refuse(&fault, 413, MCP_NO_REQUEST, "The body is too long");
+	(void)mcp_refuse(&fault, NULL, 413, MCP_NO_REQUEST,
+	    "The body is too long");
 	mcp_fault(x, &fault);
 	return false;
 }

@@ -89,7 +89,7 @@ reply_rpc(struct http_request *req, int status, const char *headers,
 	auto_buf struct buf body = BUF_INIT(4096);
 	struct mcp_fault fault;
 
-	(void)mcp_refuse(&fault, status,
+	(void)mcp_refuse(&fault, NULL, status,
 	    status == 429 || status >= 500 ? MCP_INTERNAL : MCP_NO_REQUEST,
 	    "%s", text);
 	mcp_add_error(&body, NULL, &fault);

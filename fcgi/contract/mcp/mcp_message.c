@@ -59,36 +59,16 @@ static const struct {
 
 /* ---- faults ---- */
 
-static bool __attribute__((format(printf, 4, 0)))
-refuse_v(struct mcp_fault *fault, int status, enum mcp_code code,
-    const char *fmt, va_list ap)
+bool
+mcp_refuse(struct mcp_fault *fault, const struct mcp_message *m, int status,
+    enum mcp_code code, const char *fmt, ...)
 {
-	*fault = (struct mcp_fault){ .status = status, .code = code };
+	va_list ap;
+
+	*fault = (struct mcp_fault){ .code = code,
+		.status = m != NULL && m->era == MCP_LEGACY ? 200 : status };
+	va_start(ap, fmt);
 	(void)vsnprintf(fault->text, sizeof(fault->text), fmt, ap);
-	return false;
-}
-
-bool
-mcp_refuse(struct mcp_fault *fault, int status, enum mcp_code code,
-    const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)refuse_v(fault, status, code, fmt, ap);
-	va_end(ap);
-	return false;
-}
-
-bool
-mcp_refuse_request(const struct mcp_message *m, struct mcp_fault *fault,
-    int status, enum mcp_code code, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)refuse_v(fault, m->era == MCP_LEGACY ? 200 : status, code, fmt,
-	    ap);
 	va_end(ap);
 	return false;
 }
@@ -121,19 +101,19 @@ parse_body(struct mcp_message *m, const char *body, size_t len,
 	struct pyjson_error error;
 
 	if (!utf8_valid(body, len))
-		return mcp_refuse(fault, 400, MCP_NOT_JSON,
+		return mcp_refuse(fault, NULL, 400, MCP_NOT_JSON,
 		    "Parse error: the body is not UTF-8");
 	if (!pyjson_parse(&m->doc, body, len, PYJSON_STRICT, &error)) {
 		memset(&m->doc, 0, sizeof(m->doc));
-		return mcp_refuse(fault, 400, MCP_NOT_JSON,
+		return mcp_refuse(fault, NULL, 400, MCP_NOT_JSON,
 		    "Parse error: %s at character %zu", error.text,
 		    error.position);
 	}
 	if (m->doc.root.type == PYVALUE_ARRAY)
-		return mcp_refuse(fault, 400, MCP_NO_REQUEST,
+		return mcp_refuse(fault, NULL, 400, MCP_NO_REQUEST,
 		    "Invalid request: one message for each POST, no array");
 	if (m->doc.root.type != PYVALUE_OBJECT)
-		return mcp_refuse(fault, 400, MCP_NO_REQUEST,
+		return mcp_refuse(fault, NULL, 400, MCP_NO_REQUEST,
 		    "Invalid request: the body is no object");
 	return true;
 }
@@ -156,7 +136,7 @@ take_id(struct mcp_message *m, struct mcp_fault *fault)
 	if (id == NULL)
 		return true;
 	if (!can_repeat(id))
-		return mcp_refuse(fault, 400, MCP_NO_REQUEST,
+		return mcp_refuse(fault, NULL, 400, MCP_NO_REQUEST,
 		    "Invalid request: id must be a string of at most %d bytes "
 		    "or an integer",
 		    MCP_ECHO_MAX);
@@ -175,14 +155,14 @@ take_params(struct mcp_message *m, const struct pyvalue **meta,
 	if (params == NULL)
 		return true;
 	if (params->type != PYVALUE_OBJECT)
-		return mcp_refuse(fault, 400, MCP_BAD_PARAMS,
+		return mcp_refuse(fault, NULL, 400, MCP_BAD_PARAMS,
 		    "Invalid params: params must be an object");
 	m->params = params;
 	*meta = pyvalue_get(params, "_meta");
 	token = pyvalue_get(*meta, "progressToken");
 	if (token != NULL && token->type == PYVALUE_STRING &&
 	    !can_repeat(token))
-		return mcp_refuse(fault, 400, MCP_BAD_PARAMS,
+		return mcp_refuse(fault, NULL, 400, MCP_BAD_PARAMS,
 		    "Invalid params: progressToken must have at most %d bytes",
 		    MCP_ECHO_MAX);
 	if (token != NULL && can_repeat(token))
@@ -211,7 +191,7 @@ check_legacy(struct mcp_message *m, const struct mcp_head *head,
 	if (m->method == MCP_INITIALIZE || head->version == NULL ||
 	    is_version(head->version, 1))
 		return true;
-	return mcp_refuse(fault, 400, MCP_NO_REQUEST,
+	return mcp_refuse(fault, NULL, 400, MCP_NO_REQUEST,
 	    "Bad request: unsupported protocol version '%.40s'", head->version);
 }
 
@@ -259,7 +239,7 @@ check_headers(const struct mcp_message *m, const struct mcp_head *head,
 		wrong = "Mcp-Name";
 	if (wrong == NULL)
 		return true;
-	return mcp_refuse(fault, 400, MCP_BAD_HEADER,
+	return mcp_refuse(fault, NULL, 400, MCP_BAD_HEADER,
 	    "Header mismatch: the header %s must be what the body says", wrong);
 }
 
@@ -272,20 +252,20 @@ check_modern(struct mcp_message *m, const struct mcp_head *head,
 
 	m->links = true;
 	if (!is_type(version, PYVALUE_STRING) || !can_repeat(version))
-		return mcp_refuse(fault, 400, MCP_BAD_PARAMS,
+		return mcp_refuse(fault, NULL, 400, MCP_BAD_PARAMS,
 		    "Invalid params: _meta must have " MCP_META
 		    "protocolVersion, a string");
 	if (!is_type(pyvalue_get(meta, MCP_META "clientCapabilities"),
 		PYVALUE_OBJECT))
-		return mcp_refuse(fault, 400, MCP_BAD_PARAMS,
+		return mcp_refuse(fault, NULL, 400, MCP_BAD_PARAMS,
 		    "Invalid params: _meta must have " MCP_META
 		    "clientCapabilities, an object");
 	if (!repeats(head->version, version))
-		return mcp_refuse(fault, 400, MCP_BAD_HEADER,
+		return mcp_refuse(fault, NULL, 400, MCP_BAD_HEADER,
 		    "Header mismatch: the header MCP-Protocol-Version must be "
 		    "what _meta says");
 	if (!pyvalue_is(version, MCP_VERSION_MODERN)) {
-		(void)mcp_refuse(fault, 400, MCP_BAD_VERSION,
+		(void)mcp_refuse(fault, NULL, 400, MCP_BAD_VERSION,
 		    "Unsupported protocol version");
 		fault->asked = version;
 		return false;
@@ -318,7 +298,7 @@ take_response(struct mcp_message *m, const struct mcp_head *head,
 	m->kind = MCP_NOTIFICATION;
 	if (answers && era_of(head, NULL) == MCP_LEGACY)
 		return true;
-	return mcp_refuse(fault, 400, MCP_NO_REQUEST,
+	return mcp_refuse(fault, NULL, 400, MCP_NO_REQUEST,
 	    "Invalid request: method must be a string");
 }
 
@@ -331,7 +311,7 @@ take_method(struct mcp_message *m, const struct pyvalue *method,
 	if (i < MCP_METHODS &&
 	    (m->era == MCP_LEGACY ? methods[i].legacy : methods[i].modern))
 		return true;
-	return mcp_refuse_request(m, fault, 404, MCP_NO_METHOD,
+	return mcp_refuse(fault, m, 404, MCP_NO_METHOD,
 	    "Method not found: %.200s", method->u.text);
 }
 
@@ -344,19 +324,19 @@ mcp_message_parse(struct mcp_message *m, const struct mcp_head *head,
 
 	*m = (struct mcp_message){ .kind = MCP_REQUEST };
 	if (!is_json(head->content_type))
-		return mcp_refuse(fault, 415, MCP_NO_REQUEST,
+		return mcp_refuse(fault, NULL, 415, MCP_NO_REQUEST,
 		    "Unsupported media type: Content-Type must be "
 		    "application/json");
 	if (!parse_body(m, body, len, fault) || !take_id(m, fault))
 		return false;
 	if (!pyvalue_is(pyvalue_get(&m->doc.root, "jsonrpc"), "2.0"))
-		return mcp_refuse(fault, 400, MCP_NO_REQUEST,
+		return mcp_refuse(fault, NULL, 400, MCP_NO_REQUEST,
 		    "Invalid request: jsonrpc must be \"2.0\"");
 	method = pyvalue_get(&m->doc.root, "method");
 	if (method == NULL)
 		return take_response(m, head, fault);
 	if (method->type != PYVALUE_STRING)
-		return mcp_refuse(fault, 400, MCP_NO_REQUEST,
+		return mcp_refuse(fault, NULL, 400, MCP_NO_REQUEST,
 		    "Invalid request: method must be a string");
 	if (m->kind == MCP_NOTIFICATION)
 		return true;

@@ -719,7 +719,7 @@ mcp_call_parse(struct mcp_call *call, struct mcp_message *m,
 	*call = (struct mcp_call){ .path = { .data = "" } };
 	if (name == NULL || name->type != PYVALUE_STRING ||
 	    (arguments != NULL && arguments->type != PYVALUE_OBJECT)) {
-		(void)mcp_refuse_request(m, fault, 400, MCP_BAD_PARAMS,
+		(void)mcp_refuse(fault, m, 400, MCP_BAD_PARAMS,
 		    "Invalid params: name must be a string, arguments an "
 		    "object");
 		return MCP_CALL_FAULT;
@@ -727,7 +727,7 @@ mcp_call_parse(struct mcp_call *call, struct mcp_message *m,
 	while (i < MCP_TOOLS && !pyvalue_is(name, rows[i].name))
 		i++;
 	if (i == MCP_TOOLS) {
-		(void)mcp_refuse_request(m, fault, 400, MCP_BAD_PARAMS,
+		(void)mcp_refuse(fault, m, 400, MCP_BAD_PARAMS,
 		    "Unknown tool: %.200s", name->u.text);
 		return MCP_CALL_FAULT;
 	}
