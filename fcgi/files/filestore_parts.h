@@ -13,26 +13,8 @@
  * What the parts of the store have in common, in its folder only.
  */
 
-#define FILESTORE_NEW "new-"
-#define FILESTORE_META ".meta"
-/* Of nobody's file: "1 ", the upload time, "\n", the name.  Of somebody's:
- * "2 ", the owner in hex, " ", and then the same.  With a note: "3 ", the owner
- * in hex or "-", " ", the note, " ", and then the same. */
-#define FILESTORE_META_FREE "1 "
-#define FILESTORE_META_OWNED "2 "
-#define FILESTORE_META_NOTED "3 "
-#define FILESTORE_META_MAX (256 + FILESTORE_NAME_MAX)
+/* ---- names and the folder: filestore.c ---- */
 
-/* ---- names and the folder: filestore_folder.c ---- */
-
-struct filestore_name {
-	char s[sizeof(FILESTORE_NEW) + FILESTORE_ID_LEN +
-	    sizeof(FILESTORE_META)];
-};
-
-/* To be used in the expression that it stands in. */
-struct filestore_name filestore_name(const char *before, const char *id,
-    const char *after);
 /* The id, if it is a name of data, new or in its place; else NULL. */
 const char *filestore_data_id(const char *name);
 /* A regular file by that name, as it is now. */
