@@ -52,10 +52,10 @@ add_step(struct buf *out, const char *s, size_t len, enum pydump_style style)
 		buf_add(out, escape, sizeof(escape));
 		return 1;
 	}
-	step = utf8_look(s, len, true, &fault);
+	step = utf8_look(s, len, style != PYDUMP_CLEAN, &fault);
 	code = fault == UTF8_FINE ? utf8_decode(s, step) : 0xfffd;
 	surrogate = code >= 0xd800 && code <= 0xdfff;
-	if (style == PYDUMP_UTF8 && code >= 0x7f && !surrogate) {
+	if (style != PYDUMP_ASCII && code >= 0x7f && !surrogate) {
 		buf_add(out, bytes, utf8_encode(code, bytes));
 	} else if (code < 0x10000) {
 		add_unit(out, code);

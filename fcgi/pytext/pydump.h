@@ -16,6 +16,7 @@ struct pyvalue;
  */
 enum pydump_style {
 	PYDUMP_UTF8,  /* ensure_ascii=False */
+	PYDUMP_CLEAN, /* the same; a lone surrogate is no UTF-8 either */
 	PYDUMP_ASCII, /* everything beyond ASCII, and DEL, as \uXXXX */
 };
 

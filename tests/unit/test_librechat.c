@@ -370,6 +370,20 @@ test_file_answers(void)
 	    "once more later");
 }
 
+/* What is no UTF-8 is told with U+FFFD, as Python's decoder has it: half of a
+ * surrogate pair is three such bytes, the beginning of a character is one. */
+static void
+test_no_text(void)
+{
+	auto_buf struct buf out = BUF_INIT(1024);
+
+	libre_add_error(&out, "\xed\xa0\x80\"\xe2\x82", "\xff\u20ac\x7f");
+	is_str(buf_str(&out),
+	    "{\"error\":\"\ufffd\ufffd\ufffd\\\"\ufffd\","
+	    "\"details\":\"\ufffd\u20ac\x7f\"}",
+	    "what is no text");
+}
+
 int
 main(void)
 {
@@ -383,5 +397,6 @@ main(void)
 	test_query();
 	test_outcome();
 	test_file_answers();
+	test_no_text();
 	return tap_done();
 }

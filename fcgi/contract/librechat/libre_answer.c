@@ -7,45 +7,26 @@
 
 #include "libre_request.h"
 #include "../../pytext/pydump.h"
-#include "../../pytext/pyutf8.h"
 
 #include "../../../sandbox/base/text.h"
 #include "../../../sandbox/protocol/cell.h"
 
-/* A text that may be anything, with its quotes. */
-static void
-add_text(struct buf *out, const char *text, size_t len)
-{
-	auto_buf struct buf clean = BUF_INIT(3 * len + 1);
-
-	pyutf8_add_whole(&clean, text, len);
-	pydump_add_string(out, buf_str(&clean), clean.len, PYDUMP_UTF8);
-}
-
-static void
-add_name(struct buf *out, const char *name)
-{
-	add_text(out, name, strlen(name));
-}
-
 void
 libre_add_error(struct buf *out, const char *error, const char *details)
 {
-	buf_adds(out, "{\"error\":");
-	add_name(out, error);
-	if (details != NULL) {
-		buf_adds(out, ",\"details\":");
-		add_name(out, details);
-	}
+	pydump_addf(out, PYDUMP_CLEAN, "{\"error\":\"%s\"", error);
+	if (details != NULL)
+		pydump_addf(out, PYDUMP_CLEAN, ",\"details\":\"%s\"", details);
 	buf_addc(out, '}');
 }
 
 void
 libre_add_rate_limited(struct buf *out, const char *message, int64_t seconds)
 {
-	buf_adds(out, "{\"error\":\"rate_limited\",\"message\":");
-	add_name(out, message);
-	buf_addf(out, ",\"retry_after_seconds\":%" PRId64 "}", seconds);
+	pydump_addf(out, PYDUMP_CLEAN,
+	    "{\"error\":\"rate_limited\",\"message\":\"%s\","
+	    "\"retry_after_seconds\":%" PRId64 "}",
+	    message, seconds);
 }
 
 /* ---- a run ---- */
@@ -99,6 +80,14 @@ add_end(struct buf *text, const struct libre_outcome *o)
 	}
 }
 
+/* A member that may hold anything, with a comma before it. */
+static void
+add_text(struct buf *out, const char *name, const struct buf *text)
+{
+	pydump_addf(out, PYDUMP_CLEAN, ",\"%s\":\"%.*s\"", name, (int)text->len,
+	    buf_str(text));
+}
+
 /* Standard error, and below it what is to be known beside. */
 static void
 add_errors(struct buf *out, const struct libre_outcome *o)
@@ -124,15 +113,15 @@ add_errors(struct buf *out, const struct libre_outcome *o)
 		add_line(&text, "There are more files than these");
 	if (o->note != NULL)
 		add_line(&text, "%s", o->note);
-	add_text(out, buf_str(&text), text.len);
+	add_text(out, "stderr", &text);
 }
 
 static void
 add_made(struct buf *out, const struct libre_made *file)
 {
-	buf_addf(out, "{\"id\":\"%s\",\"name\":", file->id);
-	add_name(out, file->name);
-	buf_addf(out, ",\"storage_session_id\":\"%s\"", file->session);
+	pydump_addf(out, PYDUMP_CLEAN,
+	    "{\"id\":\"%s\",\"name\":\"%s\",\"storage_session_id\":\"%s\"",
+	    file->id, file->name, file->session);
 	if (file->inherited)
 		buf_adds(out, ",\"inherited\":true");
 	if (file->from_id[0] != '\0')
@@ -176,9 +165,8 @@ add_status(struct buf *out, const struct libre_outcome *o)
 static void
 add_streams(struct buf *out, const struct libre_outcome *o)
 {
-	buf_addf(out, "\"session_id\":\"%s\",\"stdout\":", o->session);
-	add_text(out, buf_str(&o->out->text), o->out->text.len);
-	buf_adds(out, ",\"stderr\":");
+	buf_addf(out, "\"session_id\":\"%s\"", o->session);
+	add_text(out, "stdout", &o->out->text);
 	add_errors(out, o);
 }
 
@@ -231,10 +219,9 @@ add_files(struct buf *out, const struct libre_outcome *o)
 	if (o->deleted == NULL || o->deleted[0] == NULL)
 		return;
 	buf_adds(out, ",\"deleted_files\":[");
-	for (size_t i = 0; o->deleted[i] != NULL; i++) {
-		buf_adds(out, i == 0 ? "" : ",");
-		add_name(out, o->deleted[i]);
-	}
+	for (size_t i = 0; o->deleted[i] != NULL; i++)
+		pydump_addf(out, PYDUMP_CLEAN, "%s\"%s\"", i == 0 ? "" : ",",
+		    o->deleted[i]);
 	buf_addc(out, ']');
 }
 
@@ -285,9 +272,8 @@ void
 libre_add_failed(struct buf *out, const struct libre_outcome *o,
     const char *error)
 {
-	buf_adds(out, "{\"status\":\"error\",\"error\":");
-	add_name(out, error);
-	buf_addc(out, ',');
+	pydump_addf(out, PYDUMP_CLEAN,
+	    "{\"status\":\"error\",\"error\":\"%s\",", error);
 	add_streams(out, o);
 	buf_addc(out, '}');
 }
@@ -296,21 +282,14 @@ void
 libre_add_calls(struct buf *out, const struct libre_outcome *o,
     const char *calls, const char *token)
 {
-	buf_addf(out,
+	pydump_addf(out, PYDUMP_CLEAN,
 	    "{\"status\":\"tool_call_required\",\"session_id\":\"%s\","
-	    "\"continuation_token\":\"",
-	    o->session);
-	buf_adds(out, token);
-	buf_adds(out, "\",\"tool_calls\":");
-	buf_adds(out, calls);
-	if (o->out->text.len > 0) {
-		buf_adds(out, ",\"partial_stdout\":");
-		add_text(out, buf_str(&o->out->text), o->out->text.len);
-	}
-	if (o->err->text.len > 0) {
-		buf_adds(out, ",\"partial_stderr\":");
-		add_text(out, buf_str(&o->err->text), o->err->text.len);
-	}
+	    "\"continuation_token\":\"%s\",\"tool_calls\":%s",
+	    o->session, token, calls);
+	if (o->out->text.len > 0)
+		add_text(out, "partial_stdout", &o->out->text);
+	if (o->err->text.len > 0)
+		add_text(out, "partial_stderr", &o->err->text);
 	buf_addc(out, '}');
 }
 
@@ -326,12 +305,9 @@ libre_add_uploaded(struct buf *out, const char *id, const char *name,
 		    error == NULL ? "success" : "error");
 	if (error == NULL)
 		buf_addf(out, "\"fileId\":\"%s\",", id);
-	buf_adds(out, "\"filename\":");
-	add_name(out, name);
-	if (error != NULL) {
-		buf_adds(out, ",\"error\":");
-		add_name(out, error);
-	}
+	pydump_addf(out, PYDUMP_CLEAN, "\"filename\":\"%s\"", name);
+	if (error != NULL)
+		pydump_addf(out, PYDUMP_CLEAN, ",\"error\":\"%s\"", error);
 	buf_addc(out, '}');
 }
 
@@ -361,9 +337,10 @@ libre_add_object(struct buf *out, const struct libre_stored *file)
 {
 	buf_adds(out, "{\"name\":");
 	add_path(out, file);
-	buf_adds(out, ",\"originalFilename\":");
-	add_name(out, file->name);
-	buf_addf(out, ",\"size\":%" PRId64 ",\"lastModified\":", file->size);
+	pydump_addf(out, PYDUMP_CLEAN,
+	    ",\"originalFilename\":\"%s\",\"size\":%" PRId64
+	    ",\"lastModified\":",
+	    file->name, file->size);
 	add_time(out, file->uploaded_ms);
 	buf_addf(out,
 	    ",\"etag\":\"%s\",\"contentType\":\"%s\",\"readOnly\":%s}",
@@ -385,12 +362,10 @@ libre_add_listed(struct buf *out, const struct libre_stored *file,
 	add_time(out, file->uploaded_ms);
 	buf_addf(out, ",\"etag\":\"%s\"", file->id);
 	if (detail == LIBRE_FULL) {
-		buf_addf(out,
+		pydump_addf(out, PYDUMP_CLEAN,
 		    ",\"metadata\":{\"content-type\":\"%s\","
-		    "\"original-filename\":",
-		    libre_name_type(file->name));
-		add_name(out, file->name);
-		buf_addf(out, "},\"contentType\":\"%s\"",
+		    "\"original-filename\":\"%s\"},\"contentType\":\"%s\"",
+		    libre_name_type(file->name), file->name,
 		    libre_name_type(file->name));
 	}
 	buf_addc(out, '}');

@@ -88,12 +88,6 @@ refuse(struct reading *r, int status, const char *text)
 	return false;
 }
 
-static bool
-is_absent(const struct pyvalue *value)
-{
-	return value == NULL || value->type == PYVALUE_NULL;
-}
-
 static const struct pyvalue *
 first_of(const struct pyvalue *list)
 {
@@ -102,17 +96,11 @@ first_of(const struct pyvalue *list)
 	    list->u.parts.first;
 }
 
-static void
-add_string(struct buf *out, const char *text)
-{
-	pydump_add_string(out, text, strlen(text), PYDUMP_UTF8);
-}
-
 /* ,"name":value, or nothing where it was not sent. */
 static void
 add_member(struct buf *out, const char *name, const struct pyvalue *value)
 {
-	if (is_absent(value))
+	if (pyvalue_is_absent(value))
 		return;
 	buf_addf(out, ",\"%s\":", name);
 	pydump_add(out, value);
@@ -144,9 +132,9 @@ add_params(struct buf *out, const struct pyvalue *tool)
 							   all->u.parts.first;
 	buf_adds(out, ",\"params\":[");
 	for (const char *comma = ""; one != NULL; one = one->next) {
-		buf_adds(out, comma);
+		pydump_addf(out, PYDUMP_UTF8, "%s\"%.*s\"", comma,
+		    (int)one->name_len, one->name);
 		comma = ",";
-		pydump_add_string(out, one->name, one->name_len, PYDUMP_UTF8);
 	}
 	buf_addc(out, ']');
 }
@@ -170,9 +158,8 @@ add_tools(struct reading *r, const struct pyvalue *tools)
 		if (name == NULL || !can_be_called(name))
 			return refuse(r, 400,
 			    "tools[].name must be a name that can be called");
-		buf_adds(out,
-		    tool == first_of(tools) ? "{\"name\":" : ",{\"name\":");
-		add_string(out, name);
+		pydump_addf(out, PYDUMP_UTF8, "%s{\"name\":\"%s\"",
+		    tool == first_of(tools) ? "" : ",", name);
 		add_params(out, tool);
 		buf_addc(out, '}');
 	}
@@ -187,10 +174,10 @@ begin(struct reading *r, const struct pyvalue *root)
 	const struct pyvalue *code = pyvalue_get(root, "code");
 	struct buf *out = &r->p->state;
 
-	if (is_absent(code))
+	if (pyvalue_is_absent(code))
 		return refuse(r, 400, "Missing required field: code");
 	buf_adds(out, "{\"request\":{\"lang\":");
-	if (is_absent(lang))
+	if (pyvalue_is_absent(lang))
 		buf_adds(out, "\"py\"");
 	else
 		pydump_add(out, lang);
@@ -257,7 +244,7 @@ add_result(struct buf *out, const struct pyvalue *call,
 		add_member(out, "error_message", why);
 	else
 		buf_adds(out, ",\"error_message\":\"\"");
-	if (is_absent(result))
+	if (pyvalue_is_absent(result))
 		buf_adds(out, ",\"result\":null");
 	else
 		add_member(out, "result", result);
@@ -300,7 +287,7 @@ take_token(struct reading *r, const struct pyvalue *root,
 
 	if (!is_mine(r, old))
 		return refuse(r, 404, GONE);
-	if (!is_absent(results) && results->type != PYVALUE_ARRAY)
+	if (!pyvalue_is_absent(results) && results->type != PYVALUE_ARRAY)
 		return refuse(r, 400, "tool_results must be an array");
 	if (!pyvalue_integer(pyvalue_get(old, "round"), &round))
 		return refuse(r, 400, INVALID);
@@ -394,8 +381,8 @@ libre_program_parse(struct libre_program *p, const char *body, size_t len,
 	if (!pyjson_parse(&doc, body, len, PYJSON_BYTES, &fault))
 		return refuse(&r, 400, "The body is not valid JSON");
 	token = pyvalue_get(&doc.root, "continuation_token");
-	good = is_absent(token) ? begin(&r, &doc.root) :
-				  go_on(&r, &doc.root, token);
+	good = pyvalue_is_absent(token) ? begin(&r, &doc.root) :
+					  go_on(&r, &doc.root, token);
 	pyjson_release(&doc);
 	if (good && load(&r))
 		return true;
@@ -444,11 +431,10 @@ add_call(const struct libre_program *p, const struct pyvalue *call, size_t i,
 		    text_prefix(name, strlen(name), NAME_SHOWN));
 		return false;
 	}
-	buf_addf(calls,
-	    "%s{\"id\":\"call_%" PRId64 "_%zu\",\"name\":", i == 0 ? "" : ",",
-	    p->round, i);
-	add_string(calls, name);
-	buf_adds(calls, ",\"input\":");
+	pydump_addf(calls, PYDUMP_UTF8,
+	    "%s{\"id\":\"call_%" PRId64 "_%" PRId64
+	    "\",\"name\":\"%s\",\"input\":",
+	    i == 0 ? "" : ",", p->round, (int64_t)i, name);
 	pydump_add(calls, input);
 	buf_addc(calls, '}');
 	return true;

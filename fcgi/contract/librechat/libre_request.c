@@ -216,12 +216,6 @@ refuse_text(struct reading *r, const char *before, const char *text,
 	return false;
 }
 
-static bool
-is_absent(const struct pyvalue *value)
-{
-	return value == NULL || value->type == PYVALUE_NULL;
-}
-
 /* ---- one file ---- */
 
 bool
@@ -255,12 +249,12 @@ take_resource(struct reading *r, const struct pyvalue *item, size_t i,
 	int64_t number;
 
 	*resource = (struct libre_resource){ .id = "", .version = "" };
-	if (!is_absent(kind) &&
+	if (!pyvalue_is_absent(kind) &&
 	    (pyvalue_text(kind) == NULL ||
 		!libre_kind_parse(pyvalue_text(kind), &resource->kind)))
 		return refuse(r,
 		    "files[%zu].kind must be one of: skill, agent, user", i);
-	if (!is_absent(id) && pyvalue_text(id) != NULL)
+	if (!pyvalue_is_absent(id) && pyvalue_text(id) != NULL)
 		resource->id = pyvalue_text(id);
 	if (version != NULL && pyvalue_integer(version, &number)) {
 		char *text = pyjson_tree_array(&r->exec->doc, 24, 1);
@@ -307,7 +301,7 @@ take_file(struct reading *r, const struct pyvalue *item, size_t i,
 		return refuse(r, "files[%zu].name %s", i, fault);
 	if (!take_resource(r, item, i, &file->resource))
 		return false;
-	if (is_absent(session)) /* as it was called once */
+	if (pyvalue_is_absent(session)) /* as it was called once */
 		session = pyvalue_get(item, "session_id");
 	file->name = name->u.text;
 	file->id = id_of(pyvalue_get(item, "id"));
@@ -363,7 +357,7 @@ take_files(struct reading *r, const struct pyvalue *list)
 {
 	struct libre_exec *exec = r->exec;
 
-	if (is_absent(list))
+	if (pyvalue_is_absent(list))
 		return true;
 	if (list->type != PYVALUE_ARRAY)
 		return refuse(r, "files must be an array");
@@ -413,10 +407,11 @@ take_args(struct reading *r, const struct pyvalue *list)
 	size_t count = 0;
 
 	exec->args = pyjson_tree_array(&exec->doc,
-	    is_absent(list) || list->type != PYVALUE_ARRAY ? 1 :
-							     list->count + 1,
+	    pyvalue_is_absent(list) || list->type != PYVALUE_ARRAY ?
+		1 :
+		list->count + 1,
 	    sizeof(*exec->args));
-	if (is_absent(list))
+	if (pyvalue_is_absent(list))
 		return true;
 	if (list->type != PYVALUE_ARRAY)
 		return refuse(r, "args must be an array of strings");
@@ -438,7 +433,7 @@ take_lang(struct reading *r, const struct pyvalue *value)
 {
 	const char *lang = pyvalue_text(value);
 
-	if (is_absent(value))
+	if (pyvalue_is_absent(value))
 		return refuse(r, "Missing required field: lang");
 	if (lang == NULL)
 		return refuse(r, "lang must be a string");
@@ -456,7 +451,7 @@ take_code(struct reading *r, const struct pyvalue *value)
 {
 	struct libre_exec *exec = r->exec;
 
-	if (is_absent(value))
+	if (pyvalue_is_absent(value))
 		return refuse(r, "Missing required field: code");
 	if (value->type != PYVALUE_STRING ||
 	    pyutf8_has_surrogate(value->u.text, value->count))
@@ -488,7 +483,7 @@ take_hint(struct reading *r, const struct pyvalue *value)
 				  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-";
 	const char *text = pyvalue_text(value);
 
-	if (is_absent(value))
+	if (pyvalue_is_absent(value))
 		return true;
 	if (value->type != PYVALUE_STRING)
 		return refuse(r, "runtime_session_hint must be a string");

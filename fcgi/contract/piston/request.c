@@ -231,7 +231,7 @@ decode_hex(char *text, size_t len)
 static bool
 is_nothing(const struct pyvalue *value)
 {
-	return value == NULL || value->type == PYVALUE_NULL ||
+	return pyvalue_is_absent(value) ||
 	    (value->type == PYVALUE_BOOL && !value->u.truth) ||
 	    (value->type == PYVALUE_STRING && value->count == 0);
 }
@@ -566,7 +566,7 @@ take_input(struct piston_request *req, struct piston_refusal *refusal)
 	size_t len = 0;
 	char *text;
 
-	if (value != NULL && value->type != PYVALUE_NULL) {
+	if (!pyvalue_is_absent(value)) {
 		if (value->type != PYVALUE_STRING)
 			return piston_refuse(refusal, 400,
 			    "stdin must be a string");
@@ -672,7 +672,7 @@ static bool
 take_arguments(struct piston_request *req, const struct pyvalue *args,
     struct piston_refusal *refusal)
 {
-	if (args == NULL || args->type == PYVALUE_NULL)
+	if (pyvalue_is_absent(args))
 		return true;
 	if (args->type == PYVALUE_STRING)
 		return split_argument(req, args, refusal);
