@@ -293,8 +293,7 @@ mcp_work_answer(struct mcp_work *w)
 			answer_result(w);
 		break;
 	}
-	metrics_run(&run->app->metrics, API_MCP, run->end, run->result.reason,
-	    run->duration_us, run->waited_us);
+	api_run_count(run, API_MCP);
 }
 
 /* ---- the files of a session, before and after a run ---- */

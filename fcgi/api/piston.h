@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "../contract/piston/request.h"
+#include "../contract/piston/socket.h"
 
 struct api_app;
 struct api_run;
@@ -43,5 +44,34 @@ void piston_fill(struct cell_request *cell, const struct piston_request *req);
 /* Serve who has connected to connect.sock: HTTP, then a WebSocket, whose run
  * takes input while it goes on.  For struct serve_socket; app: the api_app. */
 void api_connect(void *app, int fd);
+
+/*
+ * A client's WebSocket, on a connection that never blocks: what is said to it
+ * waits here until there is room, and is bounded.
+ */
+struct web_socket {
+	int fd;			 /* borrowed */
+	struct socket_reader in; /* in.message: of web_socket_next() */
+	struct buf out;
+	size_t sent;
+	bool closing; /* our close frame is in there: nothing follows */
+	bool over;    /* so is the client's */
+	bool gone;    /* it has hung up, or cannot be served any more */
+};
+
+void web_socket_open(struct web_socket *s, int fd);
+void web_socket_release(struct web_socket *s);
+
+/* Read the head of the request, within some seconds.  False: there is none. */
+bool web_socket_read_head(struct web_socket *s, struct socket_head *head);
+
+/* Take the bytes that have come, a piece at most, once web_socket_next() has no
+ * more of the last ones. */
+void web_socket_receive(struct web_socket *s);
+/* The next message of those; pings are answered.  False: there is none, or the
+ * connection is over. */
+bool web_socket_next(struct web_socket *s);
+/* Wait for the client until then, or for room to write.  False: in vain. */
+bool web_socket_wait(struct web_socket *s, int64_t until_ms);
 
 #endif

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "app.h"
@@ -19,7 +20,6 @@
 #include "reply.h"
 #include "routes.h"
 #include "run.h"
-#include "web_socket.h"
 #include "../contract/piston/answer.h"
 #include "../server/http.h"
 
@@ -27,9 +27,179 @@
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/log.h"
 
+#define HEAD_MS 5000
+/* After the last word: for who reads slowly, and then says goodbye. */
+#define LINGER_MS 2000
+/* A run's output is bounded; each byte of it may come in a frame of its own. */
+#define OUT_MAX ((size_t)16 << 20)
+/* Pings that come while this waits are not answered. */
+#define PONGS_MAX 65536
 #define INIT_MS 1000	     /* of the contract */
 #define TYPED_MAX (64 << 10) /* that nobody has read; then the client waits */
 #define PIECE 65536
+
+/* ---- the connection ---- */
+
+void
+web_socket_open(struct web_socket *s, int fd)
+{
+	*s = (struct web_socket){ .fd = fd, .out = BUF_INIT(OUT_MAX) };
+	socket_reader_init(&s->in);
+}
+
+void
+web_socket_release(struct web_socket *s)
+{
+	socket_reader_release(&s->in);
+	buf_release(&s->out);
+}
+
+/* Send what there is room for. */
+static void
+web_socket_flush(struct web_socket *s)
+{
+	while (!s->gone && s->sent < s->out.len) {
+		ssize_t n = send(s->fd, s->out.data + s->sent,
+		    s->out.len - s->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0)
+			s->gone = true;
+		else
+			s->sent += (size_t)n;
+	}
+	buf_reset(&s->out);
+	s->sent = 0;
+}
+
+/* A message, and the last word; after that nothing is sent. */
+static void
+web_socket_say(struct web_socket *s, const struct buf *text)
+{
+	if (s->closing)
+		return;
+	socket_add_text(&s->out, buf_str(text), text->len);
+	if (s->out.overflow)
+		s->gone = true;
+	web_socket_flush(s);
+}
+
+static void
+web_socket_goodbye(struct web_socket *s, int code, const char *reason)
+{
+	if (s->closing)
+		return;
+	socket_add_close(&s->out, code, reason);
+	s->closing = true;
+	web_socket_flush(s);
+}
+
+void
+web_socket_receive(struct web_socket *s)
+{
+	char piece[SOCKET_PIECE];
+	ssize_t n = recv(s->fd, piece, sizeof(piece), MSG_DONTWAIT);
+
+	if (n > 0)
+		socket_reader_add(&s->in, piece, (size_t)n);
+	else if (n == 0 || errno != EAGAIN)
+		s->gone = true;
+}
+
+bool
+web_socket_next(struct web_socket *s)
+{
+	while (!s->gone && !s->closing) {
+		switch (socket_next(&s->in)) {
+		case SOCKET_MESSAGE:
+			return true;
+		case SOCKET_PING:
+			if (s->out.len < PONGS_MAX)
+				socket_add_pong(&s->out,
+				    buf_str(&s->in.control), s->in.control.len);
+			web_socket_flush(s);
+			break;
+		case SOCKET_CLOSE:
+			s->over = true;
+			web_socket_goodbye(s, 1000, "");
+			break;
+		case SOCKET_FAULT:
+			web_socket_goodbye(s, s->in.code, "");
+			break;
+		case SOCKET_MORE:
+			return false;
+		}
+	}
+	return false;
+}
+
+bool
+web_socket_wait(struct web_socket *s, int64_t until_ms)
+{
+	struct pollfd p = { .fd = s->fd,
+		.events = (short)(POLLIN | (s->out.len > 0 ? POLLOUT : 0)) };
+
+	/* whoever never stops talking has no more time than others */
+	while (!s->gone && clock_monotonic_ms() < until_ms) {
+		int n = poll(&p, 1, clock_poll_timeout(until_ms));
+
+		if (n > 0)
+			return true;
+		if (n < 0 && errno != EINTR)
+			return false;
+	}
+	return false;
+}
+
+/* Has the client said its last word?  What else it says is dropped. */
+static bool
+hears_goodbye(struct web_socket *s)
+{
+	enum socket_event event = SOCKET_MORE;
+
+	web_socket_receive(s);
+	do
+		event = socket_next(&s->in);
+	while (event == SOCKET_MESSAGE || event == SOCKET_PING);
+	/* who speaks no WebSocket hangs up, or its time is over */
+	return s->gone || event == SOCKET_CLOSE;
+}
+
+/* All is said: wait, for a moment, until it is read and the client hangs up or
+ * says that it will.  Were we to hang up first, what the client has not read
+ * would be lost. */
+static void
+web_socket_linger(struct web_socket *s)
+{
+	int64_t until_ms = clock_monotonic_ms() + LINGER_MS;
+
+	web_socket_flush(s);
+	while ((s->out.len > 0 || (s->closing && !s->over)) &&
+	    web_socket_wait(s, until_ms)) {
+		web_socket_flush(s);
+		s->over = hears_goodbye(s) || s->over;
+	}
+}
+
+bool
+web_socket_read_head(struct web_socket *s, struct socket_head *head)
+{
+	int64_t until_ms = clock_monotonic_ms() + HEAD_MS;
+	size_t len;
+	bool good;
+
+	while ((len = socket_head_end(buf_str(&s->in.in), s->in.in.len)) == 0) {
+		if (s->in.in.len > SOCKET_HEAD_MAX ||
+		    !web_socket_wait(s, until_ms))
+			return false;
+		web_socket_receive(s);
+	}
+	good = len <= SOCKET_HEAD_MAX &&
+	    socket_head_read(head, buf_str(&s->in.in), len);
+	buf_drop(&s->in.in, len);
+	return good;
+}
 
 struct connection {
 	struct api_app *app;
@@ -49,7 +219,7 @@ struct connection {
 	struct pollfd others[CONVERSATION_OTHERS];
 };
 
-/* ---- to the client ---- */
+/* ---- the run: to the client ---- */
 
 /* Releases the refusal. */
 static void
@@ -305,8 +475,7 @@ run_job(struct connection *x)
 	cleanup_close(&x->reader);
 	cleanup_close(&x->writer);
 	tell_end(x);
-	metrics_run(&x->app->metrics, API_CONNECT, x->run.end,
-	    x->run.result.reason, x->run.duration_us, x->run.waited_us);
+	api_run_count(&x->run, API_CONNECT);
 }
 
 /* The first message that means something. */

@@ -342,14 +342,20 @@ api_answer_lost(const struct api_run *run)
 }
 
 void
+api_run_count(const struct api_run *run, enum api_kind kind)
+{
+	metrics_run(&run->app->metrics, kind, run->end, run->result.reason,
+	    run->duration_us, run->waited_us);
+}
+
+void
 api_run_end(const struct api_run *run, enum api_kind kind)
 {
 	if (run->end == API_REFUSED)
 		reply_busy(run->req);
 	if (run->end == API_LOST && !run->req->begun)
 		api_answer_lost(run);
-	metrics_run(&run->app->metrics, kind, run->end, run->result.reason,
-	    run->duration_us, run->waited_us);
+	api_run_count(run, kind);
 }
 
 /* ---- the request of the code-interpreter's routes ---- */

@@ -76,9 +76,9 @@ char *api_left_keep(struct filestore_new *fresh, const char *path,
 void api_run(struct api_run *run, const char *interpreter);
 
 /* The same in a cell that is leased already, a session's: it goes on to its end
- * when the client hangs up, since the session goes on, too.  Over the connection
- * it is told what has become of the cell (lease_is_out_of_memory()).  False: the
- * cell is lost, which is noted. */
+ * when the client hangs up, since the session goes on, too.  Over the
+ * connection it is told what has become of the cell (lease_is_out_of_memory()).
+ * False: the cell is lost, which is noted. */
 bool api_run_in(struct api_run *run, struct session_borrowed *b);
 
 /* There, after a run: remove its program, which is no file of the session's.
@@ -89,6 +89,9 @@ bool api_remove_in(const struct api_run *run, struct session_borrowed *b,
 /* Answer what is no result, unless an answer has begun, and count how it ended.
  */
 void api_run_end(const struct api_run *run, enum api_kind kind);
+
+/* Count it alone. */
+void api_run_count(const struct api_run *run, enum api_kind kind);
 
 /* The answer to API_LOST: 500, not 137, since nobody knows what the run did. */
 void api_answer_lost(const struct api_run *run);

@@ -13,7 +13,7 @@
  * What the parts of the store have in common, in its folder only.
  */
 
-/* ---- names and the folder: filestore.c ---- */
+/* ---- names and the folder: filestore_folder.c ---- */
 
 /* The id, if it is a name of data, new or in its place; else NULL. */
 const char *filestore_data_id(const char *name);

@@ -30,9 +30,9 @@
 /* Two new volumes: journals, the first tables, the folder. */
 #define CREATION_BYTES (INT64_C(10) << 20)
 
-/* What RESERVE may ask for, all together: two steps of a file (filestore.c)
- * for each process of il-api that may be at one, while it goes from one to the
- * next. */
+/* What RESERVE may ask for, all together: two steps of a file of the store
+ * (filestore_folder.c) for each process of il-api that may be at one, while it
+ * goes from one to the next. */
 #define RESERVE_EACH (INT64_C(18) << 20)
 #define RESERVE_PROCESSES 40 /* besides those of runs and of sessions */
 

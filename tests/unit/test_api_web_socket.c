@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A WebSocket's connection: waits end in time, whatever the client does. */
-#include "fcgi/api/web_socket.h"
+
+#include "fcgi/api/piston.h"
 
 #include <string.h>
 #include <sys/socket.h>

@@ -92,8 +92,8 @@ bool mcp_message_parse(struct mcp_message *m, const struct mcp_head *head,
     const char *body, size_t len, struct mcp_fault *fault);
 void mcp_message_release(struct mcp_message *m);
 
-/* Fill in a fault; always false.  Of a request in the legacy era (m; NULL: it is
- * not known yet) the status is 200 where the modern one has 400 or 404. */
+/* Fill in a fault; always false.  Of a request in the legacy era (m; NULL: it
+ * is not known yet) the status is 200 where the modern one has 400 or 404. */
 bool mcp_refuse(struct mcp_fault *fault, const struct mcp_message *m,
     int status, enum mcp_code code, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));

@@ -4,8 +4,6 @@
  * what is past its time or was left by dead processes; and a file as it comes,
  * written aside, then put in its place.
  */
-#include "filestore.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
