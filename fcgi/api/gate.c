@@ -127,8 +127,8 @@ gate_refuse_stranger(struct api_app *app, struct http_request *req)
 
 /* Where nobody is asked for a token, nothing runs for those who may be
  * anybody. */
-enum gate_who
-gate_by_token(struct api_app *app, struct http_request *req, bool foreign,
+static enum gate_who
+identify(struct api_app *app, struct http_request *req, bool foreign,
     struct token *token)
 {
 	const struct token *found = bearer(app, req);
@@ -149,9 +149,11 @@ gate_by_token(struct api_app *app, struct http_request *req, bool foreign,
 	return GATE_REFUSED;
 }
 
+const struct gate_manner gate_by_token = { identify };
+
 bool
 gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
-    gate_identify *identify)
+    const struct gate_manner *manner)
 {
 	/* Nobody's, until it is known whose it is. */
 	app->slot = LIMITS_NONE;
@@ -159,7 +161,7 @@ gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
 	memset(app->owner, 0, sizeof(app->owner));
 	if (use == GATE_OPEN)
 		return true;
-	switch (identify(app, req, gate_is_foreign(req), &app->token)) {
+	switch (manner->identify(app, req, gate_is_foreign(req), &app->token)) {
 	case GATE_REFUSED:
 		return false;
 	case GATE_ANYBODY:

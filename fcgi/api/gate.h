@@ -32,11 +32,13 @@ enum gate_who {
 
 /* How it is found out who sends a request; foreign: from elsewhere.  A contract
  * that does so in its own way has one of these (routes.c). */
-typedef enum gate_who gate_identify(struct api_app *app,
-    struct http_request *req, bool foreign, struct token *token);
+struct gate_manner {
+	enum gate_who (*identify)(struct api_app *app, struct http_request *req,
+	    bool foreign, struct token *token);
+};
 
 /* All others': by a bearer token of IL_API_TOKENS_FILE. */
-gate_identify gate_by_token;
+extern const struct gate_manner gate_by_token;
 /* Whose an Authorization header is, as the file is now; NULL: nobody's.  For
  * where IL_API_TOKENS_FILE is set. */
 const struct token *gate_find_token(struct api_app *app,
@@ -51,7 +53,7 @@ bool gate_refuse_stranger(struct api_app *app, struct http_request *req);
 /* True: it may go on, app->owner and app->slot are set, and gate_leave() ends
  * it.  False: it was answered. */
 bool gate_enter(struct api_app *app, struct http_request *req,
-    enum gate_use use, gate_identify *identify);
+    enum gate_use use, const struct gate_manner *manner);
 void gate_leave(struct api_app *app);
 /* Of who came in with GATE_GLANCE: take what the other use counts, until
  * gate_leave().  False: its token has all of it in use; not answered. */

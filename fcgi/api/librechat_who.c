@@ -207,8 +207,8 @@ credential(const struct http_request *req, const char *name)
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-enum gate_who
-librechat_identify(struct api_app *app, struct http_request *req, bool foreign,
+static enum gate_who
+identify(struct api_app *app, struct http_request *req, bool foreign,
     struct token *token)
 {
 	const char *bearer = credential(req, "HTTP_AUTHORIZATION");
@@ -243,6 +243,8 @@ librechat_identify(struct api_app *app, struct http_request *req, bool foreign,
 	return refuse_credentials(app, req, "Authentication is required",
 	    "neither X-API-Key nor Authorization");
 }
+
+const struct gate_manner librechat_manner = { identify };
 
 /* ---- files ---- */
 

@@ -22,7 +22,7 @@ int librechat_open(struct api_app *app, struct err *err);
 
 /* By an API key, which is a bearer token of ours, by a token that LibreChat has
  * signed, or by neither where that is allowed. */
-gate_identify librechat_identify;
+extern const struct gate_manner librechat_manner;
 
 /* What clients keep for us is sealed with this key.  It lies in the store's
  * folder from its first use on, so that a restart ends no program; where that

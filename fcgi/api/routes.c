@@ -158,7 +158,7 @@ struct place {
 	const struct route *route; /* NULL: not with this method */
 	size_t first; /* row of the path; ROUTES: there is no such path */
 	enum gate_use use;
-	gate_identify *identify;
+	const struct gate_manner *manner;
 	char ids[IDS][ID_MAX];
 };
 
@@ -218,10 +218,10 @@ find(struct place *place, const char *contracts, const char *method,
 	place->first = ROUTES;
 	place->use = GATE_GLANCE;
 	/* LibreChat's asks in its own way, also where it has no route. */
-	place->identify = reply_contract(path) == REPLY_LIBRECHAT &&
+	place->manner = reply_contract(path) == REPLY_LIBRECHAT &&
 		is_served("librechat", contracts) ?
-	    librechat_identify :
-	    gate_by_token;
+	    &librechat_manner :
+	    &gate_by_token;
 	for (size_t i = 0; i < ROUTES && place->route == NULL; i++) {
 		place->ids[0][0] = place->ids[1][0] = '\0';
 		if (!is_served(routes[i].contract, contracts) ||
@@ -344,7 +344,7 @@ dispatch(struct api_app *app, struct http_request *req,
 		return;
 	if (place->route == NULL && use != GATE_OPEN)
 		use = GATE_GLANCE; /* nothing will run */
-	if (!gate_enter(app, req, use, place->identify))
+	if (!gate_enter(app, req, use, place->manner))
 		return;
 	/* What it holds up are processes of its own kind, and its slot. */
 	if (use != GATE_OPEN && use != GATE_GLANCE)
