@@ -104,8 +104,8 @@ ask(struct node_ask *ask, const struct api_app *app,
 	(void)sodium_bin2hex(headers + len, sizeof(headers) - len,
 	    app->store.owner, TOKENS_HASH_LEN);
 	memcpy(headers + strlen(headers), "\r\n", 3);
-	if (node_ask_begin(ask, app->config, node, request, headers, err) !=
-		0 ||
+	if (node_ask_begin(ask, app->config, node->address, request, headers,
+		err) != 0 ||
 	    node_ask_head(ask, err) != 0)
 		return -1;
 	status = ask->answer.status;

@@ -27,154 +27,134 @@
 #define ANSWER_MS 5000
 #define ANSWER_MAX 20480 /* with its head */
 #define AT_ONCE 64	 /* nodes that are asked */
-
-struct asked {
-	const struct node_entry *node;
-	int slots;
-	char state[64]; /* for people: "ok", or what is wrong */
-};
+#define STATE_SIZE 64
 
 /* ---- what came ---- */
 
 /* The body of /health: {"status": "ok", "message": null, …}. */
 static void
-judge_health(struct asked *asked, const char *body)
+judge_health(char state[STATE_SIZE], const char *body)
 {
 	json_auto_t *health = json_loads(body, JSON_REJECT_DUPLICATES, NULL);
-	const char *status = json_string_value(json_object_get(health,
-	    "status"));
-	const char *message = json_string_value(json_object_get(health,
-	    "message"));
+	const char *status = table_json_text(health, "status");
+	const char *message = table_json_text(health, "message");
 
 	if (status == NULL)
-		(void)snprintf(asked->state, sizeof(asked->state),
+		(void)snprintf(state, STATE_SIZE,
 		    "is no node: its answer makes no sense");
 	else
-		(void)snprintf(asked->state, sizeof(asked->state), "%s%s%s",
-		    status, message != NULL ? ": " : "",
+		(void)snprintf(state, STATE_SIZE, "%s%s%s", status,
+		    message != NULL ? ": " : "",
 		    message != NULL ? message : "");
-	text_clean_array(asked->state, sizeof(asked->state));
+	text_clean_array(state, STATE_SIZE);
 }
 
-static void
-judge(struct asked *asked, const struct node_ask *ask)
+/* How a node is, for people: "ok", or what is wrong. */
+static json_t *
+judge(const struct node_ask *ask)
 {
 	int status = ask->answer.status;
+	char state[STATE_SIZE];
 
 	if (status == 200)
-		judge_health(asked, buf_str(&ask->body));
+		judge_health(state, buf_str(&ask->body));
 	else if (status == 403)
-		(void)snprintf(asked->state, sizeof(asked->state),
-		    "has another key");
+		(void)snprintf(state, sizeof(state), "has another key");
 	else if (status == 0 || status == 502 || status == 504)
-		(void)snprintf(asked->state, sizeof(asked->state), "away");
+		(void)snprintf(state, sizeof(state), "away");
 	else
-		(void)snprintf(asked->state, sizeof(asked->state), "answers %d",
-		    status);
+		(void)snprintf(state, sizeof(state), "answers %d", status);
+	return json_string(state);
 }
 
-/* Some nodes at one time, which have ANSWER_MS together. */
+/* Some rows at one time, which have ANSWER_MS together. */
 static int
-ask_some(struct asked *asked, size_t count, const struct config *config,
+ask_some(const json_t *rows, size_t at, const struct config *config,
     struct err *err)
 {
 	struct node_ask asks[AT_ONCE];
 	struct err none;
+	const json_t *row;
 	size_t begun = 0;
 	int result = 0;
 
-	for (; begun < count && result == 0; begun++) {
+	while (result == 0 && begun < AT_ONCE &&
+	    (row = json_array_get(rows, at + begun)) != NULL) {
 		asks[begun] = (struct node_ask)NODE_ASK_INIT(ANSWER_MAX,
 		    clock_monotonic_ms() + ANSWER_MS);
-		result = node_ask_begin(&asks[begun], config, asked[begun].node,
-		    "GET /health", "", err);
+		result = node_ask_begin(&asks[begun++], config,
+		    table_json_text(row, "host"), "GET /health", "", err);
 	}
 	for (size_t i = 0; i < begun; i++) {
-		if (result == 0) {
-			if (node_ask_head(&asks[i], &none) == 0)
-				(void)node_ask_body(&asks[i], &none);
-			judge(&asked[i], &asks[i]);
-		}
+		if (result == 0 && node_ask_head(&asks[i], &none) == 0)
+			(void)node_ask_body(&asks[i], &none);
+		if (result == 0)
+			(void)json_object_set_new(json_array_get(rows, at + i),
+			    "state", judge(&asks[i]));
 		node_ask_end(&asks[i]);
 	}
 	return result;
 }
 
-static int
-ask_all(struct asked *asked, size_t count, const struct config *config,
-    struct err *err)
-{
-	int result = 0;
-
-	for (size_t at = 0; at < count && result == 0; at += AT_ONCE)
-		result = ask_some(asked + at,
-		    count - at < AT_ONCE ? count - at : AT_ONCE, config, err);
-	return result;
-}
-
 /* ---- showing ---- */
 
-static void
-print_nodes(const struct asked *asked, size_t count)
-{
-	int name = (int)strlen("NODE");
-	int host = (int)strlen("HOST");
-
-	for (size_t i = 0; i < count; i++) {
-		int wide = (int)strlen(asked[i].node->name);
-		int far = (int)strlen(asked[i].node->address);
-
-		name = wide > name ? wide : name;
-		host = far > host ? far : host;
-	}
-	printf("%-*s  %-*s  SLOTS  STATE\n", name, "NODE", host, "HOST");
-	for (size_t i = 0; i < count; i++)
-		printf("%-*s  %-*s  %5d  %s%s\n", name, asked[i].node->name,
-		    host, asked[i].node->address, asked[i].slots,
-		    asked[i].state, asked[i].node->joining ? " (joining)" : "");
-}
-
-static int
-print_nodes_json(struct node_table *table, const struct asked *asked,
-    size_t count)
+/* A row for each node of the table, in its order. */
+static json_t *
+list_nodes(struct node_table *table)
 {
 	json_t *rows = json_array();
+	const struct node_entry *node = NULL;
 
-	for (size_t i = 0; i < count; i++) {
+	while ((node = node_table_next(table, node)) != NULL) {
 		json_t *slots = json_array();
 
 		for (int slot = 0; slot < SLOTS; slot++)
-			if (node_table_owner(table, slot) == asked[i].node)
+			if (node_table_owner(table, slot) == node)
 				(void)json_array_append_new(slots,
 				    json_integer(slot));
 		(void)json_array_append_new(rows,
 		    json_pack("{s:s, s:s, s:s, s:b, s:b, s:o, s:s}", "node",
-			asked[i].node->name, "host", asked[i].node->address,
-			"tag", asked[i].node->tag, "joining",
-			asked[i].node->joining, "own",
-			asked[i].node == node_table_own(table), "slots", slots,
-			"state", asked[i].state));
+			node->name, "host", node->address, "tag", node->tag,
+			"joining", node->joining, "own",
+			node == node_table_own(table), "slots", slots, "state",
+			"not asked"));
 	}
-	return table_print_json(rows);
+	return rows;
 }
 
-/* As many as the table has, in its order; *count of them, to be freed. */
-static struct asked *
-list_nodes(struct node_table *table, size_t *count)
+/* For people; the rows are changed. */
+static void
+print_nodes(const json_t *rows)
 {
-	struct asked *asked = xcalloc(NODES_MAX, sizeof(*asked));
-	const struct node_entry *node = NULL;
+	struct table_column columns[] = {
+		{ "NODE", "node", TABLE_TEXT, (int)strlen("NODE") },
+		{ "HOST", "host", TABLE_TEXT, (int)strlen("HOST") },
+		{ "SLOTS", "slots", TABLE_NUMBER, (int)strlen("SLOTS") },
+		{ "STATE", "state", TABLE_TEXT, 0 },
+		{ .head = NULL },
+	};
+	json_t *row;
+	size_t i;
 
-	*count = 0;
-	while ((node = node_table_next(table, node)) != NULL) {
-		struct asked *one = &asked[(*count)++];
+	json_array_foreach(rows, i, row) {
+		for (size_t c = 0; c < 2; c++) {
+			int wide = (int)strlen(table_json_text(row,
+			    columns[c].key));
 
-		one->node = node;
-		(void)snprintf(one->state, sizeof(one->state), "not asked");
-		for (int slot = 0; slot < SLOTS; slot++)
-			one->slots += node_table_owner(table, slot) == node;
+			if (wide > columns[c].width)
+				columns[c].width = wide;
+		}
+		(void)json_object_set_new(row, "slots",
+		    json_integer((json_int_t)
+			    json_array_size(json_object_get(row, "slots"))));
+		if (json_is_true(json_object_get(row, "joining")))
+			(void)json_object_set_new(row, "state",
+			    json_sprintf("%s (joining)",
+				table_json_text(row, "state")));
 	}
-	return asked;
+	table_print_heads(columns);
+	json_array_foreach(rows, i, row)
+		table_print_row(columns, row);
 }
 
 /* ---- which slots would move ---- */
@@ -320,27 +300,27 @@ int
 ctl_nodes(struct ctl *ctl)
 {
 	struct node_table *table = NULL;
-	struct asked *asked;
+	json_auto_t *rows = NULL;
 	struct err err;
-	size_t count;
-	int result;
+	int result = 0;
 	int code = CTL_OK;
 
 	if (ctl->argc > 1)
 		return change_nodes(ctl);
 	if (node_table_open(&table, &ctl->config, &err) != 0)
 		return ctl_fail(ctl->argv[0], &err);
-	asked = list_nodes(table, &count);
-	result = ask_all(asked, count, &ctl->config, &err);
+	rows = list_nodes(table);
+	for (size_t at = 0; at < json_array_size(rows) && result == 0;
+	     at += AT_ONCE)
+		result = ask_some(rows, at, &ctl->config, &err);
 	if (ctl->json)
-		code = print_nodes_json(table, asked, count);
+		code = table_print_json(json_incref(rows));
 	else if (table == NULL)
 		printf("IL_NODES is not set: this host alone.\n");
 	else
-		print_nodes(asked, count);
+		print_nodes(rows);
 	if (result != 0)
 		code = ctl_fail(ctl->argv[0], &err);
-	free(asked);
 	node_table_free(table);
 	return code;
 }

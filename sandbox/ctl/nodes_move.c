@@ -129,7 +129,8 @@ nodes_put(const struct config *config, const struct node_entry *to,
 	    parcel != NULL ? parcel_size(&parcel->head) : 0);
 	auto_node_ask struct node_ask ask = NODE_ASK_INIT(ANSWER_MAX, 0);
 
-	if (node_ask_begin(&ask, config, to, request, length, err) != 0)
+	if (node_ask_begin(&ask, config, to->address, request, length, err) !=
+	    0)
 		return -1;
 	(void)setsockopt(ask.fd, SOL_SOCKET, SO_SNDTIMEO, &stall,
 	    sizeof(stall));

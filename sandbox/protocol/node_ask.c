@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "node_ask.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,13 +16,11 @@
 #include "../base/log.h"
 #include "../base/text.h"
 #include "../base/utf8.h"
-#include "node_table.h"
 
 #define HEADER_NOTE "Inline-Note"
 #define HEADER_NAME "Inline-Name"
 #define NOTE_CHARS \
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
-#define VALUE_MAX 4096 /* of a header that is looked at */
 #define PIECE 65536
 
 /* ---- the head ---- */
@@ -44,104 +43,93 @@ node_answer_add(struct buf *headers, const char *name, const char *note)
 
 /* A name as text_add_escaped() wrote it. */
 static bool
-read_name(char name[NODE_NAME_MAX + 1], const char *text, size_t len)
+read_name(char name[NODE_NAME_MAX + 1], const char *text)
 {
-	size_t out = 0;
+	size_t len = 0;
 
-	for (size_t i = 0; i < len; i++, out++) {
-		unsigned char byte = (unsigned char)text[i];
+	for (; *text != '\0'; text++) {
+		unsigned char byte = (unsigned char)*text;
 
 		if (byte == '%') {
-			if (i + 2 >= len ||
-			    !text_parse_hex(text + i + 1, 2, &byte, 1))
+			if (!text_parse_hex(text + 1, strnlen(text + 1, 2),
+				&byte, 1))
 				return false;
-			i += 2;
+			text += 2;
 		}
-		if (out == NODE_NAME_MAX || byte == '\0')
+		if (len == NODE_NAME_MAX || byte == '\0')
 			return false;
-		name[out] = (char)byte;
+		name[len++] = (char)byte;
 	}
-	name[out] = '\0';
-	return utf8_valid(name, out);
+	name[len] = '\0';
+	return utf8_valid(name, len);
 }
 
 static bool
-read_length(int64_t *length, const char *text)
+read_header(struct node_answer *answer, const char *line)
 {
-	/* Said twice, it may mean either. */
-	return *length < 0 && text_parse_int(text, 0, NODE_LENGTH_MAX, length);
-}
+	const char *value = strchr(line, ':');
+	size_t len = value == NULL ? 0 : (size_t)(value - line);
 
-/* A line between its beginning and its "\r\n". */
-static bool
-read_header(struct node_answer *answer, const char *line, size_t len)
-{
-	const char *colon = memchr(line, ':', len);
-	size_t name = colon == NULL ? 0 : (size_t)(colon - line);
-	char value[VALUE_MAX];
-
-	if (name == 0 || memchr(line, '\0', len) != NULL)
+	if (len == 0)
 		return false;
-	colon++;
-	len -= name + 1;
-	while (len > 0 && *colon == ' ') {
-		colon++;
-		len--;
-	}
+	value += 1 + strspn(value + 1, " ");
 	/* It would not be the file as it is. */
-	if (text_is(line, name, "Transfer-Encoding"))
+	if (text_is(line, len, "Transfer-Encoding"))
 		return false;
-	if (len >= sizeof(value))
-		return !text_is(line, name, "Content-Length");
-	memcpy(value, colon, len);
-	value[len] = '\0';
-	if (text_is(line, name, "Content-Length"))
-		return read_length(&answer->length, value);
-	if (text_is(line, name, HEADER_NAME))
-		return read_name(answer->name, value, len);
-	if (!text_is(line, name, HEADER_NOTE))
+	/* Said twice, it may mean either. */
+	if (text_is(line, len, "Content-Length"))
+		return answer->length < 0 &&
+		    text_parse_int(value, 0, NODE_LENGTH_MAX, &answer->length);
+	if (text_is(line, len, HEADER_NAME))
+		return read_name(answer->name, value);
+	if (!text_is(line, len, HEADER_NOTE))
 		return true;
-	memcpy(answer->note, value, len < sizeof(answer->note) ? len + 1 : 0);
-	return len <= NODE_NOTE_MAX && strspn(value, NOTE_CHARS) == len;
+	(void)snprintf(answer->note, sizeof(answer->note), "%s", value);
+	return strcmp(answer->note, value) == 0 &&
+	    value[strspn(value, NOTE_CHARS)] == '\0';
 }
 
 /* "HTTP/1.1 200 …" */
 static bool
-read_status(struct node_answer *answer, const char *line, size_t len)
+read_status(struct node_answer *answer, const char *line)
 {
-	static const char begin[] = "HTTP/1.";
-	const size_t at = sizeof(begin) + 1;
-	char digits[4] = "";
+	static const char begin[] = "HTTP/1.x ";
+	const size_t at = sizeof(begin) - 1;
+	char digits[4];
 	int64_t status = 0;
 
-	if (len < at + 3 || memcmp(line, begin, sizeof(begin) - 1) != 0 ||
-	    line[at - 1] != ' ' || (len > at + 3 && line[at + 3] != ' '))
+	if (strncmp(line, begin, at - 2) != 0 || strlen(line) < at + 3 ||
+	    line[at - 1] != ' ')
 		return false;
-	memcpy(digits, line + at, 3);
+	(void)snprintf(digits, sizeof(digits), "%s", line + at);
 	if (!text_parse_int(digits, 100, 599, &status))
 		return false;
 	answer->status = (int)status;
-	return true;
+	return line[at + 3] == ' ' || line[at + 3] == '\0';
 }
 
 ssize_t
 node_answer_read(struct node_answer *answer, const char *text, size_t len)
 {
 	const char *end = memmem(text, len, "\r\n\r\n", 4);
-	const char *line = text;
+	auto_free char *copy = NULL;
+	char *next;
 
 	*answer = (struct node_answer){ .length = -1 };
 	if (end == NULL)
 		return len < NODE_HEAD_MAX ? 0 : -1;
-	while (line <= end) {
-		size_t rest = (size_t)(end + 2 - line);
-		const char *next = memmem(line, rest, "\r\n", 2);
-		size_t line_len = (size_t)(next - line);
-
-		if (line == text ? !read_status(answer, line, line_len) :
-				   !read_header(answer, line, line_len))
+	copy = xstrndup(text, (size_t)(end - text));
+	if (strlen(copy) != (size_t)(end - text))
+		return -1;
+	for (char *line = copy; line != NULL; line = next) {
+		next = strstr(line, "\r\n");
+		if (next != NULL) {
+			*next = '\0';
+			next += 2;
+		}
+		if (line == copy ? !read_status(answer, line) :
+				   !read_header(answer, line))
 			return -1;
-		line = next + 2;
 	}
 	return end + 4 - text;
 }
@@ -150,13 +138,13 @@ node_answer_read(struct node_answer *answer, const char *text, size_t len)
 
 int
 node_ask_begin(struct node_ask *ask, const struct config *config,
-    const struct node_entry *node, const char *request, const char *headers,
+    const char *address, const char *request, const char *headers,
     struct err *err)
 {
 	auto_free char *path = config_state_path(config, NODES_SOCKET);
 	auto_free char *text = xprintf("%s HTTP/1.0\r\nHost: inline\r\n"
 				       "Inline-Node: %s\r\n%s\r\n",
-	    request, node->address, headers);
+	    request, address, headers);
 	size_t len = strlen(text);
 
 	ask->fd = fd_connect_unix(path, SOCK_STREAM, err);

@@ -12,7 +12,6 @@
 
 struct config;
 struct err;
-struct node_entry;
 
 /*
  * One request to another node: HTTP/1.0 over the unix socket of this host's own
@@ -42,11 +41,11 @@ struct node_ask {
 	struct buf body; /* what has come of it, and holds what a piece is */
 };
 
-/* Connect and send a request: "GET /health", and further headers, each with its
+/* Connect and send a request to HOST:PORT: "GET /health", and further headers, each with its
  * "\r\n".  fd is to be closed and body released whatever comes.
  * ERR_UNAVAILABLE: our nginx does not listen. */
 int node_ask_begin(struct node_ask *ask, const struct config *config,
-    const struct node_entry *node, const char *request, const char *headers,
+    const char *address, const char *request, const char *headers,
     struct err *err);
 /* Put what comes next behind what is in the body.  How many bytes they are; 0:
  * that was the end; -1: ERR_UNAVAILABLE, nothing has come in time; ERR_LIMIT,

@@ -272,8 +272,8 @@ find_shared_run(struct task *task, const struct node_entry *node,
 	int status = 0;
 	struct err err;
 
-	if (node_ask_begin(&ask, task->worker->config, node, request, user,
-		&err) == 0 &&
+	if (node_ask_begin(&ask, task->worker->config, node->address, request,
+		user, &err) == 0 &&
 	    node_ask_head(&ask, &err) == 0 && node_ask_body(&ask, &err) == 0)
 		status = ask.answer.status;
 	if (status == 404)
