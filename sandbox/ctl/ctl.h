@@ -73,11 +73,20 @@ int64_t where_port(const struct config *config);
 /* Put paths and ports (standin_port 0: there is no stand-in) into the
  * template's text (nginx/README.md).  ERR_CONFIG when a path cannot be written
  * down in nginx's syntax. */
-int nginx_conf_fill(struct buf *out, const char *template, size_t len,
+int nginx_conf_fill(struct buf *out, const char *template,
     const struct config *config, long standin_port, struct err *err);
 
-/* nodes_conf.c: append what nginx has to know of the other nodes, or nothing
- * where there are none.  It holds a key.  ERR_CONFIG: IL_NODES is wrong. */
+/* nodes.c: append a template with these names put in, of which the last one is
+ * empty; an @ that begins none of them is nginx's own. */
+struct nginx_name {
+	const char *name;
+	const char *value;
+};
+void nginx_fill(struct buf *out, const char *template,
+    const struct nginx_name *table);
+/* Append what nginx has to know of the other nodes, or nothing
+ * where there are none.  It holds a key.  ERR_CONFIG: IL_NODES is wrong, or
+ * hosts.conf.in is not there. */
 #define NODES_CONF_MAX (16 << 10)
 int nodes_conf_add(struct buf *out, const struct config *config,
     struct err *err);

@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `ilctl nodes`: the table of nodes, and how each is, as this host's nginx
- * reaches it; which slots would move, and how; and where a person is, for
- * `ilctl user`.
+ * reaches it; which slots would move, and how; where a person is, for `ilctl
+ * user`; and what nginx has to know of the other nodes, for `ilctl run` and
+ * `ilctl nginx`.
  */
 #include "nodes.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+
+#include <sodium.h>
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/err.h"
+#include "../base/file.h"
 #include "../base/text.h"
 #include "../protocol/node_ask.h"
 #include "../protocol/node_table.h"
@@ -28,6 +34,9 @@
 #define ANSWER_MAX 20480 /* with its head */
 #define AT_ONCE 64	 /* nodes that are asked */
 #define STATE_SIZE 64
+#define RESOLV_CONF "/etc/resolv.conf"
+#define RESOLV_MAX 65536
+#define BLANKS " \t\r"
 
 /* ---- what came ---- */
 
@@ -366,4 +375,116 @@ nodes_add_person(json_t *object, const struct config *config, int64_t user_id)
 	    node != NULL ? json_string(node->name) : json_null());
 	node_table_free(table);
 	return object;
+}
+
+/* ---- what nginx has to know ---- */
+
+/* An address as of "nameserver", if it is one that nginx takes. */
+static bool
+add_name_server(struct buf *out, const char *text)
+{
+	unsigned char bytes[16];
+
+	if (inet_pton(AF_INET, text, bytes) == 1)
+		buf_addf(out, " %s", text);
+	else if (inet_pton(AF_INET6, text, bytes) == 1)
+		buf_addf(out, " [%s]", text);
+	else
+		return false;
+	return true;
+}
+
+/* A name's address is forgotten in seconds: a node may come back with another
+ * one. */
+void
+nodes_conf_add_resolver(struct buf *out, const char *resolv_conf)
+{
+	auto_free char *copy = xstrdup(resolv_conf);
+	char *lines = copy;
+	bool any = false;
+
+	buf_adds(out, "resolver");
+	for (char *line = strsep(&lines, "\n"); line != NULL;
+	     line = strsep(&lines, "\n")) {
+		static const char word[] = "nameserver";
+		char *address = line + strspn(line, BLANKS);
+		size_t len = strcspn(address, BLANKS);
+
+		if (len != strlen(word) || memcmp(address, word, len) != 0)
+			continue;
+		address += len;
+		address += strspn(address, BLANKS);
+		address[strcspn(address, BLANKS "#;")] = '\0';
+		any = add_name_server(out, address) || any;
+	}
+	buf_addf(out, "%s valid=2s;\nresolver_timeout 1s;\n",
+	    any ? "" : " 127.0.0.1");
+}
+
+void
+nginx_fill(struct buf *out, const char *template,
+    const struct nginx_name *table)
+{
+	while (*template != '\0') {
+		const struct nginx_name *found = table;
+		size_t len;
+
+		/* The empty name at the end is there everywhere. */
+		while (strncmp(template, found->name, strlen(found->name)) != 0)
+			found++;
+		len = strlen(found->name);
+		buf_adds(out, found->value);
+		if (len == 0)
+			buf_addc(out, *template);
+		template += len > 0 ? len : 1;
+	}
+}
+
+static int
+add_hosts(struct buf *out, const struct config *config,
+    const struct node_entry *own, struct err *err)
+{
+	auto_free char *path = xprintf("%s/nginx/hosts.conf.in",
+	    config->lib_dir);
+	auto_buf struct buf template = BUF_INIT(NODES_CONF_MAX);
+	auto_buf struct buf text = BUF_INIT(RESOLV_MAX);
+	auto_buf struct buf resolver = BUF_INIT(RESOLV_MAX);
+	auto_close int six = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	unsigned char key[NODE_KEY_LEN];
+	char hex[2 * NODE_KEY_LEN + 1];
+	struct err none;
+
+	if (file_read(path, &template, err) != 0 ||
+	    node_key_derive(config->nodes_key_file, NODE_KEY_NGINX, key, err) !=
+		0)
+		return -1;
+	(void)sodium_bin2hex(hex, sizeof(hex), key, sizeof(key));
+	(void)file_read(RESOLV_CONF, &text, &none);
+	nodes_conf_add_resolver(&resolver, buf_str(&text));
+	nginx_fill(out, buf_str(&template),
+	    (const struct nginx_name[]){
+		{ "@KEY@", hex },
+		{ "@RESOLVER@", buf_str(&resolver) },
+		{ "@STATE_DIR@", config->state_dir },
+		{ "@LIB_DIR@", config->lib_dir },
+		{ "@PORT@", strrchr(own->address, ':') + 1 },
+		{ "@SIX@", six >= 0 ? "" : "#" },
+		{ "@SOCKET@", NODES_SOCKET },
+		{ "", "" },
+	    });
+	sodium_memzero(key, sizeof(key));
+	sodium_memzero(hex, sizeof(hex));
+	return 0;
+}
+
+int
+nodes_conf_add(struct buf *out, const struct config *config, struct err *err)
+{
+	struct node_table *table = NULL;
+	int result = node_table_open(&table, config, err);
+
+	if (result == 0 && table != NULL)
+		result = add_hosts(out, config, node_table_own(table), err);
+	node_table_free(table);
+	return result;
 }

@@ -281,9 +281,8 @@ near_fill(struct buf *near, const struct config *config)
 	return buf_str(near);
 }
 
-/* An @ that begins no name of ours is nginx's own. */
 int
-nginx_conf_fill(struct buf *out, const char *template, size_t len,
+nginx_conf_fill(struct buf *out, const char *template,
     const struct config *config, long standin_port, struct err *err)
 {
 	auto_buf struct buf nodes = BUF_INIT(NODES_CONF_MAX);
@@ -295,10 +294,7 @@ nginx_conf_fill(struct buf *out, const char *template, size_t len,
 	auto_buf struct buf near = BUF_INIT(CONF_MAX);
 	const bool alone = *config->http_gateway == '\0' &&
 	    *config->http_trust == '\0';
-	const struct {
-		const char *name;
-		const char *value;
-	} table[] = {
+	const struct nginx_name table[] = {
 		{ "@STATE_DIR@", config->state_dir },
 		{ "@LIB_DIR@", config->lib_dir },
 		{ "@HTTP_PORT@", port },
@@ -323,18 +319,7 @@ nginx_conf_fill(struct buf *out, const char *template, size_t len,
 		    "?, [ or control characters");
 	if (nodes_known != 0)
 		return -1;
-	for (size_t at = 0; at < len;) {
-		size_t i = 0;
-
-		/* The empty name at the end is there everywhere. */
-		while (strncmp(template + at, table[i].name,
-			   strlen(table[i].name)) != 0)
-			i++;
-		buf_adds(out, table[i].value);
-		at += strlen(table[i].name);
-		if (*table[i].name == '\0')
-			buf_addc(out, template[at++]);
-	}
+	nginx_fill(out, template, table);
 	if (out->overflow)
 		return err_set(err, ERR_LIMIT, "nginx.conf: too large");
 	return 0;
@@ -351,8 +336,8 @@ nginx_conf_write(const struct config *config, long standin_port,
 	auto_free char *target = config_state_path(config, "nginx.conf");
 
 	if (file_read(path, &template, err) != 0 ||
-	    nginx_conf_fill(&text, buf_str(&template), template.len, config,
-		standin_port, err) != 0)
+	    nginx_conf_fill(&text, buf_str(&template), config, standin_port,
+		err) != 0)
 		return -1;
 	return file_write(target, buf_str(&text), text.len, false, err);
 }

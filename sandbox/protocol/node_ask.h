@@ -41,9 +41,9 @@ struct node_ask {
 	struct buf body; /* what has come of it, and holds what a piece is */
 };
 
-/* Connect and send a request to HOST:PORT: "GET /health", and further headers, each with its
- * "\r\n".  fd is to be closed and body released whatever comes.
- * ERR_UNAVAILABLE: our nginx does not listen. */
+/* Connect, and send a request for the node at HOST:PORT: "GET /health", and
+ * further headers, each with its "\r\n".  fd is to be closed and body released
+ * whatever comes.  ERR_UNAVAILABLE: our nginx does not listen. */
 int node_ask_begin(struct node_ask *ask, const struct config *config,
     const char *address, const char *request, const char *headers,
     struct err *err);

@@ -28,7 +28,7 @@ library() {
 	chmod 644 "$1/commands.json"
 	copy 644 "$1/nginx" nginx/http.conf nginx/errors.conf \
 		nginx/discord.conf nginx/api.conf nginx/limits.conf \
-		nginx/node.conf nginx/nodes.conf
+		nginx/node.conf nginx/nodes.conf nginx/hosts.conf.in
 	copy 644 "$1/sql" sql/*.sql
 	copy 644 "$1/sql/migrations" sql/migrations/*.sql
 	copy 644 "$1/sql/admin" sql/admin/*.sql

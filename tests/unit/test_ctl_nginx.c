@@ -31,8 +31,7 @@ static long standin_port = 8081;
 static int
 fill(struct buf *out, const char *template, struct err *err)
 {
-	return nginx_conf_fill(out, template, strlen(template), &conf,
-	    standin_port, err);
+	return nginx_conf_fill(out, template, &conf, standin_port, err);
 }
 
 static void
@@ -107,6 +106,9 @@ test_nodes(void)
 	auto_buf struct buf out = BUF_INIT(4096);
 	struct err err = { 0 };
 
+	/* what is installed */
+	conf.lib_dir = xprintf("%s/lib",
+	    getenv("BUILD") != NULL ? getenv("BUILD") : "build");
 	is_int(fill(&out, "x @NODES@ y", &err), 0, "one host");
 	is_str(buf_str(&out), "x  y", "has nothing of it");
 	conf.nodes = write_file("table",
@@ -129,8 +131,11 @@ test_nodes(void)
 		strstr(buf_str(&out), "example") == NULL &&
 		strstr(buf_str(&out), "0011223344") == NULL,
 	    "neither these nor the key itself is in there");
+	ok(strchr(buf_str(&out), '@') == NULL, "each name is put in");
 	free(conf.nodes);
 	free(conf.nodes_key_file);
+	free(conf.lib_dir);
+	conf.lib_dir = lib;
 	conf.nodes = no_nodes;
 	conf.nodes_key_file = no_nodes;
 }
