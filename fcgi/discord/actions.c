@@ -13,7 +13,6 @@
 #include "../../sandbox/protocol/node_table.h"
 #include "../../sandbox/store/editor.h"
 #include "../../sandbox/store/row_id.h"
-#include "action_id.h"
 #include "help.h"
 
 /* Each makes the job of a press; the view is the invoker's own and of the

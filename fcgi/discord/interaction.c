@@ -9,14 +9,22 @@
 #include <jansson.h>
 
 #include "../../sandbox/base/buf.h"
+#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/err.h"
+#include "../../sandbox/base/json_mend.h"
 #include "../../sandbox/base/text.h"
-#include "../../sandbox/store/commands.h"
-#include "wire.h"
+#include "../../sandbox/protocol/frame_limits.h"
 
 #define DISCORD_EPOCH_MS INT64_C(1420070400000)
 #define PERMISSION_ATTACH_FILES (INT64_C(1) << 15)
+#define PERMISSION_SEND_MESSAGES (INT64_C(1) << 11)
+#define PERMISSION_SEND_IN_THREADS (INT64_C(1) << 38)
+#define PERMISSION_USE_EXTERNAL_APPS (INT64_C(1) << 50)
+#define TOKEN_MAX 1024
 #define COMPONENTS_MAX 40
+#define ROWS_MAX 5 /* of a message, and of each so many */
+#define ROW_MAX 5
+#define DIGITS_MAX 19
 
 enum wire_type {
 	WIRE_SUB_COMMAND = 1,
@@ -26,6 +34,201 @@ enum wire_type {
 	WIRE_TEXT_INPUT = 4,
 	WIRE_LABEL = 18,
 };
+
+/* ---- ids of buttons and editors ---- */
+
+/* The number behind the colon, and where it ends. */
+static bool
+read_number(const char *colon, int64_t *number, const char **end)
+{
+	char digits[DIGITS_MAX + 1];
+	size_t len = strcspn(colon + 1, ":");
+
+	if (len > DIGITS_MAX)
+		return false;
+	memcpy(digits, colon + 1, len);
+	digits[len] = '\0';
+	*end = colon + 1 + len;
+	return text_parse_int(digits, 1, INT64_MAX, number);
+}
+
+enum action
+action_parse(const char *custom_id, enum action_type type, int64_t *view_id,
+    const char **word)
+{
+	size_t len = strcspn(custom_id, ":");
+	const char *end;
+	int i = 0;
+
+	if (custom_id[len] == '\0' ||
+	    !read_number(custom_id + len, view_id, &end))
+		return ACTION_COUNT;
+	*word = *end == ':' ? end + 1 : NULL;
+	while (i < ACTION_COUNT &&
+	    (command_actions[i].type != type ||
+		strlen(command_actions[i].name) != len ||
+		memcmp(command_actions[i].name, custom_id, len) != 0))
+		i++;
+	return (*word != NULL) == (i == ACTION_PY_TRIED) ? (enum action)i :
+							   ACTION_COUNT;
+}
+
+/* ---- values, any of which may be missing or of another type ---- */
+
+/* A text that jansson refuses is parsed as json_mend() makes it.  A text may hold
+ * a NUL, so that its sender can be told.  If a key stands twice, the last one
+ * holds, as for Discord itself.  jansson bounds the depth (2,048) and refuses
+ * invalid UTF-8. */
+static json_t *
+wire_load(const char *body, size_t len, json_error_t *error)
+{
+	json_t *root = json_loadb(body, len, JSON_ALLOW_NUL, error);
+	auto_free char *mended = NULL;
+
+	if (root != NULL)
+		return root;
+	mended = json_mend(body, len);
+	return json_loadb(mended, len, JSON_ALLOW_NUL, error);
+}
+
+/* A string without a NUL, or NULL. */
+static const char *
+wire_string(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (!json_is_string(value) ||
+	    json_string_length(value) != strlen(json_string_value(value)))
+		return NULL;
+	return json_string_value(value);
+}
+
+static bool
+wire_int(const json_t *object, const char *key, int64_t *number)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (!json_is_integer(value))
+		return false;
+	*number = json_integer_value(value);
+	return true;
+}
+
+static bool
+wire_id(const json_t *object, const char *key, int64_t *id)
+{
+	const char *text = wire_string(object, key);
+
+	return text != NULL && text_parse_snowflake(text, strlen(text), id);
+}
+
+/* May it become a part of a URL: only what base64 may hold, and no '/'? */
+static bool
+wire_is_token(const char *token)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789._~=+-";
+	size_t len = token == NULL ? 0 : strlen(token);
+
+	return len > 0 && len <= TOKEN_MAX && strspn(token, allowed) == len &&
+	    token[0] != '.';
+}
+
+/* The name that its owner gave an uploaded file, and what is to stand after it;
+ * NULL: it has none.  Discord tells it as the title where its own name for the
+ * file is another one, which keeps the ending.  A title that cannot be a file's
+ * name is as good as missing. */
+static const char *
+wire_file_name(const json_t *attachment, const char **ending)
+{
+	const char *name = wire_string(attachment, "filename");
+	const char *title = wire_string(attachment, "title");
+	const char *dot = name != NULL ? strrchr(name, '.') : NULL;
+	size_t len = title != NULL ? strlen(title) : 0;
+
+	*ending = "";
+	if (name == NULL || len == 0 || strchr(title, '/') != NULL)
+		return name;
+	for (const char *c = title; *c != '\0'; c++)
+		if ((unsigned char)*c < ' ' || *c == '\x7f')
+			return name;
+	if (dot != NULL && strchr(title, '.') == NULL)
+		*ending = dot;
+	if (len + strlen(*ending) <= LIMIT_NAME)
+		return title;
+	*ending = "";
+	return name;
+}
+
+/* The permissions that a key holds as a string; all, if it does not. */
+static int64_t
+wire_permissions(const json_t *object, const char *key)
+{
+	const char *text = wire_string(object, key);
+	int64_t bits = -1;
+
+	if (text != NULL)
+		(void)text_parse_int(text, 0, INT64_MAX, &bits);
+	return bits;
+}
+
+/* May we post where the interaction came from, so that all see it who are
+ * there?  bits: our permissions.  In a server somebody may have forbidden it: to
+ * us, or to apps that people bring along themselves. */
+static bool
+wire_may_post(const json_t *root, int64_t bits)
+{
+	enum { THREAD_FIRST = 10, THREAD_LAST = 12 };
+	const json_t *owners = json_object_get(root,
+	    "authorizing_integration_owners");
+	const json_t *member = json_object_get(root, "member");
+	int64_t channel = 0;
+	bool thread;
+
+	if (!json_is_object(member))
+		return true;
+	(void)wire_int(json_object_get(root, "channel"), "type", &channel);
+	thread = channel >= THREAD_FIRST && channel <= THREAD_LAST;
+	if (json_is_object(owners) && json_object_get(owners, "0") == NULL)
+		return (wire_permissions(member, "permissions") &
+			   PERMISSION_USE_EXTERNAL_APPS) != 0;
+	return (bits &
+		   (thread ? PERMISSION_SEND_IN_THREADS :
+			     PERMISSION_SEND_MESSAGES)) != 0;
+}
+
+/* Of a message that this application has sent: the id of the view of a run that
+ * its buttons are about; 0: there is none. */
+static int64_t
+wire_view(const json_t *message, int64_t application_id)
+{
+	const json_t *rows = json_object_get(message, "components");
+	int64_t sender = 0;
+
+	/* others can write what they like into theirs */
+	if (!wire_id(message, "application_id", &sender) ||
+	    sender != application_id)
+		return 0;
+	for (size_t i = 0; i < ROWS_MAX * ROW_MAX; i++) {
+		const json_t *row = json_array_get(rows, i / ROW_MAX);
+		const char
+		    *custom_id = wire_string(json_array_get(json_object_get(row,
+								"components"),
+						 i % ROW_MAX),
+			"custom_id");
+		const char *word;
+		int64_t id = 0;
+		enum action action = custom_id == NULL ?
+		    ACTION_COUNT :
+		    action_parse(custom_id, ACTION_BUTTON, &id, &word);
+
+		if (action != ACTION_COUNT &&
+		    command_actions[action].kind == JOB_PY)
+			return id;
+	}
+	return 0;
+}
 
 /* ---- copies ---- */
 

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../../sandbox/store/commands.h"
+
 struct err;
 
 /*
@@ -107,5 +109,11 @@ interaction_attachment(const struct interaction *in, int64_t id);
 char *interaction_label(const struct interaction *in);
 /* When Discord made it, milliseconds since 1970: the id says so. */
 int64_t interaction_created_ms(int64_t id);
+
+/* "<action>:<view id>", or that with ":<word>" behind it where an action has
+ * one (NULL: it has not), as Discord carries it.  ACTION_COUNT: it is not one
+ * of ours. */
+enum action action_parse(const char *custom_id, enum action_type type,
+    int64_t *view_id, const char **word);
 
 #endif

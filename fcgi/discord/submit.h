@@ -63,7 +63,7 @@ struct context {
 	struct sandbox sandbox; /* submit_sandbox() */
 	struct view view;	/* the one that a button came from, or is for */
 	enum action action;	/* of a button or an editor */
-	const char *word;	/* of its id (action_id.h) */
+	const char *word;	/* of its id */
 	struct buf links;	/* of the job, where it has several files */
 	struct buf names;
 };
