@@ -8,16 +8,181 @@
 #include "../../sandbox/base/text.h"
 #include "../../sandbox/protocol/frame_limits.h"
 #include "../../sandbox/protocol/node_table.h"
+#include "../../sandbox/store/script.h"
 #include "chat_health.h"
 #include "help.h"
+#include "suggest.h"
 
 enum { SLASH_COMMAND = 1, MESSAGE_COMMAND = 3 };
 #define HELP_MAX 8000
 #define PAGE_MAX 1000000
 #define URL_MAX 2048
+#define MESSAGE_POINTS 4000 /* that Discord lets people write, with Nitro */
+#define BLANKS " \t\r\n"
 #define EDITOR_INPUT_MAX 4000 /* code points of a pre-filled input */
 
 _Static_assert(COMMAND_PATH_MAX == LIMIT_PATH, "what is taken can be sent");
+
+/* ---- a message, or an upload ---- */
+
+/* ---- files ---- */
+
+static bool
+refuse_size(struct context *c, const char *name)
+{
+	return submit_refuse(c, TEXT_SCRIPT_TOO_LARGE, name, "too-large");
+}
+
+/* One more of the job's files, which are kept in lines. */
+static bool
+take_script(struct context *c, const struct interaction_attachment *a,
+    int64_t most)
+{
+	if (strlen(a->url) > URL_MAX || strlen(a->name) > LIMIT_NAME ||
+	    strchr(a->url, '\n') != NULL || strchr(a->name, '\n') != NULL)
+		return submit_refuse(c, TEXT_TOO_LONG, "attachment",
+		    "too-long");
+	/* before anybody fetches a byte of it */
+	if (a->size > script_most(script_of(a->name)) ||
+	    c->job.attachment_size + a->size > most)
+		return refuse_size(c, a->name);
+	if (c->links.len > 0) {
+		buf_addc(&c->links, '\n');
+		buf_addc(&c->names, '\n');
+	}
+	buf_adds(&c->links, a->url);
+	buf_adds(&c->names, a->name);
+	c->job.attachment_size += a->size;
+	return true;
+}
+
+static bool
+is_blank(const struct interaction_message *message)
+{
+	return message->text[strspn(message->text, BLANKS)] == '\0';
+}
+
+/* Choose files that are Python by their names and, if there is none, other ones
+ * that a worker looks into: texts, else those of unknown names. */
+static bool
+choose_scripts(const struct interaction *in, bool wanted[], int64_t *most)
+{
+	enum script best = SCRIPT_BINARY;
+	bool found = false;
+
+	*most = SCRIPT_ALL_MAX;
+	for (size_t i = 0; i < in->attachment_count; i++) {
+		enum script script = script_of(in->attachments[i].name);
+
+		if (script < best)
+			best = script;
+		if (script_all_most(script) > *most)
+			*most = script_all_most(script);
+	}
+	for (size_t i = 0; i < in->attachment_count; i++) {
+		enum script script = script_of(in->attachments[i].name);
+
+		/* beside text one that is too large need not be code */
+		wanted[i] = script < SCRIPT_TEXT ||
+		    (script == best && script < SCRIPT_BINARY &&
+			(in->attachments[i].size <= script_most(script) ||
+			    is_blank(&in->message)));
+		found = found || wanted[i];
+	}
+	return found;
+}
+
+static bool
+take_scripts(struct context *c)
+{
+	bool wanted[INTERACTION_ATTACHMENTS_MAX] = { false };
+	int64_t most;
+	int count = 0;
+
+	if (!choose_scripts(c->in, wanted, &most))
+		return true;
+	for (size_t i = 0; i < c->in->attachment_count; i++) {
+		if (!wanted[i])
+			continue;
+		if (++count > SCRIPT_COUNT_MAX)
+			return submit_refuse(c, TEXT_TOO_MANY_SCRIPTS, "",
+			    "too-many-files");
+		if (!take_script(c, &c->in->attachments[i], most))
+			return false;
+	}
+	c->job.attachment_url = c->links.data;
+	c->job.attachment_name = c->names.data;
+	return true;
+}
+
+static bool
+message_check_upload(struct context *c)
+{
+	const struct job *job = &c->job;
+
+	return job->attachment_url == NULL ||
+	    job->attachment_size <=
+	    script_most(script_of(job->attachment_name)) ||
+	    refuse_size(c, job->attachment_name);
+}
+
+/* ---- messages ---- */
+
+/* Whoever chose it sees the message, so say what is wrong with that. */
+static bool
+refuse_empty(struct context *c)
+{
+	const struct interaction *in = c->in;
+
+	if (in->attachment_count > 0)
+		return submit_refuse(c, TEXT_MESSAGE_NO_SCRIPT, "",
+		    "no-script");
+	if (in->message.shows)
+		return submit_refuse(c, TEXT_MESSAGE_EMBED, "", "embed-only");
+	return submit_refuse(c, TEXT_MESSAGE_EMPTY, "", "empty");
+}
+
+static bool
+message_take(struct context *c)
+{
+	const struct interaction_message *m = &c->in->message;
+
+	buf_init(&c->links, SCRIPT_COUNT_MAX * (URL_MAX + 1));
+	buf_init(&c->names, SCRIPT_COUNT_MAX * (LIMIT_NAME + 1));
+	if (!m->found)
+		return submit_refuse(c, TEXT_MESSAGE_GONE, "", "gone");
+	if (strlen(m->text) != m->len)
+		return submit_refuse(c, TEXT_NUL, "message", "nul");
+	if (text_codepoints(m->text, m->len) > MESSAGE_POINTS)
+		return submit_refuse(c, TEXT_MESSAGE_LONG, "", "too-long");
+	if (!take_scripts(c))
+		return false;
+	c->job.has_text = !is_blank(m);
+	if (!c->job.has_text && c->job.attachment_url == NULL &&
+	    m->view_id == 0)
+		return refuse_empty(c);
+	c->job.text = m->text;
+	/* its code is there, and whether this person may have it */
+	c->job.view_id = m->view_id;
+	return true;
+}
+
+/* A worker opens the editor, as it knows what is code.  Should that take too
+ * long, a button opens it, with what has been found by then. */
+static bool
+message_take_to_edit(struct context *c)
+{
+	if (!message_take(c))
+		return false;
+	c->job.answer = ANSWER_EDITOR;
+	c->action = ACTION_MESSAGE_OPEN;
+	c->view.kind = JOB_MESSAGE_EDIT;
+	c->view.page = c->in->message.view_id;
+	if (!submit_view(c, &c->view))
+		return false;
+	c->job.view_id = c->view.id;
+	return true;
+}
 
 /* ---- what is special about a command ---- */
 
@@ -329,6 +494,113 @@ find_typed(const struct interaction *in)
 	    find_option(&commands[kind], in->focused);
 }
 
+/* ---- what Discord asks at each key ---- */
+
+static void
+consider(void *suggest, const struct name *name)
+{
+	suggest_consider(suggest, name);
+}
+
+/* The kinds that an option is about: a bit for each. */
+static unsigned
+kinds_of(const struct command_option *option)
+{
+	static const unsigned kinds[] = {
+		[SUGGEST_NOTHING] = 0,
+		[SUGGEST_PATHS] = 1u << NAME_DIRECTORY | 1u << NAME_FILE,
+		[SUGGEST_FILES] = 1u << NAME_FILE,
+		[SUGGEST_FOLDERS] = 1u << NAME_DIRECTORY,
+		[SUGGEST_PACKAGES] = 1u << NAME_PACKAGE,
+	};
+
+	return kinds[option->suggest];
+}
+
+/* Is the invoker's sandbox there to be used? */
+static bool
+find_sandbox(struct context *c)
+{
+	return c->db != NULL &&
+	    sandbox_find(c->db, c->in->user_id, &c->sandbox, &c->reply->err) ==
+	    0 &&
+	    sandbox_is_usable(&c->sandbox);
+}
+
+/* Whatever is wrong, nothing is suggested: a person goes on typing. */
+static void
+suggest_names(struct context *c, const struct command_option *option)
+{
+	const struct interaction_value *value = c->in->focused;
+	struct suggest suggest;
+	unsigned kinds = option != NULL ? kinds_of(option) : 0;
+	int result = 0;
+
+	reply_set(c->reply, xstrdup(ANSWER_JSON_NO_CHOICES), "no-choices");
+	if (kinds == 0 || value->len > option->bytes ||
+	    strlen(value->text) != value->len || !find_sandbox(c))
+		return;
+	suggest_begin(&suggest,
+	    option->suggest == SUGGEST_PACKAGES ? "" : c->sandbox.cwd,
+	    value->text);
+	for (int kind = 0; kind < NAME_KINDS && result == 0; kind++)
+		if ((kinds & 1u << kind) != 0)
+			result = names_each(c->db, c->sandbox.id,
+			    (enum name_kind)kind, consider, &suggest,
+			    &c->reply->err);
+	if (suggest.count > 0)
+		reply_set(c->reply, answer_choices(suggest.best, suggest.count),
+		    "choices");
+}
+
+/* ---- what the operator has said ---- */
+
+/* In the order in which they are told: what is said of all comes first. */
+static const struct {
+	enum text_id text;
+	const char *outcome;
+} refusals[RULE_SUBJECTS] = {
+	[RULE_SERVICE] = { TEXT_PAUSED, "paused" },
+	[RULE_GUILD] = { TEXT_GUILD_BLOCKED, "guild-blocked" },
+	[RULE_USER] = { TEXT_BLOCKED, "blocked" },
+};
+
+/* Does the operator let this person in, here and now?  c->rules is filled.
+ * Limits are obeyed where jobs are made. */
+static bool
+admit(struct context *c)
+{
+	auto_buf struct buf reason = BUF_INIT(2 * RULE_TEXT_SIZE);
+	int i = RULE_SERVICE;
+
+	if (rules_find(c->db, c->in->user_id, c->in->guild_id, &c->rules,
+		&c->reply->err) != 0)
+		return submit_fault(c, "database");
+	while (i < RULE_SUBJECTS && !c->rules.of[i].blocked)
+		i++;
+	if (i == RULE_SUBJECTS)
+		return true;
+	if (c->rules.of[i].reason[0] != '\0')
+		rule_add_text(&reason, c->rules.of[i].reason);
+	return submit_refuse_with(c, refusals[i].text, "", &reason,
+	    refusals[i].outcome);
+}
+
+/* The operator's message, if there is one, below what the reply says. */
+static void
+add_banner(struct context *c)
+{
+	const char *banner = c->rules.of[RULE_SERVICE].banner;
+	auto_buf struct buf words = BUF_INIT(2 * RULE_TEXT_SIZE);
+
+	if (banner[0] == '\0' || c->reply->body == NULL)
+		return;
+	rule_add_text(&words, banner);
+	c->reply->body = answer_below(c->reply->body, buf_str(&words));
+}
+
+/* ---- an interaction ---- */
+
 int
 route_slot(const struct interaction *in)
 {
@@ -357,19 +629,19 @@ route(struct context *c)
 {
 	job_init(&c->job);
 	if (c->in->type == INTERACTION_AUTOCOMPLETE)
-		route_suggest(c, find_typed(c->in));
+		suggest_names(c, find_typed(c->in));
 	else if (c->db == NULL && c->in->type == INTERACTION_COMMAND &&
 	    find_command(c->in) == JOB_HEALTH)
 		(void)before_health(c);
 	else if (c->db == NULL)
 		(void)submit_fault(c, "no-database");
-	else if (submit_admit(c)) {
+	else if (admit(c)) {
 		if (c->in->type == INTERACTION_COMMAND)
 			route_command(c);
 		else
 			route_action(c);
 	}
-	submit_banner(c);
+	add_banner(c);
 	buf_release(&c->links);
 	buf_release(&c->names);
 }

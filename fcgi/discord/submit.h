@@ -59,7 +59,7 @@ struct context {
 	/* What it asks for; the strings are those of `in` and of the view, so
 	 * the job is never released. */
 	struct job job;
-	struct rules rules;	/* submit_admit() */
+	struct rules rules;	/* once they are let in */
 	struct sandbox sandbox; /* submit_sandbox() */
 	struct view view;	/* the one that a button came from, or is for */
 	enum action action;	/* of a button or an editor */
@@ -92,12 +92,6 @@ bool submit_fault(struct context *c, const char *outcome);
 /* The commit failed with err: tell the person that it is our fault. */
 void submit_lost(struct context *c, const struct err *err);
 
-/* Does the operator let this person in, here and now?  c->rules is filled.
- * False: the reply says why not. */
-bool submit_admit(struct context *c);
-/* Put the operator's message, if there is one, below what the reply says. */
-void submit_banner(struct context *c);
-
 /* Take the text of an option or an input, at most max bytes; an empty one is
  * NULL.  False: the reply says what is wrong with it. */
 bool submit_text(struct context *c, const struct interaction_value *value,
@@ -110,17 +104,7 @@ bool submit_view(struct context *c, struct view *view);
  * from the interaction is filled in here. */
 void submit_job(struct context *c);
 
-/* ---- message.c: what is to be run ---- */
-
-/* Take the text and the Python files of the message that the command is about.
- * False: the reply says what is wrong with it. */
-bool message_take(struct context *c);
-/* The same, for an editor. */
-bool message_take_to_edit(struct context *c);
-/* May the file that was uploaded be run? */
-bool message_check_upload(struct context *c);
-
-/* ---- route.c, actions.c, suggest_names.c ---- */
+/* ---- route.c, actions.c ---- */
 
 /*
  * From an interaction (not a PING) to its reply.  The slash commands, buttons
@@ -133,7 +117,5 @@ int route_slot(const struct interaction *in);
 /* Of these the message components and modals. */
 void route_action(struct context *c);
 int route_action_slot(const struct interaction *in);
-/* And what is half-typed: option is that of the command, or NULL. */
-void route_suggest(struct context *c, const struct command_option *option);
 
 #endif
