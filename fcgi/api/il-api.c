@@ -40,7 +40,6 @@
 #include "piston.h"
 #include "routes.h"
 #include "session_holder.h"
-#include "../server/master.h"
 #include "../server/serve.h"
 
 #include "../../sandbox/base/buf.h"

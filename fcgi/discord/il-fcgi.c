@@ -39,7 +39,6 @@
 
 #include "chat_metrics.h"
 #include "front.h"
-#include "../server/master.h"
 #include "../server/serve.h"
 #include "siblings.h"
 

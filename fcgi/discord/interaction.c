@@ -75,10 +75,10 @@ action_parse(const char *custom_id, enum action_type type, int64_t *view_id,
 
 /* ---- values, any of which may be missing or of another type ---- */
 
-/* A text that jansson refuses is parsed as json_mend() makes it.  A text may hold
- * a NUL, so that its sender can be told.  If a key stands twice, the last one
- * holds, as for Discord itself.  jansson bounds the depth (2,048) and refuses
- * invalid UTF-8. */
+/* A text that jansson refuses is parsed as json_mend() makes it.  A text may
+ * hold a NUL, so that its sender can be told.  If a key stands twice, the last
+ * one holds, as for Discord itself.  jansson bounds the depth (2,048) and
+ * refuses invalid UTF-8. */
 static json_t *
 wire_load(const char *body, size_t len, json_error_t *error)
 {
@@ -174,8 +174,8 @@ wire_permissions(const json_t *object, const char *key)
 }
 
 /* May we post where the interaction came from, so that all see it who are
- * there?  bits: our permissions.  In a server somebody may have forbidden it: to
- * us, or to apps that people bring along themselves. */
+ * there?  bits: our permissions.  In a server somebody may have forbidden it:
+ * to us, or to apps that people bring along themselves. */
 static bool
 wire_may_post(const json_t *root, int64_t bits)
 {

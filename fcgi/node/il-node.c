@@ -24,7 +24,6 @@
 
 #include "node.h"
 #include "../server/http.h"
-#include "../server/master.h"
 #include "../server/serve.h"
 
 #include "../../sandbox/base/cleanup.h"

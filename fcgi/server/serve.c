@@ -2,10 +2,17 @@
 #include "serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "http.h"
@@ -13,13 +20,55 @@
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/clock.h"
+#include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/fd.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/base/text.h"
 
+#define PASSED_FD 3 /* the first one that a supervisor has passed */
+#define SOCKET_MODE 0660
+#define STEADY_MS 1000 /* one that ends sooner is started again later */
 /* How long what is already in the queue is answered after SIGTERM. */
 #define DRAIN_MS 2000
 #define EVENTS_MAX 3 /* that wake a child */
+
+bool
+master_begin(const char *name, int argc, char **argv, struct config *config,
+    bool *linger)
+{
+	const char *flags = linger != NULL ? "ltve:" : "tve:";
+	enum log_level level = LOG_LEVEL_INFO;
+	const char *env_file = NULL;
+	bool right = true;
+	bool test = false;
+	struct err err;
+	int c;
+
+	while ((c = getopt(argc, argv, flags)) != -1) {
+		if (c == 'e')
+			env_file = optarg;
+		else if (c == 't')
+			test = true;
+		else if (c == 'l' && linger != NULL)
+			*linger = true;
+		else if (c == 'v')
+			level = LOG_LEVEL_DEBUG;
+		else
+			right = false;
+	}
+	if (!right || optind != argc) {
+		(void)fprintf(stderr, "usage: %s [-%.*s] [-e envfile]\n", name,
+		    (int)strcspn(flags, "e"), flags);
+		exit(64);
+	}
+	log_init(name, level);
+	if (config_load(config, env_file, &err) < 0)
+		log_fatal(78, "%s", err.text);
+	return test;
+}
+
+/* ---- a child ---- */
 
 /* Who waits to be answered. */
 struct batch {
@@ -224,18 +273,266 @@ serve_fastcgi(const struct serve *serve, int listen_fd, const char *path,
 	return result;
 }
 
-int
-serve_child(const struct serve *serve, size_t index, int listen_fd,
-    const char *path, void (*plain)(void *arg, int fd))
+/* ---- the first process ---- */
+
+struct child {
+	size_t socket;
+	pid_t pid;    /* 0: it does not run */
+	bool stopped; /* SIGSTOP: it runs, and does nothing */
+	int64_t due_ms;
+};
+
+struct master {
+	const struct serve *serve;
+	int signal_fd;
+	int listen_fd[SERVE_SOCKETS_MAX];
+	char *path[SERVE_SOCKETS_MAX]; /* our own; NULL when handed over */
+	struct child *children;
+	size_t count;
+};
+
+/* Did a supervisor pass us so many sockets? */
+static bool
+was_passed(int64_t count)
 {
+	const char *fds = getenv("LISTEN_FDS");
+	const char *pid = getenv("LISTEN_PID");
+	int64_t value;
+
+	return fds != NULL && pid != NULL &&
+	    text_parse_int(fds, 1, INT32_MAX, &value) && value == count &&
+	    text_parse_int(pid, 1, INT32_MAX, &value) && value == getpid();
+}
+
+/* Those that were handed over, or our own.  The children are started later. */
+static int
+open_sockets(struct master *master, const struct config *config,
+    struct err *err)
+{
+	const struct serve *serve = master->serve;
+	bool passed = was_passed((int64_t)serve->socket_count);
+
+	for (size_t i = 0; i < serve->socket_count; i++) {
+		const struct serve_socket *socket = &serve->sockets[i];
+		auto_free char *path = config_state_path(config, socket->name);
+		int fd = PASSED_FD + (int)i;
+
+		if (passed && fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
+			return err_system(err,
+			    "passed socket: set a descriptor nonblocking");
+		if (!passed) {
+			fd = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK,
+			    SOCKET_MODE, err);
+			if (fd < 0)
+				return err_wrap(err, "listen on %s", path);
+			master->path[i] = xstrdup(path);
+		}
+		/* Whoever made it knew nothing of how long its queue is to
+		 * be. */
+		if (listen(fd, socket->backlog) != 0)
+			return err_system(err, "listen on %s", path);
+		master->listen_fd[i] = fd;
+		master->children = xrealloc(master->children,
+		    (master->count + socket->children) *
+			sizeof(*master->children));
+		for (size_t k = 0; k < socket->children; k++)
+			master->children[master->count++] = (struct child){
+				.socket = i
+			};
+	}
+	return 0;
+}
+
+/* Nobody new finds the sockets. */
+static void
+remove_sockets(struct master *master)
+{
+	for (size_t i = 0; i < SERVE_SOCKETS_MAX; i++) {
+		if (master->path[i] != NULL)
+			(void)unlink(master->path[i]);
+		free(master->path[i]);
+		master->path[i] = NULL;
+	}
+}
+
+/* In a child, the index-th: serve its socket until a signal says to end.  Never
+ * returns. */
+static void
+become_child(const struct master *master, size_t index, pid_t parent)
+{
+	const struct serve *serve = master->serve;
+	size_t socket = master->children[index].socket;
+	void (*plain)(void *arg, int fd) = serve->sockets[socket].plain;
+	int listen_fd = master->listen_fd[socket];
 	struct err err;
 	int result;
 
+	/* What it holds, a lease or a client's connection, ends with it; or as
+	 * soon as the request in hand is answered. */
+	if (prctl(PR_SET_PDEATHSIG, serve->linger ? SIGTERM : SIGKILL) != 0 ||
+	    getppid() != parent)
+		_exit(1);
+	(void)close(master->signal_fd);
+	for (size_t i = 0; i < serve->socket_count; i++)
+		if (i != socket)
+			(void)close(master->listen_fd[i]);
 	if (serve->start != NULL)
 		serve->start(serve->arg, index);
-	result = plain != NULL ? serve_plain(serve, plain, listen_fd, &err) :
-				 serve_fastcgi(serve, listen_fd, path, &err);
+	result = plain != NULL ?
+	    serve_plain(serve, plain, listen_fd, &err) :
+	    serve_fastcgi(serve, listen_fd, master->path[socket], &err);
 	if (result != 0)
 		log_err("%s", err.text);
-	return result == 0 ? 0 : 1;
+	_exit(result == 0 ? 0 : 1);
+}
+
+/* Start what does not run and is due.  When to look again, or INT64_MAX. */
+static int64_t
+start_children(struct master *master)
+{
+	int64_t now_ms = clock_monotonic_ms();
+	int64_t next_ms = INT64_MAX;
+	pid_t parent = getpid();
+
+	for (size_t i = 0; i < master->count; i++) {
+		struct child *child = &master->children[i];
+		pid_t pid;
+
+		if (child->pid != 0)
+			continue;
+		if (child->due_ms > now_ms) {
+			if (child->due_ms < next_ms)
+				next_ms = child->due_ms;
+			continue;
+		}
+		/* Should it end at once, the next one waits until then. */
+		child->due_ms = now_ms + STEADY_MS;
+		pid = fork();
+		if (pid == 0)
+			become_child(master, i, parent);
+		child->stopped = false;
+		if (pid < 0)
+			log_err("fork: %m");
+		else
+			child->pid = pid;
+	}
+	return next_ms;
+}
+
+/* Note what waitpid() tells of a child.  True: it ended otherwise than it
+ * should. */
+static bool
+note_child(struct child *child, int status)
+{
+	if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+		child->stopped = WIFSTOPPED(status);
+		log_warn("a child was %s: pid=%d",
+		    child->stopped ? "stopped" : "continued", (int)child->pid);
+		return false;
+	}
+	child->pid = 0;
+	if (status != 0)
+		log_warn("a child ended: status=%d", status);
+	return status != 0;
+}
+
+/* How many of ours are left. */
+static size_t
+reap_children(struct master *master)
+{
+	const int flags = WNOHANG | WUNTRACED | WCONTINUED;
+	size_t left = 0;
+	bool lost = false;
+	int status;
+	pid_t pid;
+
+	/* Session holders of il-api's are children, too, but not of ours. */
+	while ((pid = waitpid(-1, &status, flags)) > 0)
+		for (size_t i = 0; i < master->count; i++)
+			if (master->children[i].pid == pid &&
+			    note_child(&master->children[i], status))
+				lost = true;
+	if (lost && master->serve->lost != NULL)
+		master->serve->lost(master->serve->arg);
+	for (size_t i = 0; i < master->count; i++)
+		left += master->children[i].pid != 0 ? 1 : 0;
+	return left;
+}
+
+/* Does any child move? */
+static bool
+some_child_moves(const struct master *master)
+{
+	for (size_t i = 0; i < master->count; i++)
+		if (!master->children[i].stopped)
+			return true;
+	return false;
+}
+
+static void
+signal_children(const struct master *master, int number)
+{
+	for (size_t i = 0; i < master->count; i++)
+		if (master->children[i].pid != 0)
+			(void)kill(master->children[i].pid, number);
+}
+
+/* Wait for a signal until then.  True when one of them says to end. */
+static bool
+wait_for_signals(const struct master *master, int64_t until_ms)
+{
+	struct pollfd p = { .fd = master->signal_fd, .events = POLLIN };
+	struct signalfd_siginfo info;
+	bool end = false;
+
+	(void)poll(&p, 1, clock_poll_timeout(until_ms));
+	while (read(p.fd, &info, sizeof(info)) == sizeof(info))
+		end = end || info.ssi_signo != SIGCHLD;
+	return end;
+}
+
+/* The end: nobody new, then what is at hand, then by force. */
+static void
+stop_children(struct master *master)
+{
+	int64_t deadline = clock_monotonic_ms() + master->serve->stop_ms;
+
+	remove_sockets(master);
+	signal_children(master, SIGTERM);
+	if (master->serve->linger)
+		return;
+	while (reap_children(master) > 0 && clock_monotonic_ms() < deadline)
+		(void)wait_for_signals(master, deadline);
+	signal_children(master, SIGKILL);
+}
+
+int
+master_run(const struct serve *serve, const struct config *config,
+    struct err *err)
+{
+	struct master master = { .serve = serve, .signal_fd = -1 };
+	int64_t due_ms = 0;
+	int64_t next_ms;
+
+	if (open_sockets(&master, config, err) == 0) {
+		log_info("ready");
+		master.signal_fd = fd_signals(SIGCHLD, err);
+	}
+	if (master.signal_fd >= 0) {
+		do {
+			(void)reap_children(&master);
+			next_ms = start_children(&master);
+			if (clock_monotonic_ms() >= due_ms) {
+				if (some_child_moves(&master))
+					serve->tick(serve->arg);
+				due_ms = clock_monotonic_ms() + serve->tick_ms;
+			}
+			if (next_ms > due_ms)
+				next_ms = due_ms;
+		} while (!wait_for_signals(&master, next_ms));
+		stop_children(&master);
+	}
+	remove_sockets(&master);
+	free(master.children);
+	return master.signal_fd >= 0 ? 0 : -1;
 }

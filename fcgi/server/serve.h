@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct config;
+struct err;
 struct http_request;
 
 /*
@@ -80,10 +82,15 @@ struct serve {
 	bool linger;
 };
 
-/* The life of a child, the index-th: it serves one socket until a signal tells
- * it to end.  path: of our own socket, or NULL; plain: as in struct
- * serve_socket.  Returns the status to end with. */
-int serve_child(const struct serve *serve, size_t index, int listen_fd,
-    const char *path, void (*plain)(void *arg, int fd));
+/* Open the sockets and serve them: 0 after SIGTERM or SIGINT, when all children
+ * are gone.  The sockets' descriptors end with the process. */
+int master_run(const struct serve *serve, const struct config *config,
+    struct err *err);
+
+/* How the main() of such a program begins: its command line, [-tv] [-e envfile]
+ * and, where linger is not NULL, [-l], its log and its configuration.  It ends
+ * the program where they are wrong.  True: -t, which is all that is wanted. */
+bool master_begin(const char *name, int argc, char **argv,
+    struct config *config, bool *linger);
 
 #endif
