@@ -28,7 +28,6 @@
 #include "../protocol/lease_status.h"
 #include "../volume/uid.h"
 #include "api_packages.h"
-#include "attach.h"
 #include "client.h"
 #include "engine.h"
 #include "folder.h"
@@ -53,7 +52,6 @@ struct broker {
 	struct images images;
 	struct ledger ledger;
 	struct pool pool;
-	struct attach attach;
 	struct clients clients;
 };
 
@@ -226,7 +224,7 @@ broker_look(void *arg)
 		break;
 	case PHASE_STOPPING:
 		/* All cells and mounters have gone by themselves. */
-		if (!pool_end(&b->pool, true) && attach_is_idle(&b->attach))
+		if (!pool_end(&b->pool, true))
 			broker_sweep(b);
 		break;
 	case PHASE_SWEEPING:
@@ -234,9 +232,7 @@ broker_look(void *arg)
 			break;
 		/* A start that is under way has yet to be ended, which the
 		 * engine does only when it answers: then it is swept again. */
-		if ((TAILQ_EMPTY(&b->pool.containers) &&
-			attach_is_idle(&b->attach)) ||
-		    !b->engine.clean)
+		if (!pool_end(&b->pool, true) || !b->engine.clean)
 			loop_stop(b->host.loop);
 		else
 			b->host.phase = PHASE_STOPPING;
@@ -285,7 +281,6 @@ broker_begin(struct broker *b)
 	engine_init(&b->engine, host);
 	images_init(&b->images, host);
 	pool_init(&b->pool, host);
-	attach_init(&b->attach, host);
 	ledger_init(&b->ledger, host);
 	clients_open(&b->clients);
 	/* What a cell may still write to counts, also when its name goes. */
@@ -308,11 +303,11 @@ broker_serve(const struct config *config, struct err *err)
 {
 	struct broker b = { .host = { .config = config,
 				.base = -1,
+				.started_s = clock_wall_ms() / 1000,
 				.engine = &b.engine,
 				.images = &b.images,
 				.ledger = &b.ledger,
 				.pool = &b.pool,
-				.attach = &b.attach,
 				.uids = &b.uids },
 		.instance_fd = -1,
 		.uids.fd = -1,
@@ -327,7 +322,6 @@ broker_serve(const struct config *config, struct err *err)
 		loop_run(b.host.loop);
 		images_release(&b.images);
 		pool_release(&b.pool);
-		attach_release(&b.attach);
 		ledger_release(&b.ledger);
 		engine_release(&b.engine);
 		api_packages_release(&b.host);

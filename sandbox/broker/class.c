@@ -59,6 +59,11 @@ static const struct cell_class classes[] = {
 	    .seccomp = "seccomp.json" },
 };
 
+const struct cell_class class_mounter = { .name = "mounter",
+	.program = PROGRAMS,
+	.mounts_for_another = true,
+	.seccomp = "seccomp-mounter.json" };
+
 #define CLASSES (sizeof(classes) / sizeof(classes[0]))
 static_assert(CLASSES <= CLASS_MAX, "each is counted by itself");
 

@@ -63,15 +63,18 @@ struct cell_class {
 	bool installs;
 	/* Its leases last: when all are leased, nobody waits for an end. */
 	bool lasting;
-	const char *argument; /* cell.py is told so; NULL: nothing */
-	const char *seccomp;  /* file in IL_LIB_DIR */
-	const char *sysctl;   /* NULL: none */
+	bool mounts_for_another; /* class_mounter alone: prepare.c */
+	const char *argument;	 /* cell.py is told so; NULL: nothing */
+	const char *seccomp;	 /* file in IL_LIB_DIR */
+	const char *sysctl;	 /* NULL: none */
 };
 
 /* Of a name, with its NUL. */
 #define CLASS_NAME_MAX 16
 /* NULL when there is no such class. */
 const struct cell_class *class_find(const char *name);
+/* Beside the table: it is no cell, and nobody asks for it. */
+extern const struct cell_class class_mounter;
 /* NULL: there are no so many; CLASS_MAX at most. */
 #define CLASS_MAX 8
 const struct cell_class *class_at(size_t i);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The middle and the end of a container's life: the conversation on its
- * control socket, its leases, and how it goes. How it comes up is in prepare.c
- * and launch.c. Every state has at most one timer, which says how long it may
- * last.
+ * A container's life once its volumes are there (prepare.c).  docker run is
+ * called, the cell connects to the socket that was made for it and says READY;
+ * what fails until then is told to the one who waits, and volumes that cannot
+ * be mounted are checked once.  Then come the conversation on its control
+ * socket, its leases, and how it goes.  Every state has at most one timer,
+ * which says how long it may last.
  */
 #include "container.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +20,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "../base/apparmor.h"
+#include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/config.h"
@@ -24,14 +29,47 @@
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/loop.h"
+#include "../base/preload.h"
 #include "../base/process.h"
 #include "docker.h"
 #include "engine.h"
 #include "folder.h"
+#include "images.h"
+#include "ledger.h"
 
-#define RELEASE_MS 2000 /* to come back clean after a lease */
-#define EXIT_MS 2000	/* to end by itself; and between two kills */
+#define RUN_MORE_MS 5000 /* over IL_START_SECONDS; then docker run is killed */
+#define WATCH_MS 1000	 /* not connected by then: has it died? */
+#define RELEASE_MS 2000	 /* to come back clean after a lease */
+#define EXIT_MS 2000	 /* to end by itself; and between two kills */
 #define CONTROL_MAX 4096
+
+/* It gets a name that no container of ours ever had. */
+static void
+container_rename(struct container *c)
+{
+	c->number = ++c->host->serial;
+	(void)snprintf(c->name, sizeof(c->name), "il-%.16s-%" PRIx64 "-%u",
+	    c->host->instance, (uint64_t)c->host->started_s, c->number);
+}
+
+struct container *
+container_alloc(struct host *host, const struct cell_class *class)
+{
+	struct container *c = xcalloc(1, sizeof(*c));
+
+	c->host = host;
+	c->class = class;
+	c->listen_fd = -1;
+	c->control_fd = -1;
+	c->pidfd = -1;
+	c->ooms_fd = -1;
+	lock_wait_init(&c->wait, host->loop);
+	for (size_t i = 0; i < CLASS_VOLUMES; i++)
+		c->volumes[i] = (struct attachment){ -1, -1, -1 };
+	c->api_packages = (struct attachment){ -1, -1, -1 };
+	container_rename(c);
+	return c;
+}
 
 /* Each change of the state is told, from the loop. */
 void
@@ -51,7 +89,41 @@ container_timer(struct container *c, int64_t ms, void (*fn)(void *))
 		loop_timer_set(c->host->loop, &c->timer, ms, fn, c);
 }
 
+/* It has connected, or never will. */
+static void
+stop_waiting(struct container *c)
+{
+	subprocess_cancel(&c->tool);
+	loop_timer_clear(c->host->loop, &c->watch);
+	if (c->listen_fd < 0)
+		return;
+	loop_close(c->host->loop, &c->listen_fd);
+	folder_remove(c->host->cells_dir, c->name, true);
+}
+
+void
+container_release_volumes(struct container *c)
+{
+	lock_wait_stop(&c->wait);
+	for (size_t i = 0; i < CLASS_VOLUMES; i++)
+		attachment_release(&c->volumes[i]);
+	attachment_release(&c->api_packages);
+}
+
 /* ---- the end ---- */
+
+/* What was never mounted writes nothing; otherwise the kernel may have to. */
+static void
+let_go_of_space(struct container *c)
+{
+	for (size_t i = 0; i < CLASS_VOLUMES; i++) {
+		if (c->called)
+			reservation_leave(c->reserved[i]);
+		else
+			reservation_free(c->reserved[i]);
+		c->reserved[i] = NULL;
+	}
+}
 
 /* Nothing of it is left: let go of all that it held. From any state. */
 static void
@@ -63,12 +135,11 @@ container_gone(struct container *c)
 	cleanup_close(&c->ooms_fd);
 	subprocess_cancel(&c->run);
 	subprocess_cancel(&c->remove);
-	subprocess_cancel(&c->tool);
-	attach_end(c);
-	launch_stop(c);
-	launch_release(c);
+	mounter_end(c);
+	stop_waiting(c);
+	container_release_volumes(c);
 	folder_remove(c->host->cells_dir, c->name, false);
-	prepare_let_go(c);
+	let_go_of_space(c);
 	log_debug("gone cell=%s", c->name);
 	container_set(c, CONTAINER_GONE);
 }
@@ -118,7 +189,7 @@ container_remove(void *arg)
 }
 
 /* With the pidfd its death is seen, so it may end by itself first. */
-void
+static void
 container_reap(struct container *c, bool kill)
 {
 	container_timer(c, kill || c->pidfd < 0 ? 0 : EXIT_MS,
@@ -132,10 +203,9 @@ container_end(struct container *c, bool kill)
 {
 	if (c->state >= CONTAINER_ENDING)
 		return;
-	attach_end(c);
-	launch_stop(c);
+	mounter_end(c);
+	stop_waiting(c);
 	lock_wait_stop(&c->wait);
-	subprocess_cancel(&c->tool);
 	loop_close(c->host->loop, &c->control_fd);
 	container_timer(c, -1, NULL);
 	if (!c->called) {
@@ -144,7 +214,7 @@ container_end(struct container *c, bool kill)
 	}
 	container_set(c, CONTAINER_ENDING);
 	/* While docker run goes on there may be nothing to remove yet: its end
-	 * is waited for (launch.c), it has a deadline. */
+	 * is waited for (run_on_end()), it has a deadline. */
 	if (!c->run.running)
 		container_reap(c, kill);
 }
@@ -214,11 +284,95 @@ container_ask_why(struct container *c)
 	log_info("out of memory cell=%s", c->name);
 }
 
+/* ---- the cell's first word ---- */
+
+/* What READY says.  The version ("3.11.2") goes into logs and to people; there
+ * is no isolation where there is none to choose. */
+static bool
+ready_read(struct container *c, const struct frame_view *view)
+{
+	int64_t imported;
+
+	if (!frame_get_text(view, TAG_PYTHON, c->python, sizeof(c->python)) ||
+	    *c->python == '\0' ||
+	    c->python[strspn(c->python,
+		"0123456789.abcdefghijklmnopqrstuvwxyz+")] != '\0')
+		return false;
+	if (c->class->reuse != REUSE_ANYONE)
+		return true;
+	if (c->imports != 0 && frame_get_int(view, TAG_IMPORTS, &imported))
+		c->absent = preload_without(c->imports, (uint32_t)imported);
+	(void)frame_get_text(view, TAG_TEXT, c->isolation_reason,
+	    sizeof(c->isolation_reason));
+	return frame_get_int(view, TAG_ISOLATION, &c->isolation) &&
+	    (c->isolation == ISOLATION_CELL || c->isolation == ISOLATION_RUN);
+}
+
+/* Docker hides what no run is to see of the kernel's paths, where the cell's
+ * namespaces cannot.  False: the cell ends, as nothing hides that there. */
+static bool
+ready_is_covered(struct container *c)
+{
+	bool covers = c->isolation == ISOLATION_RUN;
+
+	if (c->class->reuse != REUSE_ANYONE)
+		return true;
+	c->host->masks = !covers;
+	/* masked for want of namespaces, which are there: it has no /proc */
+	if (covers && c->masked)
+		c->retire = true;
+	if (covers || c->masked)
+		return true;
+	log_info("no namespaces for its runs: the next one has the engine's "
+		 "masks cell=%s",
+	    c->name);
+	container_end(c, false);
+	return false;
+}
+
+static bool
+ready_is_allowed(struct container *c)
+{
+	char why[200];
+
+	if (c->isolation != ISOLATION_CELL ||
+	    strcmp(c->host->config->api_isolation, "run") != 0)
+		return true;
+	(void)snprintf(why, sizeof(why),
+	    "runs cannot have namespaces of their own here: %s",
+	    c->isolation_reason);
+	container_fail(c, REFUSAL_START, why);
+	return false;
+}
+
+static bool
+container_ready(struct container *c, const struct frame_view *view)
+{
+	char trouble[160];
+
+	if (!ready_read(c, view))
+		return false;
+	if (!ready_is_allowed(c) || !ready_is_covered(c))
+		return true;
+	if (frame_get_text(view, TAG_TROUBLE, trouble, sizeof(trouble)))
+		log_at(preload_is_auto(c->host->config->preload) ?
+			LOG_LEVEL_DEBUG :
+			LOG_LEVEL_WARN,
+		    "IL_PRELOAD: %s image=%s cell=%s", trouble,
+		    c->interpreter.image, c->name);
+	/* A spare one's devices have nothing mounted yet. */
+	if (!c->spare)
+		container_release_volumes(c);
+	log_debug("ready after %" PRId64 " ms cell=%s",
+	    clock_monotonic_ms() - c->since_ms, c->name);
+	return true;
+}
+
 /* ---- the conversation on the control socket ---- */
 
 /* Unless nobody may get it again.  How long it stays warm is the pool's affair:
  * somebody may be waiting for exactly this cell. */
-static void
+void
 container_idle(struct container *c)
 {
 	if (c->class->reuse == REUSE_ANYONE && c->runs > 0 &&
@@ -232,30 +386,29 @@ container_idle(struct container *c)
 
 /* attached: a descriptor that came with it, which may be taken over, or -1. */
 static bool
-container_take(struct container *c, const void *packet, size_t len,
+container_take(struct container *c, const struct frame_view *view,
     int *attached)
 {
-	struct frame_view view;
 	int64_t retire;
 	int64_t kept = 0;
 
-	if (!frame_parse(&view, packet, len))
-		return false;
-	if (view.kind == FRAME_READY) {
+	if (c->class->mounts_for_another)
+		return mounter_take(c, view);
+	if (view->kind == FRAME_READY) {
 		ooms_take(c, attached);
 		if (c->state != CONTAINER_STARTING || c->adopting ||
-		    !launch_ready(c, &view))
+		    !container_ready(c, view))
 			return false;
 		if (c->state == CONTAINER_STARTING)
 			container_idle(c);
 		return true;
 	}
-	if (view.kind != FRAME_IDLE)
+	if (view->kind != FRAME_IDLE)
 		return false;
-	if (frame_get_int(&view, TAG_RETIRE, &retire) && retire != 0)
+	if (frame_get_int(view, TAG_RETIRE, &retire) && retire != 0)
 		c->retire = true;
 	/* the cell alone cannot say so: its client must have asked for it */
-	(void)frame_get_int(&view, TAG_KEPT, &kept);
+	(void)frame_get_int(view, TAG_KEPT, &kept);
 	c->kept = kept != 0 && (c->kept || c->keep);
 	if (c->state == CONTAINER_RELEASING) {
 		container_idle(c);
@@ -274,6 +427,7 @@ control_on_packet(void *arg, int fd, uint32_t events)
 {
 	struct container *c = arg;
 	char packet[CONTROL_MAX];
+	struct frame_view view;
 	auto_close int attached = -1;
 	struct err err;
 	ssize_t len = fd_receive_packet(fd, packet, sizeof(packet), &attached,
@@ -281,7 +435,8 @@ control_on_packet(void *arg, int fd, uint32_t events)
 
 	(void)events;
 	if (len > 0) {
-		if (!container_take(c, packet, (size_t)len, &attached))
+		if (!frame_parse(&view, packet, (size_t)len) ||
+		    !container_take(c, &view, &attached))
 			container_broken(c, "the cell broke the protocol");
 		return;
 	}
@@ -316,16 +471,211 @@ pidfd_on_death(void *arg, int fd, uint32_t events)
 	container_gone(c);
 }
 
-/* When its first process is dead the kernel has killed all others there.  (A
- * broker in a pid namespace of its own does not see it, and asks docker.) */
-void
-container_connected(struct container *c, int control_fd)
+/* ---- how it comes up ---- */
+
+/* docker run itself gets longer than the cell: what it says at its end is
+ * better than a timeout. */
+static int
+run_ms(const struct container *c)
 {
-	c->control_fd = control_fd;
-	loop_add(c->host->loop, control_fd, EPOLLIN, control_on_packet, c);
-	c->pidfd = process_of_peer(control_fd);
+	return (int)c->host->config->start_ms + RUN_MORE_MS;
+}
+
+/* The cell is there; it has yet to say READY.  When its first process is dead
+ * the kernel has killed all others there.  (A broker in a pid namespace of its
+ * own does not see it, and asks docker.) */
+static void
+socket_on_connection(void *arg, int fd, uint32_t events)
+{
+	struct container *c = arg;
+	int control = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	if (control < 0)
+		return;
+	/* Only the cell's one connection, made before any code runs. */
+	stop_waiting(c);
+	c->control_fd = control;
+	loop_add(c->host->loop, control, EPOLLIN, control_on_packet, c);
+	c->pidfd = process_of_peer(control);
 	if (c->pidfd >= 0)
 		loop_add(c->host->loop, c->pidfd, EPOLLIN, pidfd_on_death, c);
+	else if (errno == EXDEV && c->class->mounts_for_another)
+		mounter_forbid(c);
+}
+
+/* Inside the container another user, the cell's, must be able to connect. */
+static int
+socket_open(struct container *c, struct err *err)
+{
+	char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/%s/socket/cell.sock",
+	    c->host->cells_dir, c->name);
+	c->listen_fd = fd_listen_unix(path, SOCK_SEQPACKET | SOCK_NONBLOCK,
+	    0666, err);
+	if (c->listen_fd < 0)
+		return -1;
+	loop_add(c->host->loop, c->listen_fd, EPOLLIN, socket_on_connection, c);
+	return 0;
+}
+
+void
+container_undo_run(struct container *c)
+{
+	container_timer(c, -1, NULL);
+	stop_waiting(c);
+	folder_remove(c->host->cells_dir, c->name, false);
+	c->called = false;
+	container_rename(c);
+}
+
+/* Once, when a file system could not be mounted: what is left of this try has
+ * been removed; check both volumes, and begin anew with a new name. */
+static void
+repair_on_removed(void *arg, const struct process_result *result)
+{
+	struct container *c = arg;
+
+	(void)result;
+	container_undo_run(c);
+	c->repaired = true;
+	container_set(c, CONTAINER_PREPARING);
+	prepare_begin(c);
+}
+
+/* docker run failed before the cell connected: whose fault is it, and may
+ * another try help? */
+static void
+run_failed(struct container *c, const struct process_result *result)
+{
+	enum docker_failure why = docker_classify(result);
+	bool mounter = c->class->mounts_for_another;
+	char text[180];
+	char line[160];
+
+	process_describe(result, line, sizeof(line));
+	(void)snprintf(text, sizeof(text), "docker run %s", line);
+	if (mounter && why == DOCKER_IMAGE && !c->repaired) {
+		mounter_import(c);
+	} else if (why == DOCKER_MOUNT && !c->repaired && !c->spare &&
+	    !mounter) {
+		log_warn("%s cell=%s sandbox=%s", text, c->name, c->sandbox);
+		container_timer(c, -1, NULL);
+		stop_waiting(c);
+		/* Docker may have created it without starting it. */
+		docker_start(&c->tool, c->host, DOCKER_REMOVE, c->name,
+		    run_ms(c), repair_on_removed, c);
+	} else if (why == DOCKER_ENGINE) {
+		container_fail(c, REFUSAL_ENGINE, text);
+		engine_report(c->host->engine, ENGINE_DOWN, line);
+	} else if (why == DOCKER_IMAGE && c->derived) {
+		/* That has been removed: from the image itself. */
+		container_undo_run(c);
+		images_forget(c->host->images, c->interpreter.image);
+		container_set(c, CONTAINER_PREPARED);
+	} else if (why == DOCKER_IMAGE) {
+		container_fail(c, REFUSAL_IMAGE, text);
+		/* The engine's state is about the one image. */
+		if (strcmp(c->interpreter.image,
+			c->host->config->sandbox_image) == 0)
+			engine_report(c->host->engine, ENGINE_NO_IMAGE, line);
+	} else {
+		container_fail(c, REFUSAL_START, text);
+	}
+}
+
+/* docker run --detach ends when the container runs; in ENDING its end was
+ * waited for, since before it there may be nothing to remove. */
+static void
+run_on_end(void *arg, const struct process_result *result)
+{
+	struct container *c = arg;
+
+	if (result->outcome == PROCESS_NOT_STARTED)
+		c->called = false;
+	if (c->state == CONTAINER_ENDING) {
+		container_reap(c, true); /* it has waited for this */
+	} else if (c->state == CONTAINER_STARTING &&
+	    !process_succeeded(result)) {
+		run_failed(c, result);
+	} else {
+		host_look(c->host, 0);
+	}
+}
+
+/* The container ended and nobody connected. */
+static void
+wait_on_end(void *arg, const struct process_result *result)
+{
+	struct container *c = arg;
+
+	/* Without it the start's own time tells. */
+	if (result->outcome == PROCESS_NOT_STARTED)
+		return;
+	if (c->state == CONTAINER_STARTING)
+		container_fail(c, REFUSAL_START,
+		    "the cell ended before it connected");
+}
+
+/* It should have connected: docker wait tells at once when it has died. */
+static void
+watch_on_timer(void *arg)
+{
+	struct container *c = arg;
+
+	if (c->run.running)
+		loop_timer_set(c->host->loop, &c->watch, WATCH_MS,
+		    watch_on_timer, c);
+	else
+		docker_start(&c->tool, c->host, DOCKER_WAIT, c->name,
+		    (int)c->host->config->start_ms, wait_on_end, c);
+}
+
+/* IL_START_SECONDS are over. */
+static void
+start_on_timer(void *arg)
+{
+	struct container *c = arg;
+
+	if (!c->run.running) {
+		container_fail(c, REFUSAL_START, "the cell did not connect");
+		return;
+	}
+	/* Slow, or does it not answer at all?  Asked, not guessed. */
+	container_fail(c, REFUSAL_ENGINE,
+	    "docker run takes longer than IL_START_SECONDS");
+	(void)engine_refresh(c->host->engine, WATCH_MS);
+}
+
+/* PREPARED to STARTING: the folder, the socket, then docker run. The socket is
+ * there before the container, so the cell connects once and need not wait. */
+void
+container_run(struct container *c)
+{
+	const char *image = images_name(c->host->images, c->interpreter.image);
+	auto_argv struct argv argv = { .count = 0 };
+	struct err err;
+
+	if (folder_make(c->host, c->name, c->uid, &err) != 0 ||
+	    socket_open(c, &err) != 0) {
+		container_fail(c, REFUSAL_START, err.text);
+		return;
+	}
+	c->masked = c->host->masks ||
+	    strcmp(c->host->config->api_isolation, "cell") == 0;
+	c->derived = strcmp(image, c->interpreter.image) != 0;
+	docker_run_argv(&argv, c, image,
+	    c->class->reuse == REUSE_ANYONE ?
+		apparmor_choose(c->host->config->api_apparmor) :
+		"");
+	container_set(c, CONTAINER_STARTING);
+	subprocess_start(&c->run, c->host->loop, &argv, run_ms(c), run_on_end,
+	    c);
+	c->called = true;
+	c->run_ms = c->since_ms;
+	container_timer(c, c->host->config->start_ms, start_on_timer);
+	loop_timer_set(c->host->loop, &c->watch, WATCH_MS, watch_on_timer, c);
 }
 
 /* ---- leases ---- */

@@ -2,9 +2,6 @@
 #ifndef CONTAINER_H
 #define CONTAINER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/queue.h>
 
 #include "../base/config_images.h"
@@ -15,6 +12,7 @@
 #include "subprocess.h"
 #include "workspace.h"
 
+struct pool;
 struct reservation;
 struct ticket;
 
@@ -48,14 +46,14 @@ struct container {
 	char packages[VOLUME_NAME_MAX]; /* of a sandbox, for that */
 	uint32_t uid, owner;	  /* who code runs as; whose files it mounts */
 	uint32_t imports, absent; /* modules, and of those: not to be had */
-	bool spare, adopting, adopted; /* spare.h */
+	bool spare, adopting, adopted; /* prepare.c */
 	bool derived, promised; /* has byte code; the pool's: somebody waits */
 	char python[32];	/* as it said itself, "" before */
 	int64_t isolation; /* likewise: enum isolation, 0 where it is none */
 	char isolation_reason[128]; /* why no more, as the cell says */
 	int64_t runs;		    /* leases that are over */
 	bool retire, masked; /* nobody is to get it again; docker_run.c */
-	bool keep, kept; /* an interpreter may stay in it, and has: kept.h */
+	bool keep, kept; /* an interpreter may stay in it, and has: notes.h */
 	enum kept_end kept_end; /* why that ends with it; 0: it has died */
 	enum container_state state;
 	int64_t since_ms, run_ms; /* the state began; docker run did */
@@ -72,8 +70,9 @@ struct container {
 	struct reservation *reserved[CLASS_VOLUMES];
 	struct attachment volumes[CLASS_VOLUMES]; /* not there: empty */
 	struct attachment api_packages;		  /* a copy: api_packages.h */
-	struct mounter *mounter;		  /* a spare one's: attach.h */
-	struct lock_wait wait; /* for an older holder of the next one */
+	struct container *mounter;		  /* a spare one's: prepare.c */
+	struct container *cell; /* a mounter's; NULL: not any more */
+	struct lock_wait wait;	/* for an older holder of the next one */
 	size_t volume_next;
 	int listen_fd, control_fd;
 	int pidfd;	    /* of its first process; -1: not known */
@@ -81,7 +80,7 @@ struct container {
 	int64_t ooms;	    /* before the lease */
 	bool out_of_memory; /* that ended it in a lease */
 	struct subprocess run, remove;
-	struct subprocess tool;	  /* docker wait, e2fsck */
+	struct subprocess tool;	  /* docker wait, docker import, e2fsck */
 	struct loop_timer *timer; /* what the state waits for at most */
 	struct loop_timer *watch; /* when to ask whether it died at start */
 };
@@ -103,14 +102,14 @@ int container_lease(struct container *c, int64_t lease_ms, enum access access,
     bool keep, const char *folder);
 /* Does a run of a person's go on in it, or may one at any moment? */
 bool container_is_running(const struct container *c);
-/* To such a one: the client's end of a socket to look beside the run, or -1. */
+/* To such a one: the client's end of a socket to look beside it, or -1. */
 int container_look(struct container *c);
 /* The client is gone: LEASED → RELEASING or IDLE. */
 void container_release(struct container *c);
 /* End it from any state; kill: do not even ask it to go by itself. */
 void container_end(struct container *c, bool kill);
 
-/* ---- container.c, for prepare.c and launch.c ---- */
+/* ---- container.c, for prepare.c ---- */
 
 void container_set(struct container *c, enum container_state state);
 /* Replace the timer of the state; ms < 0: none. */
@@ -118,30 +117,34 @@ void container_timer(struct container *c, int64_t ms, void (*fn)(void *));
 /* It did not start: why, for the one who waits for it; then it ends. */
 void container_fail(struct container *c, enum refusal failure,
     const char *text);
-/* The cell has connected. */
-void container_connected(struct container *c, int control_fd);
-/* In ENDING, and nothing is starting any more: see to it that it goes. */
-void container_reap(struct container *c, bool kill);
+/* A new one that holds nothing yet. */
+struct container *container_alloc(struct host *host,
+    const struct cell_class *class);
+/* It is up, or back from a lease: IDLE, unless nobody may get it again. */
+void container_idle(struct container *c);
+/* This try to start it is over: the next one has another name. */
+void container_undo_run(struct container *c);
+/* The volumes are mounted now, or never will be. */
+void container_release_volumes(struct container *c);
 
 /* ---- prepare.c, for the others ---- */
 
-/* Reservations: make them, where the first volume grows or not; let go of them,
- * when it is dead (and the kernel has written out what it left). */
-void prepare_reserve(struct container *c, bool grows);
-void prepare_let_go(struct container *c);
 /* PREPARING → PREPARED, once more. */
 void prepare_begin(struct container *c);
-
-/* ---- launch.c, for container.c ---- */
-
-/* Nobody may connect any more. */
-void launch_stop(struct container *c);
-/* The cell says READY, in STARTING: it has come up, or it ends.  False: the
- * frame is no READY. */
-bool launch_ready(struct container *c, const struct frame_view *view);
-/* And of the volumes: what mounts them has them now, or nothing ever will. */
-void launch_release(struct container *c);
-/* It needs its mounter no more, if it has one (attach.c). */
-void attach_end(struct container *c);
+/* A spare cell becomes the ticket's sandbox's; as container_new(). */
+void spare_adopt(struct container *c, const struct ticket *ticket,
+    bool writable, bool grows);
+/* Such a one is PREPARED: have its volumes mounted. */
+void spare_run(struct container *c);
+/* What became of a mounter; it may be freed. */
+void mounter_settle(struct container *m);
+/* The cell needs its mounter no more, if it has one. */
+void mounter_end(struct container *c);
+/* Its image is not there: make it, and start the mounter anew. */
+void mounter_import(struct container *m);
+/* No process of a container is known here, so nobody mounts. */
+void mounter_forbid(struct container *m);
+/* What it says on its control socket.  False: that breaks the protocol. */
+bool mounter_take(struct container *m, const struct frame_view *view);
 
 #endif

@@ -31,9 +31,6 @@ void docker_argv_import(struct argv *argv, const char *binary,
  * apparmor: a profile; "" the engine's own. */
 void docker_run_argv(struct argv *argv, const struct container *c,
     const char *image, const char *apparmor);
-/* It does the same for the container's mounter, which has another name. */
-void docker_run_mounter_argv(struct argv *argv, const struct container *c,
-    const char *name, const char *image);
 
 /* ---- docker.c ---- */
 

@@ -277,12 +277,48 @@ add_settings(struct argv *argv, const struct container *c)
 	    config->api_memory / 2);
 }
 
+/*
+ * Root with the rights that its calls need: to mount and to enter the mounts of
+ * a cell, whose user is another; to write the map of a user namespace; to find
+ * the place for the packages in a workspace that its user has closed.  It meets
+ * no code of anybody's, and no byte but the broker's; it may open the cell's
+ * devices, and make the calls of its own list.
+ */
+static void
+add_mounter(struct argv *argv, const struct container *c, const char *image)
+{
+	static const char *const rights[] = { "SYS_ADMIN", "SYS_CHROOT",
+		"SYS_PTRACE", "SETUID", "SETGID", "DAC_READ_SEARCH" };
+	const struct container *cell = c->cell;
+
+	argv_option(argv, "--name", "%s", c->name);
+	argv_option(argv, "--label", "inline.instance=%s", c->host->instance);
+	argv_option(argv, "--label", "inline.class=%s", c->class->name);
+	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
+		argv_option(argv, "--cap-add", "%s", rights[i]);
+	for (size_t i = 0; cell->class->mounts[i].volume != NULL; i++)
+		argv_option(argv, "--device-cgroup-rule", "b 7:%d rw",
+		    cell->volumes[i].device);
+	argv_option(argv, "--security-opt", "seccomp=%s/%s",
+	    c->host->config->lib_dir, c->class->seccomp);
+	argv_add_all(argv,
+	    ARGV_WORDS("--security-opt", "apparmor=unconfined", "--user", "0:0",
+		"--network", "none", "--memory", "64m", "--memory-swap", "64m",
+		"--pids-limit", "8"));
+	add_own(argv, c->host, c->name, "socket", "/run/inline");
+	argv_add_all(argv, ARGV_WORDS("--entrypoint", "/mounter", image));
+}
+
 void
 docker_run_argv(struct argv *argv, const struct container *c, const char *image,
     const char *apparmor)
 {
 	argv_init(argv, ARGV_WORDS(c->host->config->docker_binary, "run"));
 	argv_add_all(argv, fixed_options);
+	if (c->class->mounts_for_another) {
+		add_mounter(argv, c, image);
+		return;
+	}
 	add_identity(argv, c, apparmor);
 	add_limits(argv, c);
 	add_settings(argv, c);
@@ -310,39 +346,4 @@ docker_run_argv(struct argv *argv, const struct container *c, const char *image,
 	argv_add_all(argv, cell_command);
 	if (c->class->argument != NULL)
 		argv_add(argv, c->class->argument);
-}
-
-/*
- * Root with the rights that its calls need: to mount and to enter the mounts of
- * a cell, whose user is another; to write the map of a user namespace; to find
- * the place for the packages in a workspace that its user has closed.  It meets
- * no code of anybody's, and no byte but the broker's; it may open the cell's
- * devices, and make the calls of its own list.
- */
-void
-docker_run_mounter_argv(struct argv *argv, const struct container *c,
-    const char *name, const char *image)
-{
-	static const char *const rights[] = { "SYS_ADMIN", "SYS_CHROOT",
-		"SYS_PTRACE", "SETUID", "SETGID", "DAC_READ_SEARCH" };
-	const struct host *host = c->host;
-
-	argv_init(argv, ARGV_WORDS(host->config->docker_binary, "run"));
-	argv_add_all(argv, fixed_options);
-	argv_option(argv, "--name", "%s", name);
-	argv_option(argv, "--label", "inline.instance=%s", host->instance);
-	argv_option(argv, "--label", "inline.class=%s", "mounter");
-	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
-		argv_option(argv, "--cap-add", "%s", rights[i]);
-	for (size_t i = 0; c->class->mounts[i].volume != NULL; i++)
-		argv_option(argv, "--device-cgroup-rule", "b 7:%d rw",
-		    c->volumes[i].device);
-	argv_option(argv, "--security-opt", "seccomp=%s/seccomp-mounter.json",
-	    host->config->lib_dir);
-	argv_add_all(argv,
-	    ARGV_WORDS("--security-opt", "apparmor=unconfined", "--user", "0:0",
-		"--network", "none", "--memory", "64m", "--memory-swap", "64m",
-		"--pids-limit", "8"));
-	add_own(argv, host, name, "socket", "/run/inline");
-	argv_add_all(argv, ARGV_WORDS("--entrypoint", "/mounter", image));
 }

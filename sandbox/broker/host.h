@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 struct api_packages_volume;
-struct attach;
 struct config;
 struct engine;
 struct images;
@@ -34,15 +33,16 @@ enum phase {
 struct host {
 	struct loop *loop;
 	const struct config *config;
-	char instance[17]; /* which broker's a container is */
-	char *cells_dir;   /* absolute; a folder for each container */
-	int base;	   /* descriptor of IL_BASE_DIR */
+	char instance[17];   /* which broker's a container is */
+	char *cells_dir;     /* absolute; a folder for each container */
+	int base;	     /* descriptor of IL_BASE_DIR */
+	int64_t started_s;   /* wall clock: makes names unique, */
+	unsigned int serial; /* with the number of the last container */
 	enum phase phase;
 	struct engine *engine;
 	struct images *images;
 	struct ledger *ledger;
 	struct pool *pool;
-	struct attach *attach;
 	struct uids *uids;
 	struct lease_status_file *status; /* NULL: nothing is kept there */
 	struct loop_timer *tell;

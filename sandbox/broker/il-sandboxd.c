@@ -32,8 +32,8 @@
  * sweeps what is left, found by its label.
  *
  * broker.c opens and ends everything; client.c is who may ask, request.c what
- * for; pool.c and scheduler.c decide who gets which cell; container.c,
- * prepare.c and launch.c are a container's life; uid.c and owner.c are who it
+ * for; pool.c and scheduler.c decide who gets which cell; container.c
+ * and prepare.c are a container's life; uid.c and owner.c are who it
  * runs as; volume.c holds a volume on a loop device; folder.c is what else a
  * container mounts; workspace.c is the folders of sandboxes; engine.c knows how
  * Docker fares, images.c what cells start from; docker_run.c and docker.c spell

@@ -45,7 +45,7 @@ struct image {
 struct images {
 	struct host *host;
 	char container[64]; /* in which one is made */
-	char mounter[96];   /* the image that mounts: attach.c makes it */
+	char mounter[96];   /* the image that mounts: prepare.c makes it */
 	struct image *all;
 	size_t count;
 	bool looked;		   /* all have been looked for once */

@@ -22,9 +22,10 @@ void
 pool_init(struct pool *pool, struct host *host)
 {
 	*pool = (struct pool){ .host = host,
-		.started_s = clock_wall_ms() / 1000,
-		.pause.most_ms = PAUSE_MOST_MS };
+		.pause.most_ms = PAUSE_MOST_MS,
+		.mount_pause.most_ms = PAUSE_MOUNTS_MS };
 	TAILQ_INIT(&pool->containers);
+	TAILQ_INIT(&pool->mounters);
 	TAILQ_INIT(&pool->tickets);
 	TAILQ_INIT(&pool->removals);
 	kept_init(&pool->kept);
@@ -43,6 +44,10 @@ pool_release(struct pool *pool)
 	}
 	while ((c = TAILQ_FIRST(&pool->containers)) != NULL) {
 		TAILQ_REMOVE(&pool->containers, c, link);
+		container_free(c);
+	}
+	while ((c = TAILQ_FIRST(&pool->mounters)) != NULL) {
+		TAILQ_REMOVE(&pool->mounters, c, link);
 		container_free(c);
 	}
 	kept_release(&pool->kept);
@@ -271,6 +276,10 @@ pool_look(struct pool *pool)
 	struct container *c;
 	struct container *next;
 
+	for (c = TAILQ_FIRST(&pool->mounters); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, link);
+		mounter_settle(c);
+	}
 	for (c = TAILQ_FIRST(&pool->containers); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
 		settle(pool, c);
@@ -288,12 +297,13 @@ bool
 pool_end(struct pool *pool, bool leases)
 {
 	struct container *c;
-	bool more = false;
+	bool more = leases &&
+	    !(TAILQ_EMPTY(&pool->containers) && TAILQ_EMPTY(&pool->mounters));
 
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (leases || c->state < CONTAINER_LEASED)
 			container_end(c, false);
-		more = more || leases ||
+		more = more ||
 		    (c->state == CONTAINER_LEASED && !c->class->lasting);
 	}
 	return more;
@@ -304,7 +314,7 @@ pool_remove(struct pool *pool, struct removal *removal)
 {
 	struct container *c;
 
-	removal->number = pool->serial;
+	removal->number = pool->host->serial;
 	(void)kept_recall(&pool->kept, removal->sandbox);
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (strcmp(c->sandbox, removal->sandbox) == 0) {
@@ -336,17 +346,6 @@ pool_serves(const struct container *c, const struct ticket *ticket)
 {
 	return c->state == CONTAINER_IDLE && pool_matches(c, ticket) &&
 	    (c->class->reuse != REUSE_NEVER || c->runs == 0);
-}
-
-/* It will be idle in a while: it starts, or comes back from a lease of which
- * nothing stays. */
-bool
-pool_is_coming(const struct container *c)
-{
-	return c->state <= CONTAINER_STARTING ||
-	    (c->state == CONTAINER_RELEASING &&
-		c->class->reuse == REUSE_ANYONE &&
-		c->isolation == ISOLATION_RUN && !c->retire);
 }
 
 /* How many there are of what its run imports comes first, then how few of what
@@ -411,46 +410,4 @@ pool_count(const struct pool *pool, struct pool_count *count)
 		p->leased += c->state == CONTAINER_LEASED;
 		p->ending += ending;
 	}
-}
-
-/* Spare ones come last: whoever's cell has ended can have one of these. */
-static bool
-ends_before(const struct container *c, const struct container *other)
-{
-	return other == NULL || c->spare < other->spare ||
-	    (c->spare == other->spare && kept_goes_before(c, other));
-}
-
-/* The one to end when a place is needed. */
-struct container *
-pool_oldest_idle(const struct pool *pool, enum cell_budget budget)
-{
-	struct container *oldest = NULL;
-	struct container *c;
-
-	TAILQ_FOREACH(c, &pool->containers, link) {
-		if (c->state == CONTAINER_IDLE && c->class->budget == budget &&
-		    ends_before(c, oldest))
-			oldest = c;
-	}
-	return oldest;
-}
-
-struct container *
-pool_kept_of(const struct pool *pool, const char *sandbox,
-    const struct container **used)
-{
-	struct container *c;
-
-	*used = NULL;
-	TAILQ_FOREACH(c, &pool->containers, link) {
-		if (strcmp(c->sandbox, sandbox) != 0)
-			continue;
-		if (c->state == CONTAINER_LEASED ||
-		    c->state == CONTAINER_RELEASING)
-			*used = c;
-		if (c->state == CONTAINER_IDLE && c->kept)
-			return c;
-	}
-	return NULL;
 }

@@ -2,19 +2,12 @@
 #ifndef POOL_H
 #define POOL_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/queue.h>
 
 #include "cell_metrics.h"
 #include "container.h"
-#include "kept.h"
-#include "pause.h"
-#include "preload.h"
+#include "notes.h"
 
-/* All containers and all who wait for one.  A change of either is looked at
- * from the loop, with everything else (host.h). */
 struct client;
 
 /* Somebody who wants a cell.  The owner's, who fills in the first part. */
@@ -50,11 +43,12 @@ struct removal {
 struct pool {
 	struct host *host;
 	TAILQ_HEAD(container_list, container) containers;
+	struct container_list mounters; /* also those that are ending */
+	bool unmountable;	  /* by them, for this life of the broker's */
+	struct pause mount_pause; /* after failures of theirs */
 	TAILQ_HEAD(ticket_list, ticket) tickets;
 	TAILQ_HEAD(removal_list, removal) removals;
 	size_t waiting;
-	int64_t started_s;   /* wall clock: makes names unique, */
-	unsigned int serial; /* with the number of the last container */
 	char python[32];
 	int64_t isolation; /* what the last api cell said; 0: none has */
 	char isolation_reason[128];
@@ -76,8 +70,7 @@ void pool_request(struct pool *pool, struct ticket *ticket);
 void pool_withdraw(struct pool *pool, struct ticket *ticket);
 /* End the cells that use it, delete it, call removal_done(). */
 void pool_remove(struct pool *pool, struct removal *removal);
-/* What became of the containers is told; then, while we serve, what can be
- * begun is. */
+/* What became of the containers is told; then what can be begun is. */
 void pool_look(struct pool *pool);
 /* End what is idle or starting, or with leases all; those of a lasting class
  * are not waited for.  False: there is nothing more to wait for. */
@@ -91,18 +84,14 @@ void ticket_granted(struct ticket *ticket, const char *cell, int client_end,
 /* Out of the queue, with a word. */
 void ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
     const char *text);
-/* After it was granted: the cell has ended by itself; out_of_memory: for want
- * of that. */
+/* After it was granted: the cell has ended by itself. */
 void ticket_lost(struct ticket *ticket, bool out_of_memory);
 /* trouble: NULL, or why its files are still there. */
 void removal_done(struct removal *removal, const char *trouble);
 
-/* ---- between pool.c, scheduler.c and admission.c ---- */
+/* ---- between pool.c, scheduler.c and space.c ---- */
 
-/* docker run at one time: more only slows each down. */
-#define POOL_RUNS_MAX 2
-/* So long one who wants a sandbox that is leased waits: it may just be coming
- * back. */
+/* So long a leased sandbox is waited for: it may just be coming back. */
 #define POOL_BUSY_MS 1000
 
 /* The places of a budget. */
@@ -130,21 +119,30 @@ struct container *pool_container_of(const struct pool *pool,
     const struct ticket *ticket);
 /* Of the same class and sandbox, for the same interpreter, and apart. */
 bool pool_matches(const struct container *c, const struct ticket *ticket);
-/* It is on its way: for the first time, or back from a lease. */
-bool pool_is_coming(const struct container *c);
 /* It could be leased to the ticket now. */
 bool pool_serves(const struct container *c, const struct ticket *ticket);
-/* The idle cell that nobody has used for the longest time; one that keeps
- * something only where there is no other.  NULL: none. */
-struct container *pool_oldest_idle(const struct pool *pool,
-    enum cell_budget budget);
 
-/* The idle cell that keeps an interpreter of this sandbox, or NULL. *used: one
- * that is leased, or on its way back; NULL: none. */
-struct container *pool_kept_of(const struct pool *pool, const char *sandbox,
-    const struct container **used);
+enum admission {
+	ADMIT,		 /* now */
+	ADMIT_OTHERWISE, /* by a container that is mounted the other way */
+	ADMIT_LATER,	 /* cells that were idle are ending: ask again */
+	ADMIT_NEVER,	 /* the disk is too full for what it wants */
+};
+
+/* To an idle container of its sandbox: *granted is what it may do there, and
+ * the room for that is reserved. */
+enum admission admission_to(struct pool *pool, const struct ticket *ticket,
+    struct container *c, enum access *granted);
+/* To one that has yet to be started: how, and does its volume grow? */
+enum admission admission_to_new(struct pool *pool, const struct ticket *ticket,
+    bool *writable, bool *grows);
 
 /* Serve those who wait, see to what stays warm, call docker run. */
 void scheduler_run(struct pool *pool);
+/* A lease is asked for: what its run imports may come to be wanted. */
+void warm_note(struct pool *pool, const struct ticket *ticket);
+/* What a cell imports that is started for this one: nothing where somebody
+ * waits for it, and another one that has it is kept ready. */
+uint32_t warm_imports(const struct pool *pool, const struct ticket *ticket);
 
 #endif

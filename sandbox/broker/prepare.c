@@ -3,29 +3,53 @@
  * What is done before docker run: who the container runs as is chosen, its
  * volumes are locked and attached one after the other.  One with an error is
  * checked before, one whose files are not that user's is given to it.
+ *
+ * Spare cells are up, warm and nobody's yet.  One is a container like any other
+ * of its class, but what a sandbox mounts is empty in it, and its user is one
+ * that no sandbox has.  Loop devices for the volumes are its own already, since
+ * its container is limited by their numbers.  The first sandbox that needs a
+ * cell gets it, for good: its volumes are attached to these devices and mounted
+ * in the cell, and from then on it is that sandbox's cell as if it had been
+ * started for it.  What fails on this way ends the cell, and a cell is started
+ * as ever.
+ *
+ *	IDLE, spare ─ spare_adopt() ─▶ PREPARING ─▶ PREPARED ─ spare_run() ─▶
+ *	STARTING ─ spare_done() ─▶ IDLE
+ *
+ * The broker itself may not mount, and the engine mounts only at a start.  So
+ * each spare cell has a mounter of its own, which is there before the cell.  A
+ * mounter comes up and goes as all containers do (container.c).  It may use the
+ * loop devices of that cell and no other, runs one program of ours
+ * (../mounter/) in an image that has no other file, serves one request, and
+ * ends.  Where the host does not let it do that, there are spare cells only to
+ * try it again, less and less often.
  */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/err.h"
+#include "../base/fd.h"
 #include "../base/log.h"
 #include "../volume/owner.h"
 #include "../volume/uid.h"
-#include "container.h"
+#include "api_packages.h"
+#include "docker.h"
 #include "engine.h"
+#include "images.h"
 #include "ledger.h"
+#include "mounter_image.h"
 #include "pool.h"
-#include "spare.h"
-#include "warm.h"
-#include "workspace.h"
 
 #define VOLUME_WAIT_MS 15000 /* for an older container to let go of it */
 #define CHECK_MS 60000	     /* e2fsck, and giving */
 #define FRESH_MS 1000	     /* the engine's state may be so old */
+#define ATTACH_MS 5000	     /* then whoever waits gets another cell */
 
 static void prepare_next(struct container *c);
 
@@ -167,6 +191,9 @@ prepare_next(struct container *c)
 	struct err err;
 
 	if (volume_name(c) == NULL) {
+		if (c->class->in_memory)
+			api_packages_attach(c->host, c->interpreter.name,
+			    &c->api_packages);
 		container_set(c, CONTAINER_PREPARED);
 		return;
 	}
@@ -257,20 +284,231 @@ choose_uid(struct container *c, struct err *err)
 	return 0;
 }
 
-/* A name that no container of ours ever had, then the user, then the volumes.
- * Also called for the second try, after a mount that failed. */
+/* ---- who mounts in a cell that is up ---- */
+
+/* The host could not do it, or we could not: cells start as ever meanwhile.  A
+ * mounter that fails in a pause was begun before it, and failed by its cause:
+ * one restart of the engine is one failure, however many cells were spare. */
+static void
+note_failed_mount(struct pool *pool, const char *what)
+{
+	struct pause *pause = &pool->mount_pause;
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (!pause_holds(pause, now_ms))
+		pause_note_failure(pause, REFUSAL_START, what, now_ms);
+	log_warn("no volume is mounted in a cell that is up: %s; next try in "
+		 "%" PRId64 " s (IL_SPARE_CELLS=0: none)",
+	    what, (pause->until_ms - now_ms + 999) / 1000);
+}
+
+/* The cell's mounter does not do its work: the cell ends, and for a while none
+ * is started. */
+static void
+mounter_fail(struct container *cell, const char *what)
+{
+	mounter_end(cell);
+	note_failed_mount(cell->host->pool, what);
+	if (cell->adopting)
+		container_fail(cell, REFUSAL_START, "nobody can mount");
+	else
+		container_end(cell, false);
+}
+
+void
+mounter_end(struct container *cell)
+{
+	struct container *m = cell->mounter;
+
+	cell->mounter = NULL;
+	if (m == NULL)
+		return;
+	m->cell = NULL;
+	container_end(m, false);
+}
+
+void
+mounter_settle(struct container *m)
+{
+	if (m->state >= CONTAINER_ENDING && m->cell != NULL)
+		mounter_fail(m->cell,
+		    m->failure != 0 ? m->failure_text :
+				      "its container went away");
+	if (m->state == CONTAINER_GONE) {
+		TAILQ_REMOVE(&m->host->pool->mounters, m, link);
+		container_free(m);
+	}
+}
+
+void
+mounter_forbid(struct container *m)
+{
+	m->host->pool->unmountable = true;
+	log_warn("no cell is kept spare: no process of a container's is known "
+		 "here");
+	container_end(m->cell, false);
+}
+
+static void
+import_on_end(void *arg, const struct process_result *result)
+{
+	struct container *m = arg;
+	char text[160];
+
+	process_describe(result, text, sizeof(text));
+	container_undo_run(m);
+	if (process_succeeded(result))
+		container_run(m);
+	else
+		container_fail(m, REFUSAL_IMAGE, text);
+}
+
+/* No registry has its image: it is made of the bytes in this program. */
+void
+mounter_import(struct container *m)
+{
+	const struct host *host = m->host;
+	auto_argv struct argv argv = { .count = 0 };
+	auto_free char *path = xprintf("%s/%s/image.tar", host->cells_dir,
+	    m->name);
+	auto_close int fd = open(path,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct err err;
+
+	m->repaired = true;
+	if (fd < 0 ||
+	    fd_write_all(fd, mounter_image, mounter_image_len, &err) != 0) {
+		container_fail(m, REFUSAL_IMAGE, "no archive of its image");
+		return;
+	}
+	docker_argv_import(&argv, host->config->docker_binary, host->instance,
+	    path, m->interpreter.image);
+	subprocess_start(&m->tool, host->loop, &argv,
+	    (int)host->config->start_ms, import_on_end, m);
+}
+
+static void
+mounter_start(struct container *cell)
+{
+	struct host *host = cell->host;
+	struct container *m = container_alloc(host, &class_mounter);
+
+	(void)snprintf(m->interpreter.image, sizeof(m->interpreter.image), "%s",
+	    host->images->mounter);
+	m->cell = cell;
+	cell->mounter = m;
+	TAILQ_INSERT_TAIL(&host->pool->mounters, m, link);
+	container_run(m);
+}
+
+/* The mounts hold the devices now. */
+static void
+spare_done(struct container *c, const char *trouble)
+{
+	if (trouble != NULL) {
+		container_fail(c, REFUSAL_START, trouble);
+		return;
+	}
+	container_release_volumes(c);
+	container_timer(c, -1, NULL);
+	c->adopting = false;
+	c->adopted = true;
+	container_set(c, CONTAINER_IDLE);
+}
+
+/* False: that is no answer. */
+static bool
+take_answer(struct container *m, const struct frame_view *view)
+{
+	struct container *c = m->cell;
+	bool ready = m->state == CONTAINER_IDLE;
+	char at[32];
+	char text[160];
+	int64_t code;
+	int64_t why;
+
+	if (view->kind != FRAME_ATTACHED ||
+	    !frame_get_int(view, TAG_CODE, &code) ||
+	    !frame_get_int(view, TAG_WHY, &why) ||
+	    !frame_get_text(view, TAG_TEXT, at, sizeof(at)) ||
+	    ready != (c->adopting && c->state == CONTAINER_STARTING))
+		return false;
+	(void)snprintf(text, sizeof(text), "%s: %s", at, strerror((int)code));
+	if (!ready) {
+		mounter_fail(c, text);
+		return true;
+	}
+	mounter_end(c);
+	if (why == ATTACH_DONE)
+		pause_note_success(&c->host->pool->mount_pause);
+	spare_done(c, why == ATTACH_DONE ? NULL : text);
+	if (why == ATTACH_HOST)
+		note_failed_mount(c->host->pool, text);
+	return true;
+}
+
+bool
+mounter_take(struct container *m, const struct frame_view *view)
+{
+	if (view->kind != FRAME_READY || m->state != CONTAINER_STARTING)
+		return take_answer(m, view);
+	container_idle(m);
+	container_set(m->cell, CONTAINER_PREPARED);
+	return true;
+}
+
+/* It sends the cell, then its volumes; one that is not there has no device. */
+static int
+mounter_send(const struct container *c, struct err *err)
+{
+	const struct container *m = c->mounter;
+	struct frame frame;
+
+	if (m == NULL || m->state != CONTAINER_IDLE || c->pidfd < 0)
+		return err_set(err, ERR_UNAVAILABLE, "nobody can mount");
+	frame_start(&frame, FRAME_ATTACH);
+	frame_add_int(&frame, TAG_PART, 0);
+	frame_add_int(&frame, TAG_OWNER, c->owner);
+	frame_add_int(&frame, TAG_USER, c->uid);
+	frame_add_int(&frame, TAG_ACCESS,
+	    c->writable ? ACCESS_WRITE : ACCESS_READ);
+	if (fd_send_packet(m->control_fd, frame.data, frame.len, c->pidfd, 0,
+		err) != 0)
+		return -1;
+	for (int i = 0; i < CLASS_VOLUMES; i++) {
+		frame_start(&frame, FRAME_ATTACH);
+		frame_add_int(&frame, TAG_PART, i + 1);
+		if (fd_send_packet(m->control_fd, frame.data, frame.len,
+			c->volumes[i].device_fd, 0, err) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the beginning ---- */
+
+/* Devices that hold nothing yet, and a mounter for these. */
+static void
+spare_prepare(struct container *c)
+{
+	struct err err;
+
+	for (size_t i = 0; i < CLASS_VOLUMES; i++) {
+		if (attachment_hold(&c->volumes[i], &err) != 0) {
+			container_fail(c, REFUSAL_START, err.text);
+			return;
+		}
+	}
+	mounter_start(c);
+}
+
+/* First comes the user, then the volumes.  Also called for the second try,
+ * after a mount that failed. */
 void
 prepare_begin(struct container *c)
 {
-	struct pool *pool = c->host->pool;
 	struct err err;
 
-	if (!c->adopting) {
-		c->number = ++pool->serial;
-		(void)snprintf(c->name, sizeof(c->name),
-		    "il-%.16s-%" PRIx64 "-%u", c->host->instance,
-		    (uint64_t)pool->started_s, c->number);
-	}
 	c->volume_next = 0;
 	if (choose_uid(c, &err) != 0)
 		container_fail(c, refusal_of(&err), err.text);
@@ -280,23 +518,8 @@ prepare_begin(struct container *c)
 		prepare_next(c);
 }
 
-/* ---- what a container holds ---- */
-
-/* What was never mounted writes nothing; otherwise the kernel may have to. */
-void
-prepare_let_go(struct container *c)
-{
-	for (size_t i = 0; i < CLASS_VOLUMES; i++) {
-		if (c->called)
-			reservation_leave(c->reserved[i]);
-		else
-			reservation_free(c->reserved[i]);
-		c->reserved[i] = NULL;
-	}
-}
-
-/* A volume that cannot be opened ends the start (launch.c). */
-void
+/* A volume that cannot be opened ends the start (prepare_next()). */
+static void
 prepare_reserve(struct container *c, bool grows)
 {
 	const struct class_mount *mounts = c->class->mounts;
@@ -312,15 +535,48 @@ prepare_reserve(struct container *c, bool grows)
 		c->reserved[0]->grows = grows;
 }
 
+/* It is never spare again.  Its number is one of now, as it had nothing of a
+ * sandbox of this name that has been removed. */
+void
+spare_adopt(struct container *c, const struct ticket *ticket, bool writable,
+    bool grows)
+{
+	c->spare = false;
+	c->adopting = true;
+	c->number = ++c->host->serial;
+	c->writable = writable;
+	memcpy(c->sandbox, ticket->sandbox, sizeof(c->sandbox));
+	memcpy(c->packages, ticket->packages, sizeof(c->packages));
+	for (size_t i = 0; i < CLASS_VOLUMES; i++)
+		cleanup_close(&c->volumes[i].volume_fd);
+	container_set(c, CONTAINER_PREPARING);
+	prepare_reserve(c, grows);
+	prepare_begin(c);
+}
+
+static void
+attach_on_timer(void *arg)
+{
+	mounter_fail(arg, "its container did not answer");
+}
+
+void
+spare_run(struct container *c)
+{
+	struct err err;
+
+	container_set(c, CONTAINER_STARTING);
+	container_timer(c, ATTACH_MS, attach_on_timer);
+	if (mounter_send(c, &err) != 0)
+		container_fail(c, REFUSAL_START, err.text);
+}
+
 void
 container_new(struct pool *pool, const struct ticket *ticket, bool writable,
     bool grows)
 {
-	struct host *host = pool->host;
-	struct container *c = xcalloc(1, sizeof(*c));
+	struct container *c = container_alloc(pool->host, ticket->class);
 
-	c->host = host;
-	c->class = ticket->class;
 	c->writable = writable;
 	memcpy(c->sandbox, ticket->sandbox, sizeof(c->sandbox));
 	c->interpreter = ticket->interpreter;
@@ -328,14 +584,6 @@ container_new(struct pool *pool, const struct ticket *ticket, bool writable,
 	c->spare = *c->sandbox == '\0' && !c->class->in_memory &&
 	    !c->class->installs;
 	memcpy(c->packages, ticket->packages, sizeof(c->packages));
-	c->listen_fd = -1;
-	c->control_fd = -1;
-	c->pidfd = -1;
-	c->ooms_fd = -1;
-	lock_wait_init(&c->wait, host->loop);
-	for (size_t i = 0; i < CLASS_VOLUMES; i++)
-		c->volumes[i] = (struct attachment){ -1, -1, -1 };
-	c->api_packages = (struct attachment){ -1, -1, -1 };
 	container_set(c, CONTAINER_PREPARING);
 	if (!c->spare)
 		prepare_reserve(c, grows);

@@ -18,7 +18,6 @@
 #include "api_packages.h"
 #include "client.h"
 #include "ledger.h"
-#include "warm.h"
 #include "workspace.h"
 
 /* What this program may not ask for. */
@@ -242,6 +241,27 @@ kept_answer(struct client *client, struct container *c)
 	client_close(client);
 }
 
+/* The idle cell that keeps an interpreter of this sandbox, or NULL.  *used: one
+ * that is leased, or on its way back; NULL: none. */
+static struct container *
+kept_of(const struct pool *pool, const char *sandbox,
+    const struct container **used)
+{
+	struct container *c;
+
+	*used = NULL;
+	TAILQ_FOREACH(c, &pool->containers, link) {
+		if (strcmp(c->sandbox, sandbox) != 0)
+			continue;
+		if (c->state == CONTAINER_LEASED ||
+		    c->state == CONTAINER_RELEASING)
+			*used = c;
+		if (c->state == CONTAINER_IDLE && c->kept)
+			return c;
+	}
+	return NULL;
+}
+
 /* Who asks while the cell is on its way back waits for it, but not for a run
  * that goes on. */
 void
@@ -255,7 +275,7 @@ kept_look(struct clients *clients)
 	     client = next) {
 		int64_t due_ms = client->since_ms + POOL_BUSY_MS;
 		const struct container *used;
-		struct container *c = pool_kept_of(host->pool,
+		struct container *c = kept_of(host->pool,
 		    client->ticket.sandbox, &used);
 
 		next = TAILQ_NEXT(client, turn);

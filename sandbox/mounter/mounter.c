@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Mounts a sandbox's volumes in a cell that has waited without them
- * (sandbox/broker/attach.h).
+ * (sandbox/broker/prepare.c).
  *
  * It is PID 1 and the only file of a container of its own: root, with the
  * rights to mount, without network.  It serves the one request that the broker

@@ -107,13 +107,17 @@ test_spare(void)
 static void
 test_mounter(void)
 {
-	struct container c = example("user");
+	struct container cell = example("user");
+	struct container c = { .host = cell.host,
+		.class = &class_mounter,
+		.name = "il-abc-1-2",
+		.cell = &cell };
 	auto_argv struct argv argv = { .count = 0 };
 	size_t rights = 0;
 	size_t mounts = 0;
 	size_t devices = 0;
 
-	docker_run_mounter_argv(&argv, &c, "il-abc-1-2", "inline-derived:1");
+	docker_run_argv(&argv, &c, "inline-derived:1", "");
 	for (size_t i = 0; i < argv.count; i++) {
 		rights += strcmp(argv.words[i], "--cap-add") == 0;
 		mounts += strcmp(argv.words[i], "--mount") == 0;

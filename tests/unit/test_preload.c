@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "../../sandbox/base/config.h"
-#include "../../sandbox/broker/preload.h"
+#include "../../sandbox/broker/notes.h"
 #include "tap.h"
 
 static char automatic[] = "auto";
