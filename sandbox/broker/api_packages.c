@@ -77,7 +77,7 @@ open_own_folder(int base)
 void
 api_packages_sweep(int base)
 {
-	auto_dir DIR *list = workspace_volumes(base, API_PACKAGES_ID);
+	auto_dir DIR *list = workspace_list(base, API_PACKAGES_ID);
 	const char *name;
 
 	while (list != NULL && (name = workspace_next_volume(list)) != NULL) {
@@ -204,14 +204,9 @@ take_or_refuse(struct client *client, const struct frame_view *view,
     struct image_entry *entry)
 {
 	const struct config *config = client->clients->host->config;
-	char name[IMAGES_NAME_MAX + 1] = "";
 	char minor[IMAGES_NAME_MAX + 1];
-	const unsigned char *data;
-	size_t len;
 
-	if ((!frame_get_bytes(view, TAG_INTERPRETER, &data, &len) ||
-		frame_get_text(view, TAG_INTERPRETER, name, sizeof(name))) &&
-	    images_find(config->sandbox_images, name, entry) &&
+	if (client_names_interpreter(view, config->sandbox_images, entry) &&
 	    minor_of(entry->name, minor))
 		return true;
 	client_refuse(client, REFUSAL_INTERPRETER,
@@ -272,17 +267,6 @@ request_stage(struct client *client, const struct frame_view *view)
 	else
 		c->copied[0] = '\0';
 	space_wait_to_create(client, client->bytes);
-}
-
-void
-stage_done(struct client *client)
-{
-	struct frame frame;
-
-	client->state = CLIENT_STAGES;
-	frame_start(&frame, FRAME_GRANTED);
-	if (!client_send(client, &frame, -1))
-		client_close(client);
 }
 
 void

@@ -49,20 +49,4 @@ void api_packages_attach(struct host *host, const char *interpreter,
 void api_packages_release(struct host *host);
 /* At the start: remove what a killed installation has left. */
 void api_packages_sweep(int base);
-/* The staging volume's name, where a lease of the class "install" needs it. */
-void api_packages_staging(const char *interpreter, char name[VOLUME_NAME_MAX]);
-
-/* ---- requests of ilctl's ---- */
-
-/* STAGE. */
-void request_stage(struct client *client, const struct frame_view *view);
-/* It is staged: the client is told, and keeps it until it hangs up. */
-void stage_done(struct client *client);
-/* It hung up: what it did not publish is removed. */
-void stage_abandon(struct client *client);
-void request_publish(struct client *client, const struct frame_view *view);
-void publish_abandon(struct client *client);
-/* The names and versions of what is installed. */
-void request_packages(struct client *client, const struct frame_view *view);
-
 #endif

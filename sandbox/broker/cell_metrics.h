@@ -2,14 +2,11 @@
 #ifndef CELL_METRICS_H
 #define CELL_METRICS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "../base/exposition.h"
 #include "../protocol/frame.h"
 #include "class.h"
-
-struct buf;
 
 /*
  * What il-sandboxd counts, by class and never by sandbox, for who asks with
@@ -34,20 +31,5 @@ struct cell_metrics {
 	struct histogram start[CLASS_MAX];    /* from docker run until then */
 	_Atomic int64_t out_of_memory[CLASS_MAX];
 };
-
-/* since_ms: when it was asked for. */
-void cell_metrics_lease(struct cell_metrics *m, const struct cell_class *class,
-    enum lease_way way, int64_t since_ms);
-/* A container is up for the first time, or will never be. */
-void cell_metrics_start(struct cell_metrics *m, const struct cell_class *class,
-    bool up, int64_t took_ms);
-/* Its memory has ended one in a lease. */
-void cell_metrics_out_of_memory(struct cell_metrics *m,
-    const struct cell_class *class);
-
-/* The classes as a label; their names go into the array. */
-struct exposition_label cell_metrics_classes(const char *names[CLASS_MAX]);
-/* Append all of it. */
-void cell_metrics_add(struct buf *out, const struct cell_metrics *m);
 
 #endif

@@ -112,34 +112,6 @@ class_budget(enum cell_budget budget, const struct config *config)
 	return budgets[budget];
 }
 
-const char *
-class_ca_bundle(const struct cell_class *class, const struct config *config)
-{
-	return class->network ? config->pip_ca_bundle : "";
-}
-
-int64_t
-class_memory(const struct cell_class *class, const struct config *config)
-{
-	if (class->in_memory)
-		return config->api_memory;
-	return class->network ? config->pip_memory : config->memory;
-}
-
-/* One limit for the whole container: the largest of the volumes in it.  In
- * memory the size of a folder holds, and memory itself. */
-int64_t
-class_file_max(const struct cell_class *class, const struct config *config)
-{
-	if (class->in_memory)
-		return -1;
-	if (class->installs)
-		return config->api_packages_quota;
-	return class->network || config->pip_quota > config->quota ?
-	    config->pip_quota :
-	    config->quota;
-}
-
 static int64_t
 least(int64_t a, int64_t b)
 {

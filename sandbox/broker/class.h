@@ -85,14 +85,6 @@ const char *class_volume(const struct cell_class *class, size_t i,
     const char *packages);
 /* How many containers there may be. */
 int64_t class_budget(enum cell_budget budget, const struct config *config);
-/* The file with the certificates to mount, "" for none. */
-const char *class_ca_bundle(const struct cell_class *class,
-    const struct config *config);
-int64_t class_memory(const struct cell_class *class,
-    const struct config *config);
-/* Bytes that one file may have, also one with holes; -1: what it likes. */
-int64_t class_file_max(const struct cell_class *class,
-    const struct config *config);
 
 /* Of the path of a folder, with its NUL. */
 #define CLASS_FOLDER_MAX 16

@@ -71,8 +71,6 @@ struct client {
 	struct subprocess tool; /* e2fsck, debugfs */
 };
 
-/* What a program is called. */
-const char *program_title(enum program_name program);
 /* Make the sockets, each in its folder below the state folder, which is made
  * when it is missing. */
 int clients_listen(struct clients *clients, struct host *host, struct err *err);
@@ -81,12 +79,9 @@ void clients_open(struct clients *clients);
 /* Hang up on everybody, accept no one. */
 void clients_close(struct clients *clients);
 
-/* ---- between client.c, request.c, cells.c, space.c and status.c ---- */
+/* ---- between client.c, space.c and status.c ---- */
 
 /* What it asks for; the client may be gone afterwards. */
-void request_take(struct client *client, const struct frame_view *view);
-/* It hung up: let go of what it asked for. */
-void request_abandon(struct client *client);
 void request_create(struct client *client, const struct frame_view *view);
 /* For who copies its volumes: the idle cell of the client's sandbox ends. */
 void cells_end_idle(const struct client *client);
@@ -101,11 +96,29 @@ void kept_look(struct clients *clients);
 /* There may be more space than before. */
 void space_look(struct clients *clients);
 
+/* Which interpreter of a list it asks for: the first where it names none. */
+bool client_names_interpreter(const struct frame_view *view, const char *list,
+    struct image_entry *entry);
+
+/* It is granted what the state stands for, until it hangs up. */
+void client_keep(struct client *client, enum client_state state);
 /* Answers; the last two hang up afterwards, and the client is freed. */
 bool client_send(const struct client *client, const struct frame *frame,
     int fd);
 void client_refuse(struct client *client, enum refusal code, const char *text);
 void client_done(struct client *client);
 void client_close(struct client *client);
+
+/* ---- api_packages.c, for client.c ---- */
+
+/* The staging volume's name, where a lease of the class "install" needs it. */
+void api_packages_staging(const char *interpreter, char name[VOLUME_NAME_MAX]);
+void request_stage(struct client *client, const struct frame_view *view);
+/* It hung up: what it did not publish is removed. */
+void stage_abandon(struct client *client);
+void request_publish(struct client *client, const struct frame_view *view);
+void publish_abandon(struct client *client);
+/* The names and versions of what is installed. */
+void request_packages(struct client *client, const struct frame_view *view);
 
 #endif

@@ -34,7 +34,6 @@
 #include "docker.h"
 #include "engine.h"
 #include "folder.h"
-#include "images.h"
 #include "ledger.h"
 
 #define RUN_MORE_MS 5000 /* over IL_START_SECONDS; then docker run is killed */
@@ -704,8 +703,7 @@ serve_add_policy(struct frame *frame, const struct container *c)
 	if (*config->pip_index_url != '\0')
 		frame_add_text(frame, TAG_INDEX_URL, config->pip_index_url);
 	frame_add_int(frame, TAG_SDIST, config->pip_allow_sdist ? 1 : 0);
-	frame_add_int(frame, TAG_CA,
-	    *class_ca_bundle(c->class, config) != '\0' ? 1 : 0);
+	frame_add_int(frame, TAG_CA, *config->pip_ca_bundle != '\0' ? 1 : 0);
 }
 
 /* The cell gets one end of a new socket pair with the frame, the client will

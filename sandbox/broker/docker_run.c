@@ -224,13 +224,35 @@ add_tmpfs(struct argv *argv, const char *tmpfs, uint32_t uid)
 	    uid, uid);
 }
 
+static int64_t
+memory_of(const struct cell_class *class, const struct config *config)
+{
+	if (class->in_memory)
+		return config->api_memory;
+	return class->network ? config->pip_memory : config->memory;
+}
+
+/* One limit for the whole container: the largest of the volumes in it.  In
+ * memory the size of a folder holds, and memory itself. */
+static int64_t
+file_max_of(const struct cell_class *class, const struct config *config)
+{
+	if (class->in_memory)
+		return -1;
+	if (class->installs)
+		return config->api_packages_quota;
+	return class->network || config->pip_quota > config->quota ?
+	    config->pip_quota :
+	    config->quota;
+}
+
 /* How much it may use of what. */
 static void
 add_limits(struct argv *argv, const struct container *c)
 {
 	const struct config *config = c->host->config;
-	int64_t memory = class_memory(c->class, config);
-	int64_t file_max = class_file_max(c->class, config);
+	int64_t memory = memory_of(c->class, config);
+	int64_t file_max = file_max_of(c->class, config);
 	struct class_folder folders[CLASS_FOLDERS];
 	size_t count = class_folders(c->class, config, folders);
 
@@ -326,7 +348,7 @@ docker_run_argv(struct argv *argv, const struct container *c, const char *image,
 	add_own(argv, c->host, c->name, "cell", "/run/cell");
 	add_own(argv, c->host, c->name, "passwd", "/etc/passwd");
 	add_own(argv, c->host, c->name, "group", "/etc/group");
-	if (*class_ca_bundle(c->class, c->host->config) != '\0')
+	if (c->class->network && *c->host->config->pip_ca_bundle != '\0')
 		add_bind(argv, c->host->config->pip_ca_bundle, "/run/ca.pem");
 	for (size_t i = 0; c->class->mounts[i].volume != NULL; i++) {
 		if (c->spare) {

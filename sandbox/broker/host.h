@@ -50,11 +50,12 @@ struct host {
 	size_t api_packages_count;
 	bool masks; /* the last api cell could not hide parts of /proc */
 	struct loop_timer *look;
+	void (*look_over)(void *host); /* in il-sandboxd.c */
 	int64_t look_ms;
 };
 
 /* Look everything over at that monotonic time, if not before; 0: soon
- * (broker.c). */
+ * (pool.c). */
 void host_look(struct host *host, int64_t at_ms);
 
 /* Write down what il-fcgi is told of a host, now and every few seconds.  Call

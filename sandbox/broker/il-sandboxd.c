@@ -31,35 +31,348 @@
  * end of its control socket and exits, and --rm removes it; the next start
  * sweeps what is left, found by its label.
  *
- * broker.c opens and ends everything; client.c is who may ask, request.c what
- * for; pool.c and scheduler.c decide who gets which cell; container.c
- * and prepare.c are a container's life; uid.c and owner.c are who it
- * runs as; volume.c holds a volume on a loop device; folder.c is what else a
- * container mounts; workspace.c is the folders of sandboxes; engine.c knows how
- * Docker fares, images.c what cells start from; docker_run.c and docker.c spell
- * its command lines; subprocess.c runs programs.
+ * Here all parts are opened, connected and ended in the right order: leases
+ * first, then cells, then what the engine still has.  client.c is who may ask,
+ * and what for; pool.c and scheduler.c decide who gets which cell; prepare.c
+ * and container.c are a container's life; uid.c and owner.c are who it runs as;
+ * volume.c holds a volume on a loop device; folder.c is what else a container
+ * mounts; workspace.c is the folders of sandboxes; engine.c knows how Docker
+ * fares and what cells start from; docker_run.c and docker.c spell its command
+ * lines; subprocess.c runs programs.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "../base/cleanup.h"
+#include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/docker_cli.h"
 #include "../base/err.h"
+#include "../base/fd.h"
 #include "../base/log.h"
+#include "../base/loop.h"
 #include "../base/priority.h"
 #include "../base/process.h"
+#include "../base/text.h"
+#include "../protocol/lease_status.h"
 #include "../volume/owner.h"
 #include "../volume/uid.h"
-#include "broker.h"
+#include "api_packages.h"
+#include "client.h"
+#include "engine.h"
+#include "folder.h"
+#include "ledger.h"
+#include "pool.h"
+#include "workspace.h"
 
 #define EXIT_USAGE 64
 #define EXIT_CONFIG 78
+#define INSTANCE_LEN 16
+#define GRACE_MS 3000 /* for the cells to go by themselves */
+/* For everything to be gone, beside the starts that are under way. */
+#define STOP_MS 20000
+#define NOTIFY_MS 1000
+
+struct broker {
+	struct host host; /* first: it is what the parts have of us */
+	int instance_fd;  /* locked: one broker for each state folder */
+	int signals;
+	int64_t signalled_ms; /* the last time; 0: not yet */
+	struct uids uids;
+	struct engine engine;
+	struct images images;
+	struct ledger ledger;
+	struct pool pool;
+	struct clients clients;
+};
+
+/* ---- opening ---- */
+
+/*
+ * Our containers bear the id in this file, so that the next life of this broker
+ * finds them, and no other broker of this engine takes them for its own.  The
+ * lock on it keeps a second broker from serving the same state folder.
+ */
+static int
+instance_open(struct broker *b, struct err *err)
+{
+	struct host *host = &b->host;
+	auto_free char *path = config_state_path(host->config, "instance");
+	char id[INSTANCE_LEN + 1] = "";
+
+	b->instance_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+	    0600);
+	if (b->instance_fd < 0)
+		return err_system(err, "open %s", path);
+	if (flock(b->instance_fd, LOCK_EX | LOCK_NB) != 0) {
+		if (errno == EWOULDBLOCK)
+			return err_set(err, ERR_BUSY,
+			    "another il-sandboxd serves %s",
+			    host->config->state_dir);
+		return err_system(err, "lock %s", path);
+	}
+	if (pread(b->instance_fd, id, INSTANCE_LEN, 0) == INSTANCE_LEN &&
+	    strspn(id, "0123456789abcdef") == INSTANCE_LEN) {
+		memcpy(host->instance, id, sizeof(id));
+		return 0;
+	}
+	/* It is written down before any container bears it. */
+	text_random_hex(host->instance, INSTANCE_LEN);
+	if (ftruncate(b->instance_fd, 0) != 0 ||
+	    pwrite(b->instance_fd, host->instance, INSTANCE_LEN, 0) !=
+		INSTANCE_LEN ||
+	    fsync(b->instance_fd) != 0)
+		return err_system(err, "write the instance's id");
+	return 0;
+}
+
+/* Descriptors: two for each client, a few for each cell and each program. */
+static void
+raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	if (limit.rlim_cur > 65536)
+		limit.rlim_cur = 65536;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* All that can fail before anything runs. */
+static int
+broker_open(struct broker *b, struct err *err)
+{
+	struct host *host = &b->host;
+	struct image_entry usual;
+
+	if (fd_make_dirs(host->config->state_dir, 0750, err) != 0 ||
+	    instance_open(b, err) != 0)
+		return -1;
+	(void)images_find(host->config->chat_images, "", &usual);
+	host->base = workspace_base_open(host->config->base_dir, usual.name,
+	    err);
+	host->cells_dir = config_state_path(host->config, "cells");
+	if (host->base < 0 || uids_open(&b->uids, host->base, err) != 0 ||
+	    folder_sweep(host->cells_dir, host->config->lib_dir, err) != 0)
+		return -1;
+	b->signals = fd_signals(0, err);
+	if (b->signals < 0)
+		return -1;
+	return clients_listen(&b->clients, host, err);
+}
+
+/* ---- the end ---- */
+
+/* Neither cells nor engine came to an end: the next start sweeps. */
+static void
+broker_on_stop_timer(void *arg)
+{
+	struct broker *b = arg;
+
+	log_err("not everything ended in time");
+	loop_stop(b->host.loop);
+}
+
+/* The cells are dead, or late: what the engine still has is removed. */
+static void
+broker_sweep(void *arg)
+{
+	struct broker *b = arg;
+
+	if (b->host.phase == PHASE_SWEEPING)
+		return;
+	b->host.phase = PHASE_SWEEPING;
+	if (b->engine.up)
+		engine_sweep_last(&b->engine);
+	else
+		loop_stop(b->host.loop);
+}
+
+/* Leases have ended, or have had their time: all that is left ends. */
+static void
+broker_stop(void *arg)
+{
+	struct broker *b = arg;
+	struct host *host = &b->host;
+
+	if (host->phase >= PHASE_STOPPING)
+		return;
+	host->phase = PHASE_STOPPING;
+	log_info("ending");
+	images_release(&b->images);
+	clients_close(&b->clients);
+	loop_timer_set(host->loop, NULL, host->config->start_ms + STOP_MS,
+	    broker_on_stop_timer, b);
+	loop_timer_set(host->loop, NULL, GRACE_MS, broker_sweep, b);
+	(void)pool_end(&b->pool, true);
+	host_look(host, 0);
+}
+
+/* The sockets stay until the leases are over: who comes meanwhile waits, is let
+ * go at the end, and asks whoever is started next. */
+static void
+broker_on_signal(void *arg, int fd, uint32_t events)
+{
+	struct broker *b = arg;
+	struct signalfd_siginfo info;
+
+	(void)events;
+	if (read(fd, &info, sizeof(info)) != (ssize_t)sizeof(info) ||
+	    fd_signal_is_echo(&b->signalled_ms))
+		return;
+	if (b->host.phase != PHASE_SERVING) {
+		broker_stop(b); /* told a second time */
+		return;
+	}
+	b->host.phase = PHASE_DRAINING;
+	log_info("letting leases end");
+	loop_timer_set(b->host.loop, NULL, b->host.config->stop_ms, broker_stop,
+	    b);
+	host_look(&b->host, 0);
+}
+
+/* ---- one look over everything ---- */
+
+static void
+broker_look(void *arg)
+{
+	struct broker *b = arg;
+
+	pool_look(&b->pool);
+	/* No lease is needed to say what is kept: also while they end. */
+	kept_look(&b->clients);
+	switch (b->host.phase) {
+	case PHASE_SERVING:
+		images_look(&b->images);
+		space_look(&b->clients);
+		break;
+	case PHASE_DRAINING:
+		/* No lease is left that ends by itself. */
+		if (!pool_end(&b->pool, false))
+			broker_stop(b);
+		break;
+	case PHASE_STOPPING:
+		/* All cells and mounters have gone by themselves. */
+		if (!pool_end(&b->pool, true))
+			broker_sweep(b);
+		break;
+	case PHASE_SWEEPING:
+		if (b->engine.sweeping)
+			break;
+		/* A start that is under way has yet to be ended, which the
+		 * engine does only when it answers: then it is swept again. */
+		if (!pool_end(&b->pool, true) || !b->engine.clean)
+			loop_stop(b->host.loop);
+		else
+			b->host.phase = PHASE_STOPPING;
+		break;
+	}
+}
+
+/* ---- all together ---- */
+
+/* sd_notify(3): what comes after us starts now, and finds our sockets. */
+static void
+tell_ready(void)
+{
+	static const char ready[] = "READY=1";
+	const char *path = getenv("NOTIFY_SOCKET");
+	auto_close int fd = -1;
+	struct err err;
+
+	if (path == NULL)
+		return;
+	fd = fd_connect_unix(path, SOCK_DGRAM, &err);
+	if (fd < 0 ||
+	    fd_send_packet(fd, ready, sizeof(ready) - 1, -1, NOTIFY_MS, &err) !=
+		0)
+		log_warn("%s", err.text);
+	(void)unsetenv("NOTIFY_SOCKET"); /* docker is not asked */
+}
+
+/* Nothing can fail from here on. */
+static void
+broker_begin(struct broker *b)
+{
+	struct host *host = &b->host;
+	struct err err;
+
+	engine_init(&b->engine, host);
+	images_init(&b->images, host);
+	pool_init(&b->pool, host);
+	ledger_init(&b->ledger, host);
+	clients_open(&b->clients);
+	/* What a cell may still write to counts, also when its name goes. */
+	ledger_find(&b->ledger);
+	api_packages_sweep(host->base);
+	ledger_add_spool(&b->ledger);
+	loop_add(host->loop, b->signals, EPOLLIN, broker_on_signal, b);
+	host->status = lease_status_open(host->config, &err);
+	if (host->status == NULL)
+		log_warn("il-fcgi is told nothing: %s", err.text);
+	status_tell(host);
+	(void)engine_refresh(&b->engine, 0);
+	log_info("serving %s instance=%s", host->config->state_dir,
+	    host->instance);
+	tell_ready();
+}
+
+/* All of it but for the options: until SIGTERM or SIGINT everything is served,
+ * then every container is ended.  -1: it could not begin. */
+static int
+broker_serve(const struct config *config, struct err *err)
+{
+	struct broker b = { .host = { .config = config,
+				.base = -1,
+				.started_s = clock_wall_ms() / 1000,
+				.look_over = broker_look,
+				.engine = &b.engine,
+				.images = &b.images,
+				.ledger = &b.ledger,
+				.pool = &b.pool,
+				.uids = &b.uids },
+		.instance_fd = -1,
+		.uids.fd = -1,
+		.signals = -1 };
+	int rc;
+
+	raise_file_limit();
+	rc = broker_open(&b, err);
+	if (rc == 0) {
+		b.host.loop = loop_new();
+		broker_begin(&b);
+		loop_run(b.host.loop);
+		images_release(&b.images);
+		pool_release(&b.pool);
+		ledger_release(&b.ledger);
+		engine_release(&b.engine);
+		api_packages_release(&b.host);
+		loop_free(b.host.loop);
+		folder_close(b.host.cells_dir);
+		lease_status_close(b.host.status, config);
+	}
+	cleanup_close(&b.signals);
+	cleanup_close(&b.uids.fd);
+	cleanup_close(&b.host.base);
+	cleanup_close(&b.instance_fd);
+	free(b.host.cells_dir);
+	return rc;
+}
+
+/* ---- the command line ---- */
 
 static const char usage[] = "usage: il-sandboxd [-tVv] [-e envfile]\n"
 			    "       il-sandboxd -u uid volume\n";

@@ -271,7 +271,7 @@ static void
 find_volumes(struct ledger *ledger, const char *id)
 {
 	int base = ledger->host->base;
-	auto_dir DIR *volumes = workspace_volumes(base, id);
+	auto_dir DIR *volumes = workspace_list(base, id);
 	const char *volume;
 	struct err err;
 
@@ -289,7 +289,7 @@ find_volumes(struct ledger *ledger, const char *id)
 void
 ledger_find(struct ledger *ledger)
 {
-	auto_dir DIR *list = workspace_list(ledger->host->base);
+	auto_dir DIR *list = workspace_list(ledger->host->base, ".");
 	const char *id;
 
 	find_volumes(ledger, API_PACKAGES_ID);

@@ -15,13 +15,6 @@
 
 /* ---- why kept interpreters have ended ---- */
 
-void
-kept_init(struct kept_notes *notes)
-{
-	*notes = (struct kept_notes){ 0 };
-	TAILQ_INIT(&notes->list);
-}
-
 static void
 forget(struct kept_notes *notes, struct kept_note *note)
 {

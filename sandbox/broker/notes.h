@@ -38,7 +38,6 @@ struct kept_notes {
 	size_t count;
 };
 
-void kept_init(struct kept_notes *notes);
 void kept_release(struct kept_notes *notes);
 
 /* End an idle cell; why, if it holds an interpreter. */

@@ -12,11 +12,22 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
+#include "../base/loop.h"
 #include "folder.h"
 #include "workspace.h"
 
 #define WAITING_MAX 1024
 #define WARM_PAUSE_MS 10000 /* after a start that failed */
+
+void
+host_look(struct host *host, int64_t at_ms)
+{
+	if (host->look != NULL && host->look_ms <= at_ms)
+		return;
+	host->look_ms = at_ms;
+	loop_timer_set(host->loop, &host->look, at_ms - clock_monotonic_ms(),
+	    host->look_over, host);
+}
 
 void
 pool_init(struct pool *pool, struct host *host)
@@ -28,7 +39,7 @@ pool_init(struct pool *pool, struct host *host)
 	TAILQ_INIT(&pool->mounters);
 	TAILQ_INIT(&pool->tickets);
 	TAILQ_INIT(&pool->removals);
-	kept_init(&pool->kept);
+	TAILQ_INIT(&pool->kept.list);
 }
 
 /* Who waits for a removal is told; its folder is swept at the next start. */
@@ -42,12 +53,9 @@ pool_release(struct pool *pool)
 		TAILQ_REMOVE(&pool->removals, removal, link);
 		removal_done(removal, "removal cut short");
 	}
+	TAILQ_CONCAT(&pool->containers, &pool->mounters, link);
 	while ((c = TAILQ_FIRST(&pool->containers)) != NULL) {
 		TAILQ_REMOVE(&pool->containers, c, link);
-		container_free(c);
-	}
-	while ((c = TAILQ_FIRST(&pool->mounters)) != NULL) {
-		TAILQ_REMOVE(&pool->mounters, c, link);
 		container_free(c);
 	}
 	kept_release(&pool->kept);
@@ -56,8 +64,14 @@ pool_release(struct pool *pool)
 /* ---- tickets ---- */
 
 void
-ticket_leave_queue(struct pool *pool, struct ticket *ticket)
+ticket_leave_queue(struct pool *pool, struct ticket *ticket, enum lease_way way)
 {
+	size_t class = class_index(ticket->class);
+
+	pool->metrics.leases[class][way]++;
+	if (way < WAY_GONE)
+		histogram_observe(&pool->metrics.waited[class],
+		    (clock_monotonic_ms() - ticket->since_ms) * 1000);
 	TAILQ_REMOVE(&pool->tickets, ticket, link);
 	ticket->waiting = false;
 	pool->waiting--;
@@ -71,7 +85,7 @@ has_volumes(const struct pool *pool, const struct ticket *ticket)
 
 	return ticket->class->in_memory ||
 	    ((ticket->class->installs ||
-		 workspace_exists(base, ticket->sandbox)) &&
+		 workspace_has(base, ticket->sandbox, WORKSPACE_VOLUME)) &&
 		(!ticket->class->network ||
 		    workspace_has(base, ticket->sandbox, ticket->packages)));
 }
@@ -101,11 +115,8 @@ pool_withdraw(struct pool *pool, struct ticket *ticket)
 {
 	struct container *c = ticket->container;
 
-	if (ticket->waiting) {
-		ticket_leave_queue(pool, ticket);
-		cell_metrics_lease(&pool->metrics, ticket->class, WAY_GONE,
-		    ticket->since_ms);
-	}
+	if (ticket->waiting)
+		ticket_leave_queue(pool, ticket, WAY_GONE);
 	if (c == NULL)
 		return;
 	c->ticket = NULL;
@@ -165,7 +176,7 @@ tell_failure(struct pool *pool, struct container *c)
 	struct ticket *ticket;
 
 	c->told = true;
-	cell_metrics_start(&pool->metrics, c->class, false, 0);
+	pool->metrics.starts[class_index(c->class)][1]++;
 	if (c->adopting) {
 		forgo_spares(pool, c);
 		return;
@@ -204,14 +215,16 @@ static void
 settle(struct pool *pool, struct container *c)
 {
 	struct ticket *ticket = c->ticket;
+	size_t class = class_index(c->class);
 
 	if (c->state == CONTAINER_IDLE)
 		note_python(pool, c);
 	if (c->state == CONTAINER_IDLE && !c->came_up) {
 		c->came_up = true;
 		pool->came_up_ms = clock_monotonic_ms();
-		cell_metrics_start(&pool->metrics, c->class, true,
-		    c->since_ms - c->run_ms);
+		pool->metrics.starts[class][0]++;
+		histogram_observe(&pool->metrics.start[class],
+		    (c->since_ms - c->run_ms) * 1000);
 		if (pool->pause.failures > 0) {
 			pause_note_success(&pool->pause);
 			status_tell(pool->host);
@@ -232,8 +245,7 @@ settle(struct pool *pool, struct container *c)
 	if (c->state >= CONTAINER_ENDING && ticket != NULL) {
 		c->ticket = NULL;
 		ticket->container = NULL;
-		if (c->out_of_memory)
-			cell_metrics_out_of_memory(&pool->metrics, c->class);
+		pool->metrics.out_of_memory[class] += c->out_of_memory;
 		ticket_lost(ticket, c->out_of_memory);
 	}
 	if (c->state >= CONTAINER_ENDING)

@@ -76,7 +76,7 @@ void pool_look(struct pool *pool);
  * are not waited for.  False: there is nothing more to wait for. */
 bool pool_end(struct pool *pool, bool leases);
 
-/* ---- what they do (request.c) ---- */
+/* ---- what they do (client.c) ---- */
 
 /* The ticket may be freed in each of these. */
 void ticket_granted(struct ticket *ticket, const char *cell, int client_end,
@@ -110,8 +110,9 @@ struct pool_count {
 };
 
 void pool_count(const struct pool *pool, struct pool_count *count);
-/* It has its answer, or wants none any more. */
-void ticket_leave_queue(struct pool *pool, struct ticket *ticket);
+/* It has its answer, or wants none any more, which is counted. */
+void ticket_leave_queue(struct pool *pool, struct ticket *ticket,
+    enum lease_way way);
 /* The container of a ticket's sandbox, of which there is at most one (one that
  * is gone counts until it was settled: its failure has to be told before there
  * is another try); for a class in memory one that serves it now. */

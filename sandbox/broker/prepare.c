@@ -41,7 +41,6 @@
 #include "api_packages.h"
 #include "docker.h"
 #include "engine.h"
-#include "images.h"
 #include "ledger.h"
 #include "mounter_image.h"
 #include "pool.h"
@@ -466,20 +465,18 @@ mounter_send(const struct container *c, struct err *err)
 
 	if (m == NULL || m->state != CONTAINER_IDLE || c->pidfd < 0)
 		return err_set(err, ERR_UNAVAILABLE, "nobody can mount");
-	frame_start(&frame, FRAME_ATTACH);
-	frame_add_int(&frame, TAG_PART, 0);
-	frame_add_int(&frame, TAG_OWNER, c->owner);
-	frame_add_int(&frame, TAG_USER, c->uid);
-	frame_add_int(&frame, TAG_ACCESS,
-	    c->writable ? ACCESS_WRITE : ACCESS_READ);
-	if (fd_send_packet(m->control_fd, frame.data, frame.len, c->pidfd, 0,
-		err) != 0)
-		return -1;
-	for (int i = 0; i < CLASS_VOLUMES; i++) {
+	for (int part = 0; part <= CLASS_VOLUMES; part++) {
 		frame_start(&frame, FRAME_ATTACH);
-		frame_add_int(&frame, TAG_PART, i + 1);
+		frame_add_int(&frame, TAG_PART, part);
+		if (part == 0) {
+			frame_add_int(&frame, TAG_OWNER, c->owner);
+			frame_add_int(&frame, TAG_USER, c->uid);
+			frame_add_int(&frame, TAG_ACCESS,
+			    c->writable ? ACCESS_WRITE : ACCESS_READ);
+		}
 		if (fd_send_packet(m->control_fd, frame.data, frame.len,
-			c->volumes[i].device_fd, 0, err) != 0)
+			part == 0 ? c->pidfd : c->volumes[part - 1].device_fd,
+			0, err) != 0)
 			return -1;
 	}
 	return 0;

@@ -11,7 +11,6 @@
 #include "../base/config.h"
 #include "../base/log.h"
 #include "engine.h"
-#include "images.h"
 #include "pool.h"
 
 /* docker run at one time: more only slows each down. */
@@ -63,9 +62,12 @@ grant(struct container *c, struct ticket *ticket, struct pool *pool,
 
 	if (client_end < 0)
 		return; /* the container ends, the ticket keeps its place */
-	ticket_leave_queue(pool, ticket);
 	ticket->cold = c->runs == 0 && ready_ms > ticket->since_ms &&
 	    !c->adopted;
+	ticket_leave_queue(pool, ticket,
+	    ticket->cold		   ? WAY_COLD :
+		c->adopted && c->runs == 0 ? WAY_SPARE :
+					     WAY_WARM);
 	ticket->container = c;
 	c->ticket = ticket;
 	ticket_granted(ticket, c->name, client_end, access);
@@ -86,7 +88,7 @@ look_beside(struct pool *pool, struct ticket *ticket, struct container *c)
 		    "the cell takes no more who look");
 		return true;
 	}
-	ticket_leave_queue(pool, ticket);
+	ticket_leave_queue(pool, ticket, WAY_LOOK);
 	ticket_granted(ticket, c->name, client_end, ACCESS_LOOK);
 	return true;
 }
@@ -116,6 +118,7 @@ static bool
 refuse_engine(struct pool *pool, struct ticket *ticket)
 {
 	struct engine *engine = pool->host->engine;
+	const struct image *pulling = pool->host->images->pulling;
 	enum engine_state state = engine_state(engine);
 	bool down = state == ENGINE_DOWN;
 	char text[256];
@@ -125,7 +128,9 @@ refuse_engine(struct pool *pool, struct ticket *ticket)
 	(void)snprintf(text, sizeof(text), "%s: %s%s",
 	    down ? "the Docker engine does not answer" : "the image is missing",
 	    engine->trouble,
-	    engine->pull.running ? " (it is being pulled)" : "");
+	    pulling != NULL && images_is_needed(pool->host->images, pulling) ?
+		" (it is being pulled)" :
+		"");
 	ticket_refuse(pool, ticket, down ? REFUSAL_ENGINE : REFUSAL_IMAGE,
 	    text);
 	return true;

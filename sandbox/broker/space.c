@@ -194,7 +194,7 @@ creation_done(struct client *client, const struct err *failure)
 {
 	client->state = CLIENT_ASKED_NOTHING;
 	if (failure == NULL && client->listener->program == PROGRAM_CTL)
-		stage_done(client);
+		client_keep(client, CLIENT_STAGES);
 	else if (failure == NULL || failure->code == ERR_CONFLICT)
 		client_done(client);
 	else
@@ -241,7 +241,6 @@ space_give(struct client *client, bool room)
 {
 	struct host *host = client->clients->host;
 	bool creates = client->state == CLIENT_WAITS_TO_CREATE;
-	struct frame frame;
 	struct err err;
 
 	client->state = CLIENT_ASKED_NOTHING;
@@ -254,10 +253,7 @@ space_give(struct client *client, bool room)
 		client_refuse(client, REFUSAL_DISK,
 		    "the disk has no room for that");
 	} else if (!creates) {
-		client->state = CLIENT_HAS_SPACE;
-		frame_start(&frame, FRAME_GRANTED);
-		if (!client_send(client, &frame, -1))
-			client_close(client);
+		client_keep(client, CLIENT_HAS_SPACE);
 	} else if (creation_choose_uid(&client->creation, host, &err) != 0) {
 		client_refuse(client, REFUSAL_START, err.text);
 	} else {
@@ -351,7 +347,6 @@ static enum refusal
 create_take(struct creation *c, const struct config *config,
     const struct frame_view *view)
 {
-	char name[IMAGES_NAME_MAX + 1] = "";
 	struct volume_size *sizes = c->sizes;
 	struct image_entry entry;
 	const unsigned char *data;
@@ -368,9 +363,7 @@ create_take(struct creation *c, const struct config *config,
 		sizes[0].bytes < QUOTA_MIN || sizes[0].bytes > QUOTA_MAX ||
 		sizes[0].files < 1 || sizes[0].files > FILES_MAX))
 		return REFUSAL_INPUT;
-	if ((c->only_packages &&
-		!frame_get_text(view, TAG_INTERPRETER, name, sizeof(name))) ||
-	    !images_find(config->chat_images, name, &entry))
+	if (!client_names_interpreter(view, config->chat_images, &entry))
 		return REFUSAL_INTERPRETER;
 	workspace_packages_name(entry.name, c->packages);
 	/* Who asks says how much, the operator how much at most. */
@@ -396,7 +389,7 @@ request_create(struct client *client, const struct frame_view *view)
 		client_refuse(client, code, "a malformed CREATE");
 		return;
 	}
-	exists = workspace_exists(host->base, c->id);
+	exists = workspace_has(host->base, c->id, WORKSPACE_VOLUME);
 	if (c->only_packages && !exists) {
 		client_refuse(client, REFUSAL_NO_WORKSPACE,
 		    "there is no such workspace");

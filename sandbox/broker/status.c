@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How it is: what clients are told for /health and for people, and what
- * Prometheus is told.
+ * How it is: what clients are told for /health and for people, what Prometheus
+ * is told, and which cells there are, for `ilctl top`; and an end of those that
+ * nobody uses, for `ilctl backup`.
  */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "../base/buf.h"
+#include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/config.h"
 #include "../base/err.h"
@@ -114,6 +123,23 @@ status_tell(void *arg)
 
 /* ---- for Prometheus ---- */
 
+static const char *const outcomes[WAYS] = {
+	[WAY_WARM] = "warm",
+	[WAY_SPARE] = "spare",
+	[WAY_COLD] = "cold",
+	[WAY_LOOK] = "look",
+	[WAY_GONE] = "gone",
+	[WAY_REFUSED + REFUSAL_INPUT] = "input",
+	[WAY_REFUSED + REFUSAL_BUSY] = "busy",
+	[WAY_REFUSED + REFUSAL_FULL] = "full",
+	[WAY_REFUSED + REFUSAL_ENGINE] = "engine",
+	[WAY_REFUSED + REFUSAL_IMAGE] = "image",
+	[WAY_REFUSED + REFUSAL_NO_WORKSPACE] = "workspace",
+	[WAY_REFUSED + REFUSAL_DISK] = "disk",
+	[WAY_REFUSED + REFUSAL_START] = "start",
+	[WAY_REFUSED + REFUSAL_INTERPRETER] = "interpreter",
+	[WAY_REFUSED + REFUSAL_SANDBOXES] = "sandboxes",
+};
 /* The states that an operator tells apart. */
 enum shown { STARTING, SPARE, IDLE, LEASED, ENDING, SHOWN };
 
@@ -127,14 +153,26 @@ shown_state(const struct container *c)
 	return c->state == CONTAINER_LEASED ? LEASED : ENDING;
 }
 
+/* The classes as a label; their names go into the array. */
+static struct exposition_label
+classes(const char *names[CLASS_MAX])
+{
+	const struct cell_class *class;
+	size_t count = 0;
+
+	for (; (class = class_at(count)) != NULL; count++)
+		names[count] = class->name;
+	return (struct exposition_label){ "class", names, count };
+}
+
 static void
 add_cells(struct buf *out, const struct pool *pool)
 {
-	static const char *const names[SHOWN] = { "starting", "spare", "idle",
+	static const char *const shown[SHOWN] = { "starting", "spare", "idle",
 		"leased", "ending" };
-	const char *classes[CLASS_MAX];
-	const struct exposition_label class = cell_metrics_classes(classes);
-	const struct exposition_label state = { "state", names, SHOWN };
+	const char *names[CLASS_MAX];
+	const struct exposition_label class = classes(names);
+	const struct exposition_label state = { "state", shown, SHOWN };
 	_Atomic int64_t cells[CLASS_MAX][SHOWN] = { 0 };
 	const struct container *c;
 
@@ -144,6 +182,31 @@ add_cells(struct buf *out, const struct pool *pool)
 	}
 	exposition_table(out, "inline_cells", "gauge",
 	    "Cells, by class and state.", &class, &state, &cells[0][0]);
+}
+
+/* What was counted. */
+static void
+add_counts(struct buf *out, const struct cell_metrics *m)
+{
+	static const char *const up[] = { "up", "failed" };
+	const char *names[CLASS_MAX];
+	const struct exposition_label class = classes(names);
+	const struct exposition_label way = { "outcome", outcomes, WAYS };
+	const struct exposition_label start = { "outcome", up, 2 };
+
+	exposition_table(out, "inline_leases_total", "counter",
+	    "Cells that were asked for, by class and answer.", &class, &way,
+	    &m->leases[0][0]);
+	exposition_histograms(out, "inline_lease_wait_seconds",
+	    "How long who got a cell had waited for it.", &class, m->waited);
+	exposition_table(out, "inline_cell_starts_total", "counter",
+	    "Cells that were started, by class and whether they came up.",
+	    &class, &start, &m->starts[0][0]);
+	exposition_histograms(out, "inline_cell_start_seconds",
+	    "From docker run until the cell was up.", &class, m->start);
+	exposition_table(out, "inline_cell_memory_ends_total", "counter",
+	    "Cells that the memory of their run has ended.", NULL, &class,
+	    m->out_of_memory);
 }
 
 /* Of the file system of the sandboxes.  It does not answer: nothing is said. */
@@ -181,11 +244,103 @@ request_metrics(struct client *client, const struct frame_view *view)
 	    "Lease requests that wait.", (int64_t)host->pool->waiting);
 	exposition_gauge(&text, "inline_cell_start_failures",
 	    "Starts in a row that have failed.", host->pool->pause.failures);
-	cell_metrics_add(&text, &host->pool->metrics);
+	add_counts(&text, &host->pool->metrics);
 	add_disk(&text, host);
 	frame_start(&frame, FRAME_METRICS_ARE);
 	frame_add_text(&frame, TAG_TEXT, buf_str(&text));
 	(void)client_send(client, &frame, -1);
 	client_close(client);
 	(void)engine_refresh(host->engine, FRESH_MS);
+}
+
+/* ---- the cells ---- */
+
+/* The socket holds so many answers of a client that does not read yet. */
+#define CELLS_TOLD 200
+
+static const char *const states[] = {
+	[CONTAINER_PREPARING] = "preparing",
+	[CONTAINER_PREPARED] = "prepared",
+	[CONTAINER_STARTING] = "starting",
+	[CONTAINER_IDLE] = "idle",
+	[CONTAINER_LEASED] = "leased",
+	[CONTAINER_RELEASING] = "releasing",
+	[CONTAINER_ENDING] = "ending",
+	[CONTAINER_GONE] = "gone",
+};
+
+/* The first process of a cell, as the kernel says of its pidfd; 0: it is not
+ * known, or dead. */
+static int64_t
+pid_of(const struct container *c)
+{
+	static const char key[] = "\nPid:\t";
+	auto_free char *path = xprintf("/proc/self/fdinfo/%d", c->pidfd);
+	auto_close int fd = c->pidfd < 0 ? -1 :
+					   open(path, O_RDONLY | O_CLOEXEC);
+	char text[512] = "";
+	const char *at;
+	int64_t pid;
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return 0;
+	at = strstr(text, key);
+	pid = at == NULL ? 0 : strtoll(at + sizeof(key) - 1, NULL, 10);
+	return pid > 0 ? pid : 0;
+}
+
+static void
+cell_frame(struct frame *frame, const struct container *c)
+{
+	frame_start(frame, FRAME_GRANTED);
+	frame_add_text(frame, TAG_CELL_NAME, c->name);
+	frame_add_text(frame, TAG_CLASS, c->class->name);
+	frame_add_text(frame, TAG_SANDBOX, c->sandbox);
+	frame_add_text(frame, TAG_INTERPRETER, c->interpreter.name);
+	frame_add_text(frame, TAG_STATE, states[c->state]);
+	frame_add_int(frame, TAG_STATE_MS, clock_monotonic_ms() - c->since_ms);
+	frame_add_int(frame, TAG_RUNS, c->runs);
+	frame_add_int(frame, TAG_KEPT, c->kept);
+	frame_add_int(frame, TAG_PID, pid_of(c));
+}
+
+/* That it is granted, a frame for each, and how many there are. */
+void
+request_cells(struct client *client, const struct frame_view *view)
+{
+	const struct container *c;
+	struct frame frame;
+	int64_t count = 0;
+	bool sent;
+
+	(void)view;
+	frame_start(&frame, FRAME_GRANTED);
+	sent = client_send(client, &frame, -1);
+	TAILQ_FOREACH(c, &client->clients->host->pool->containers, link) {
+		if (count++ >= CELLS_TOLD || !sent)
+			continue;
+		cell_frame(&frame, c);
+		sent = client_send(client, &frame, -1);
+	}
+	frame_start(&frame, FRAME_GRANTED);
+	frame_add_int(&frame, TAG_CELLS, count);
+	if (sent)
+		(void)client_send(client, &frame, -1);
+	client_close(client);
+}
+
+void
+cells_end_idle(const struct client *client)
+{
+	struct container *c;
+
+	TAILQ_FOREACH(c, &client->clients->host->pool->containers, link) {
+		if (c->state != CONTAINER_IDLE ||
+		    strcmp(c->sandbox, client->ticket.sandbox) != 0)
+			continue;
+		if (c->kept)
+			kept_end(c, KEPT_GAVE_WAY);
+		else
+			container_end(c, false);
+	}
 }

@@ -75,9 +75,9 @@ workspace_packages_name(const char *interpreter, char name[VOLUME_NAME_MAX])
 /* ---- opening ---- */
 
 DIR *
-workspace_volumes(int base, const char *id)
+workspace_list(int base, const char *name)
 {
-	int fd = open_folder(base, id);
+	int fd = open_folder(base, name);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (dir == NULL && fd >= 0)
@@ -85,17 +85,11 @@ workspace_volumes(int base, const char *id)
 	return dir;
 }
 
-DIR *
-workspace_list(int base)
-{
-	return workspace_volumes(base, ".");
-}
-
 /* One that cannot be removed costs space, and is no reason to serve nobody. */
 static int
 sweep_leftovers(int base, struct err *err)
 {
-	auto_dir DIR *dir = workspace_list(base);
+	auto_dir DIR *dir = workspace_list(base, ".");
 	struct err left;
 
 	if (dir == NULL)
@@ -117,7 +111,7 @@ sweep_leftovers(int base, struct err *err)
 static void
 name_old_packages(int base, const char *interpreter)
 {
-	auto_dir DIR *list = workspace_list(base);
+	auto_dir DIR *list = workspace_list(base, ".");
 	char name[VOLUME_NAME_MAX];
 	const char *id;
 
@@ -187,12 +181,6 @@ workspace_has(int base, const char *id, const char *volume)
 }
 
 bool
-workspace_exists(int base, const char *id)
-{
-	return workspace_has(base, id, WORKSPACE_VOLUME);
-}
-
-bool
 workspace_volume_damaged(int volume_fd)
 {
 	unsigned char state[2] = { 0, 0 };
@@ -242,7 +230,7 @@ workspace_next_volume(DIR *dir)
 int64_t
 workspace_count(int base)
 {
-	auto_dir DIR *dir = workspace_list(base);
+	auto_dir DIR *dir = workspace_list(base, ".");
 	int64_t count = 0;
 
 	if (dir == NULL)
@@ -394,48 +382,31 @@ creation_copy(const struct creation *c, struct argv *argv)
 	    c->copied);
 }
 
-/* The volume goes from the draft into the sandbox's folder. */
-static int
-creation_publish_packages(const struct creation *c, struct err *err)
-{
-	int base = c->host->base;
-	auto_close int draft = open_folder(base, c->draft);
-	auto_close int folder = open_folder(base, c->id);
-
-	if (draft < 0 || folder < 0)
-		return err_system(err, "open the workspace %s", c->id);
-	if (renameat2(draft, c->packages, folder, c->packages,
-		RENAME_NOREPLACE) != 0) {
-		if (errno == EEXIST)
-			return err_set(err, ERR_CONFLICT, "%s exists",
-			    c->packages);
-		return err_system(err, "name %s of %s", c->packages, c->id);
-	}
-	if (fsync(folder) != 0)
-		return err_system(err, "keep %s of %s", c->packages, c->id);
-	creation_drop(c);
-	return 0;
-}
-
-/* The volumes are synced by the tools that wrote them; the folder and its new
- * name are synced here. */
+/* The draft gets the sandbox's name; of packages alone the volume goes from the
+ * draft into the sandbox's folder.  The volumes are synced by the tools that
+ * wrote them; the folder and its new name are synced here. */
 static int
 creation_publish(const struct creation *c, struct err *err)
 {
 	int base = c->host->base;
-	auto_close int folder = open_folder(base, c->draft);
+	const char *name = c->only_packages ? c->packages : c->id;
+	auto_close int draft = open_folder(base, c->draft);
+	auto_close int folder = open_folder(base,
+	    c->only_packages ? c->id : ".");
 
-	if (c->only_packages)
-		return creation_publish_packages(c, err);
-	if (folder < 0 || fsync(folder) != 0)
+	if (draft < 0 || folder < 0 || fsync(draft) != 0)
 		return err_system(err, "keep the workspace %s", c->id);
-	if (renameat2(base, c->draft, base, c->id, RENAME_NOREPLACE) != 0) {
+	if (renameat2(c->only_packages ? draft : base,
+		c->only_packages ? name : c->draft, folder, name,
+		RENAME_NOREPLACE) != 0) {
 		if (errno == EEXIST)
-			return err_set(err, ERR_CONFLICT, "%s exists", c->id);
-		return err_system(err, "name the workspace %s", c->id);
+			return err_set(err, ERR_CONFLICT, "%s exists", name);
+		return err_system(err, "name %s of %s", name, c->id);
 	}
-	if (fsync(base) != 0)
-		return err_system(err, "keep the workspace %s", c->id);
+	if (fsync(folder) != 0)
+		return err_system(err, "keep %s of %s", name, c->id);
+	if (c->only_packages)
+		creation_drop(c);
 	return 0;
 }
 

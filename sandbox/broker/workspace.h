@@ -43,7 +43,6 @@ int workspace_base_open(const char *path, const char *interpreter,
  * ERR_NOT_FOUND when the sandbox is not there. */
 int workspace_volume_open(int base, const char *id, const char *volume,
     struct err *err);
-bool workspace_exists(int base, const char *id);
 /* The volume is there. */
 bool workspace_has(int base, const char *id, const char *volume);
 
@@ -57,13 +56,13 @@ int workspace_retire(int base, const char *id, char name[64], struct err *err);
 
 /* How many sandboxes there are; -1: it cannot be told. */
 int64_t workspace_count(int base);
-/* All of them: a list, NULL when there cannot be one, and from it the id of the
- * next sandbox; NULL: there are no more. */
-DIR *workspace_list(int base);
+/* What is in that folder of the base, "." for the base itself: a list, NULL
+ * when there cannot be one, and from it the id of the next sandbox; NULL: there
+ * are no more. */
+DIR *workspace_list(int base, const char *name);
 const char *workspace_next(DIR *list);
 
 /* Likewise the volumes of one; NULL has none. */
-DIR *workspace_volumes(int base, const char *id);
 const char *workspace_next_volume(DIR *list);
 
 /* ---- making one ---- */

@@ -13,7 +13,7 @@ struct lease_status;
 struct pollfd;
 
 /* The sockets of il-sandboxd, below IL_STATE_DIR: one for each program that
- * asks it, in a folder that this program alone may enter; broker/request.c says
+ * asks it, in a folder that this program alone may enter; broker/client.c says
  * what may be asked there. */
 #define SOCKET_BROKER_WORKER "broker/worker/lease.sock" /* il-worker */
 #define SOCKET_BROKER_API "broker/api/lease.sock"	/* il-api */
