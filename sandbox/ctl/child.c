@@ -217,17 +217,6 @@ refuse_others_files(const struct run *run, const char *path, struct err *err)
 	return 0;
 }
 
-/* Where people arrive, the sandboxes are il-node's; il-sandboxd may pass by
- * owners. */
-static int
-give_sandboxes(const struct run *run, struct err *err)
-{
-	return *run->config->nodes == '\0' ?
-	    0 :
-	    make_folder(run, run->config->base_dir, ACCOUNT_NODE, ACCOUNT_NODE,
-		0700, err);
-}
-
 /* In the order of the table: a folder comes before those in it. */
 int
 estate_prepare(const struct run *run, struct err *err)
@@ -248,7 +237,12 @@ estate_prepare(const struct run *run, struct err *err)
 			places[i].mode, err) != 0)
 			return -1;
 	}
-	return give_sandboxes(run, err);
+	/* Where people arrive, the sandboxes are il-node's; il-sandboxd may
+	 * pass by owners. */
+	return *config->nodes == '\0' ?
+	    0 :
+	    make_folder(run, config->base_dir, ACCOUNT_NODE, ACCOUNT_NODE, 0700,
+		err);
 }
 
 /* A secret that its group, or everybody, may reach and read stays as it is: one

@@ -169,29 +169,25 @@ check_library(struct doctor *d)
 
 /* May we, as whoever runs this, write there? */
 static void
+check_folder(struct doctor *d, const char *name, const char *path)
+{
+	auto_free char *mend = xprintf("mkdir -p %s", path);
+	struct stat st;
+
+	if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+		doctor_bad(d, mend, "%s: no folder %s", name, path);
+	else if (access(path, R_OK | W_OK | X_OK) != 0)
+		doctor_bad(d, "run this as root, or as the service's user",
+		    "%s: %s is not writable for you", name, path);
+	else
+		doctor_good("%s: %s", name, path);
+}
+
+static void
 check_folders(struct doctor *d)
 {
-	const struct {
-		const char *name;
-		const char *path;
-	} folders[] = { { "state", d->config->state_dir },
-		{ "sandboxes", d->config->base_dir } };
-
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-		const char *name = folders[i].name;
-		const char *path = folders[i].path;
-		auto_free char *mend = xprintf("mkdir -p %s", path);
-		struct stat st;
-
-		if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
-			doctor_bad(d, mend, "%s: no folder %s", name, path);
-		else if (access(path, R_OK | W_OK | X_OK) != 0)
-			doctor_bad(d,
-			    "run this as root, or as the service's user",
-			    "%s: %s is not writable for you", name, path);
-		else
-			doctor_good("%s: %s", name, path);
-	}
+	check_folder(d, "state", d->config->state_dir);
+	check_folder(d, "sandboxes", d->config->base_dir);
 }
 
 /* What an operator may have forgotten. */

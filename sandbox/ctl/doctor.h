@@ -96,8 +96,7 @@ struct isolation_verdict {
 };
 
 /* Look at the host; tries the steps in a child. */
-void isolation_look(struct isolation_facts *facts, const char *profile,
-    const char *runtime);
+void isolation_look(struct isolation_facts *facts);
 /* reason: "asked for", or "step: ERROR" as the cell told it, with the
  * AppArmor profile that it was under, if any, ", profile NAME".  Pure. */
 void isolation_judge(const struct isolation_facts *facts, const char *reason,

@@ -421,11 +421,8 @@ try_outside(char *text, size_t size)
 }
 
 void
-isolation_look(struct isolation_facts *facts, const char *profile,
-    const char *runtime)
+isolation_look(struct isolation_facts *facts)
 {
-	*facts = (struct isolation_facts){ .profile = profile,
-		.runtime = runtime };
 	facts->host = look_at("/proc/sys/kernel/unprivileged_userns_clone", '0',
 			  HOST_NOT_ALLOWED) |
 	    look_at("/proc/sys/user/max_user_namespaces", '0',
@@ -655,51 +652,47 @@ isolation_judge(const struct isolation_facts *f, const char *reason,
 	    rule_for(&failure));
 }
 
-/* Why there are no namespaces for each run, or what they lack, and what would
+/* The first cell of the APIs has tried it, and the broker tells what it found:
+ * why there are no namespaces for each run, or what they lack, and what would
  * bring it. */
-static void
-explain_isolation(struct doctor *d)
+void
+doctor_isolation(struct doctor *d)
 {
-	struct isolation_facts facts;
+	struct isolation_facts facts = { .profile = d->config->api_apparmor,
+		.runtime = d->config->sandbox_runtime };
 	struct isolation_verdict verdict;
 	const char *how = d->facts.status.isolation_reason;
+	bool contained = d->facts.status.isolation == ISOLATION_CELL;
 
-	isolation_look(&facts, d->config->api_apparmor,
-	    d->config->sandbox_runtime);
+	if (!d->facts.broker)
+		return; /* told by its own check */
+	if (d->facts.status.isolation == 0 && *how == '\0') {
+		doctor_note(
+		    "isolation: not known before the first run of the APIs");
+		return;
+	}
+	if (!contained && *how == '\0') {
+		doctor_good(
+		    "isolation: each run of the APIs has namespaces of its "
+		    "own");
+		return;
+	}
+	isolation_look(&facts);
 	isolation_judge(&facts, how, &verdict);
-	if (d->facts.status.isolation == ISOLATION_CELL &&
-	    strcmp(d->config->api_isolation, "run") == 0) {
+	if (contained && strcmp(d->config->api_isolation, "run") == 0)
 		doctor_bad(d, verdict.mend,
 		    "isolation: IL_API_ISOLATION=run, and no run can have "
 		    "namespaces (%s): %s",
 		    how, verdict.cause);
-		return;
-	}
-	doctor_say(NULL, "note", verdict.mend,
-	    "isolation: each run of the APIs has %s (%s): %s",
-	    d->facts.status.isolation == ISOLATION_CELL ?
-		"a container of its own, which is slower than namespaces" :
-		isolation_is_of_locks(how) ?
-		"namespaces of its own, and sees others' locks on files of "
-		"installed packages" :
-		"namespaces of its own, and none a /proc or /dev/stdin",
-	    how, verdict.cause);
-}
-
-/* The first cell of the APIs has tried it.  The broker tells what it found. */
-void
-doctor_isolation(struct doctor *d)
-{
-	if (!d->facts.broker)
-		return; /* told by its own check */
-	if (d->facts.status.isolation == ISOLATION_CELL ||
-	    *d->facts.status.isolation_reason != '\0')
-		explain_isolation(d);
-	else if (d->facts.status.isolation == ISOLATION_RUN)
-		doctor_good(
-		    "isolation: each run of the APIs has namespaces of its "
-		    "own");
 	else
-		doctor_note(
-		    "isolation: not known before the first run of the APIs");
+		doctor_say(NULL, "note", verdict.mend,
+		    "isolation: each run of the APIs has %s (%s): %s",
+		    contained ? "a container of its own, which is slower than "
+				"namespaces" :
+			isolation_is_of_locks(how) ?
+				"namespaces of its own, and sees others' locks "
+				"on files of installed packages" :
+				"namespaces of its own, and none a /proc or "
+				"/dev/stdin",
+		    how, verdict.cause);
 }

@@ -221,53 +221,49 @@ usage(FILE *out)
 	return CTL_USAGE;
 }
 
+/* A mistyped command is not done: NULL, and ilctl names the nearest one. */
 static const struct command *
 find_command(const char *name)
 {
-	for (size_t i = 0; i < COMMANDS; i++)
-		if (strcmp(commands[i].name, name) == 0)
-			return &commands[i];
-	return NULL;
-}
-
-/* A mistyped command is not done.  ilctl names the nearest one. */
-static int
-refuse_command(const char *name)
-{
-	const char *nearest = NULL;
+	const struct command *nearest = NULL;
 	size_t least = EDITS_MOST + 1;
 
-	for (size_t i = 0; i < COMMANDS; i++) {
+	for (size_t i = 0; i < COMMANDS && least > 0; i++) {
 		size_t edits = nearest_distance(name, commands[i].name);
 
 		if (edits < least) {
 			least = edits;
-			nearest = commands[i].name;
+			nearest = &commands[i];
 		}
 	}
+	if (least == 0)
+		return nearest;
 	(void)fprintf(stderr, "ilctl: there is no command '%s'", name);
-	if (nearest != NULL)
-		(void)fprintf(stderr, "; did you mean '%s'?\n", nearest);
-	else
-		(void)fprintf(stderr, "\n");
-	return nearest != NULL ? CTL_USAGE : usage(stderr);
+	if (nearest != NULL) {
+		(void)fprintf(stderr, "; did you mean '%s'?\n", nearest->name);
+		return NULL;
+	}
+	(void)fprintf(stderr, "\n");
+	(void)usage(stderr);
+	return NULL;
 }
 
 /* Prints the usage of all commands, or of one. */
 static int
 help(const char *name)
 {
-	const struct command *command = name != NULL ? find_command(name) :
-						       NULL;
+	const struct command *command;
 
-	if (name != NULL && command == NULL)
-		return refuse_command(name);
-	if (command == NULL)
+	if (name == NULL) {
 		(void)usage(stdout);
-	else
-		printf("usage: ilctl [-e envfile] %s%s\n\n  %s; see ilctl(8)\n",
-		    command->usage != NULL ? command->usage : command->name,
-		    command->reads ? " [--json]" : "", command->help);
+		return CTL_OK;
+	}
+	command = find_command(name);
+	if (command == NULL)
+		return CTL_USAGE;
+	printf("usage: ilctl [-e envfile] %s%s\n\n  %s; see ilctl(8)\n",
+	    command->usage != NULL ? command->usage : command->name,
+	    command->reads ? " [--json]" : "", command->help);
 	return CTL_OK;
 }
 
@@ -325,6 +321,5 @@ main(int argc, char **argv)
 	process_extend_path();
 	ctl.env_file = find_env_file(ctl.env_file);
 	command = find_command(ctl.argv[0]);
-	return command != NULL ? run_command(command, &ctl) :
-				 refuse_command(ctl.argv[0]);
+	return command != NULL ? run_command(command, &ctl) : CTL_USAGE;
 }

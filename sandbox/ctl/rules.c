@@ -400,27 +400,25 @@ run_writer(const struct verb *verb, struct target *t, struct err *err)
 }
 
 static int
-run_verb(struct ctl *ctl, struct target *t, const char *name)
+run_verb(struct target *t, const char *name)
 {
 	struct err err = { 0 };
 	auto_db struct db *db = NULL;
-	int code = CTL_MISUSED;
+	const struct verb *verb = NULL;
+	int code = CTL_FAILED;
 
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
-		if (strcmp(verbs[i].name, name) != 0 ||
-		    (verbs[i].subjects & 1u << t->subject) == 0 ||
-		    (t->json && verbs[i].run != verb_show))
-			continue;
-		/* an operator's own would make it where there is none */
-		db = t->db = db_open(ctl->config.database, DB_READER, &err);
-		if (db == NULL)
-			code = CTL_FAILED;
-		else if (verbs[i].writes)
-			code = run_writer(&verbs[i], t, &err);
-		else
-			code = read_rule(t, &err) != 0 ? CTL_FAILED :
-							 verbs[i].run(t, &err);
-	}
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (strcmp(verbs[i].name, name) == 0 &&
+		    (verbs[i].subjects & 1u << t->subject) != 0)
+			verb = &verbs[i];
+	if (verb == NULL || (t->json && verb->run != verb_show))
+		return CTL_MISUSED;
+	/* an operator's own would make it where there is none */
+	db = t->db = db_open(t->config->database, DB_READER, &err);
+	if (db != NULL && verb->writes)
+		code = run_writer(verb, t, &err);
+	else if (db != NULL && read_rule(t, &err) == 0)
+		code = verb->run(t, &err);
 	return code == CTL_FAILED ? ctl_fail(t->command, &err) : code;
 }
 
@@ -442,8 +440,8 @@ ctl_rules(struct ctl *ctl)
 		&t.ids[t.subject]))
 		return CTL_MISUSED;
 	if (ctl->argc <= at)
-		return run_verb(ctl, &t, "show");
+		return run_verb(&t, "show");
 	t.argc = ctl->argc - at - 1;
 	t.argv = ctl->argv + at + 1;
-	return run_verb(ctl, &t, ctl->argv[at]);
+	return run_verb(&t, ctl->argv[at]);
 }

@@ -372,14 +372,12 @@ ctl_top(struct ctl *ctl)
 {
 	struct err err = { 0 };
 	struct top top;
-	bool once = isatty(STDOUT_FILENO) == 0 || ctl->json;
+	bool once = ctl_cut(ctl, "-1", 1) != NULL || ctl->json ||
+	    isatty(STDOUT_FILENO) == 0;
 	int code = CTL_OK;
 
-	for (int i = 1; i < ctl->argc; i++) {
-		if (strcmp(ctl->argv[i], "-1") != 0)
-			return CTL_MISUSED;
-		once = true;
-	}
+	if (ctl->argc != 1)
+		return CTL_MISUSED;
 	if (!once)
 		return watch(ctl, &err) == 0 ? CTL_OK : ctl_fail("top", &err);
 	if (look_at_all(&ctl->config, &top, &err) != 0)

@@ -166,7 +166,7 @@ test_rest(void)
 int
 main(void)
 {
-	struct isolation_facts facts;
+	struct isolation_facts facts = fine();
 
 	test_namespaces();
 	test_proc();
@@ -174,7 +174,7 @@ main(void)
 	test_profiles();
 	test_selinux();
 	test_rest();
-	isolation_look(&facts, "", "");
+	isolation_look(&facts);
 	ok(((facts.host & HOST_NO_NAMESPACES) == 0) ==
 		(access("/proc/self/ns/user", F_OK) == 0),
 	    "the host can be looked at");
