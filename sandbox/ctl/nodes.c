@@ -178,66 +178,55 @@ count_person(void *arg, int64_t user_id)
 	return 0;
 }
 
-/* Print the slots that go from one node to others in the new table, a line for
- * each of them; with a name, to that one alone. */
+/* Print the slots that go from one node to another in the new table: how many
+ * they are. */
 static int
-print_from(struct nodes *n, struct node_table *new,
-    const struct node_entry *from, const char *name,
+print_move(struct nodes *n, struct node_table *new,
+    const struct node_entry *from, const struct node_entry *to,
     const int64_t people[SLOTS])
 {
-	const struct node_entry *to = NULL;
-	int moved = 0;
+	auto_buf struct buf list = BUF_INIT(NODES_FILE_MAX);
+	bool slots[SLOTS] = { false };
+	long long who = 0;
+	int count;
 
-	while ((to = node_table_next(n->table, to)) != NULL) {
-		auto_buf struct buf list = BUF_INIT(NODES_FILE_MAX);
-		bool slots[SLOTS] = { false };
-		int64_t who = 0;
-		size_t count;
-
-		if (to == from || (name != NULL && strcmp(to->name, name) != 0))
-			continue;
-		for (int slot = 0; slot < SLOTS; slot++) {
-			slots[slot] = node_table_owner(n->table, slot) ==
-				from &&
-			    strcmp(node_table_owner(new, slot)->name,
-				to->name) == 0;
-			if (slots[slot])
-				who += people[slot];
-		}
-		count = slots_add(&list, slots);
-		if (count == 0)
-			continue;
-		printf("%zu slots of %s become %s's", count, from->name,
-		    to->name);
-		if (from == n->own)
-			printf(", with %lld people", (long long)who);
-		printf("; on %s:\n\tilctl nodes move %s --to %s\n", from->name,
-		    buf_str(&list), to->name);
-		moved += (int)count;
+	for (int slot = 0; slot < SLOTS; slot++) {
+		slots[slot] = node_table_owner(n->table, slot) == from &&
+		    strcmp(node_table_owner(new, slot)->name, to->name) == 0;
+		if (slots[slot])
+			who += people[slot];
 	}
-	return moved;
+	count = (int)slots_add(&list, slots);
+	if (count == 0)
+		return 0;
+	printf("%d slots of %s become %s's", count, from->name, to->name);
+	if (from == n->own)
+		printf(", with %lld people", who);
+	printf("; on %s:\n\tilctl nodes move %s --to %s\n", from->name,
+	    buf_str(&list), to->name);
+	return count;
 }
 
+/* Between the node and each other one. */
 static int
-print_plan(struct nodes *n, struct node_table *new, const char *name, bool adds,
-    struct err *err)
+print_plan(struct nodes *n, struct node_table *new,
+    const struct node_entry *node, bool adds, struct err *err)
 {
-	const struct node_entry *from = NULL;
+	const struct node_entry *other = NULL;
 	int64_t people[SLOTS] = { 0 };
 	int moved = 0;
 
 	if (moves_each_person(n->db, count_person, people, err) != 0)
 		return -1;
-	/* nobody else's change */
-	while ((from = node_table_next(n->table, from)) != NULL)
-		if (adds || strcmp(from->name, name) == 0)
-			moved += print_from(n, new, from, adds ? name : NULL,
-			    people);
+	while ((other = node_table_next(n->table, other)) != NULL)
+		if (other != node)
+			moved += print_move(n, new, adds ? other : node,
+			    adds ? node : other, people);
 	printf("%d of %d slots would move.", moved, SLOTS);
 	if (moved > 0 && adds)
-		printf("  Then \"joining\" goes from %s's line.", name);
+		printf("  Then \"joining\" goes from %s's line.", node->name);
 	else if (!adds)
-		printf("  Then the line of %s goes.", name);
+		printf("  Then the line of %s goes.", node->name);
 	printf("\n");
 	return CTL_OK;
 }
@@ -264,18 +253,9 @@ plan(struct nodes *n, struct ctl *ctl, struct err *err)
 	new = node_table_with(n->table, node, !adds, err);
 	if (new == NULL)
 		return err_wrap(err, "the table without %s", ctl->argv[3]);
-	result = print_plan(n, new, ctl->argv[3], adds, err);
+	result = print_plan(n, new, node, adds, err);
 	node_table_free(new);
 	return result;
-}
-
-static int
-change(struct nodes *n, struct ctl *ctl, struct err *err)
-{
-	if (strcmp(ctl->argv[1], "plan") == 0)
-		return plan(n, ctl, err);
-	return strcmp(ctl->argv[1], "move") == 0 ? nodes_move(n, ctl, err) :
-						   CTL_MISUSED;
 }
 
 static int
@@ -294,8 +274,12 @@ change_nodes(struct ctl *ctl)
 	if (n.table != NULL)
 		n.db = db_open(ctl->config.database, DB_NODE, &err);
 	n.own = node_table_own(n.table);
-	if (n.db != NULL)
-		result = change(&n, ctl, &err);
+	if (n.db != NULL && strcmp(ctl->argv[1], "plan") == 0)
+		result = plan(&n, ctl, &err);
+	else if (n.db != NULL)
+		result = strcmp(ctl->argv[1], "move") == 0 ?
+		    nodes_move(&n, ctl, &err) :
+		    CTL_MISUSED;
 	db_close(n.db);
 	node_table_free(n.table);
 	if (result == CTL_MISUSED && err.code == ERR_NONE)

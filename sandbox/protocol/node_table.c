@@ -2,6 +2,7 @@
 #include "node_table.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,26 +45,22 @@ struct node_table {
 /* ---- hashes ---- */
 
 static uint64_t
-hash(const unsigned char *bytes, size_t len)
+hash(const void *bytes, size_t len)
 {
-	unsigned char out[crypto_shorthash_BYTES];
-	uint64_t value = 0;
+	uint64_t value;
 
-	(void)crypto_shorthash(out, bytes, len,
+	_Static_assert(sizeof(value) == crypto_shorthash_BYTES, "a hash");
+	(void)crypto_shorthash((unsigned char *)&value, bytes, len,
 	    (const unsigned char *)SLOT_KEY);
-	for (size_t i = sizeof(out); i > 0; i--)
-		value = value << 8 | out[i - 1];
-	return value;
+	return le64toh(value);
 }
 
 int
 slot_of(int64_t user_id)
 {
-	unsigned char bytes[8];
+	uint64_t bytes = htole64((uint64_t)user_id);
 
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] = (unsigned char)((uint64_t)user_id >> 8 * i);
-	return (int)(hash(bytes, sizeof(bytes)) % SLOTS);
+	return (int)(hash(&bytes, sizeof(bytes)) % SLOTS);
 }
 
 /* How much a node is for a slot: of the settled ones the highest has it. */
@@ -245,6 +242,7 @@ read_node(struct node_table *table, char *rest)
 	const char *name = next_word(&rest);
 	char *word = next_word(&rest);
 	char host[NODES_NAME_MAX + 1];
+	char *address = host;
 	struct node_entry node = { .joining = false };
 	const char *why;
 
@@ -257,11 +255,10 @@ read_node(struct node_table *table, char *rest)
 	(void)snprintf(host, sizeof(host), "%s", name);
 	make_tag(&node);
 	if (word != NULL && strcmp(word, "joining") != 0) {
-		why = read_address(&node, word);
+		address = word;
 		word = next_word(&rest);
-	} else {
-		why = read_address(&node, host);
 	}
+	why = read_address(&node, address);
 	if (why != NULL)
 		return why;
 	node.joining = word != NULL && strcmp(word, "joining") == 0;
