@@ -36,7 +36,6 @@
 #include "app.h"
 #include "librechat_who.h"
 #include "mcp.h"
-#include "nodes.h"
 #include "piston.h"
 #include "routes.h"
 #include "session_holder.h"

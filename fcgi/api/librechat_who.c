@@ -16,7 +16,6 @@
 #include <sodium.h>
 
 #include "app.h"
-#include "nodes.h"
 #include "reply.h"
 #include "../contract/librechat/libre_token.h"
 #include "../server/http.h"

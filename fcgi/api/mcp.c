@@ -13,7 +13,6 @@
 
 #include "app.h"
 #include "limits.h"
-#include "nodes.h"
 #include "routes.h"
 #include "../contract/mcp/mcp_media.h"
 #include "../server/http.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "nodes.h"
+#include "app.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,6 @@
 
 #include <sodium.h>
 
-#include "app.h"
 #include "session_holder.h"
 #include "../contract/librechat/libre_request.h"
 #include "../server/http.h"

@@ -6,7 +6,6 @@
 #include "app.h"
 #include "gate.h"
 #include "librechat_who.h"
-#include "nodes.h"
 #include "pages.h"
 #include "reply.h"
 #include "../contract/piston/request.h"

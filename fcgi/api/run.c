@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 
 #include "app.h"
-#include "nodes.h"
 #include "reply.h"
 #include "session_holder.h"
 #include "../pytext/pyutf8.h"

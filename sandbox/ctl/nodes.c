@@ -329,10 +329,8 @@ nodes_show_person(const struct config *config, int64_t user_id)
 	int slot = slot_of(user_id);
 
 	printf("%-10s %d", "slot", slot);
-	if (node_table_open(&table, config, &err) != 0) {
-		printf("; on which node is not known: %s\n", err.text);
-		return;
-	}
+	if (node_table_open(&table, config, &err) != 0)
+		printf("; on which node is not known: %s", err.text);
 	node = node_table_owner(table, slot);
 	if (node != NULL)
 		printf(", on node %s%s", node->name,
