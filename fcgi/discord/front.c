@@ -16,6 +16,7 @@
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/base/shared_file.h"
 #include "../../sandbox/locale/locale.h"
 #include "../../sandbox/protocol/node_table.h"
 #include "../../sandbox/store/db.h"
@@ -590,7 +591,7 @@ front_open(struct front *front, const struct config *config, struct err *err)
 	if (node_table_open(&front->nodes, config, err) != 0 ||
 	    db_claim(config, err) != 0)
 		return -1;
-	front->siblings = siblings_open(err);
+	front->siblings = shared_file_open(NULL, sizeof(*front->siblings), err);
 	front->metrics = chat_metrics_open(err);
 	if (front->siblings == NULL || front->metrics == NULL)
 		return -1;
@@ -635,7 +636,7 @@ front_close(void *arg)
 	    siblings_end(front->siblings, front->index, 0, false,
 		clock_monotonic_ms()));
 	wake_close(&front->wake);
-	siblings_close(front->siblings);
+	shared_file_close(front->siblings, sizeof(*front->siblings));
 	front->siblings = NULL;
 	chat_metrics_close(front->metrics);
 	front->metrics = NULL;

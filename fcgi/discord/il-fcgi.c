@@ -51,12 +51,8 @@
 #include "../../sandbox/store/db.h"
 #include "../../sandbox/store/job.h"
 
-/* Takes as many processors; the database has one writer at a time. */
-#define PROCESSES 2
 /* Longer than serve.c answers those who wait, and a peer may stall. */
 #define STOP_MS 8000
-
-_Static_assert(PROCESSES <= SIBLINGS_MAX, "each has its place");
 
 /* For il-api, which has no right on the database.  Opened each time, in the
  * master: it is to be noticed when it is gone or another one, and while the
@@ -91,7 +87,7 @@ static int
 run(const struct config *config, struct err *err)
 {
 	static const struct serve_socket socket = { "fcgi.sock", SERVE_BACKLOG,
-		PROCESSES, NULL };
+		SIBLINGS_MAX, NULL };
 	static struct front front; /* large: see front.h */
 	const struct serve serve = {
 		.sockets = &socket,

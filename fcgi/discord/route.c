@@ -605,22 +605,16 @@ int
 route_slot(const struct interaction *in)
 {
 	const struct command_option *option;
-	bool needs = true;
+	bool needs;
 
-	switch (in->type) {
-	case INTERACTION_COMMAND:
-		needs = commands[find_command(in)].needs !=
-		    COMMAND_NEEDS_NOTHING;
-		break;
-	case INTERACTION_AUTOCOMPLETE:
+	if (in->type == INTERACTION_AUTOCOMPLETE) {
 		option = find_typed(in);
 		needs = option != NULL && option->suggest != SUGGEST_NOTHING;
-		break;
-	case INTERACTION_PING:
-	case INTERACTION_COMPONENT:
-	case INTERACTION_MODAL:
+	} else if (in->type == INTERACTION_COMMAND)
+		needs = commands[find_command(in)].needs !=
+		    COMMAND_NEEDS_NOTHING;
+	else
 		return route_action_slot(in);
-	}
 	return needs ? slot_of(in->user_id) : -1;
 }
 

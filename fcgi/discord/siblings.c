@@ -2,28 +2,6 @@
 #include "siblings.h"
 
 #include <stdatomic.h>
-#include <sys/mman.h>
-
-#include "../../sandbox/base/err.h"
-
-struct siblings *
-siblings_open(struct err *err)
-{
-	struct siblings *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (s != MAP_FAILED)
-		return s;
-	(void)err_system(err, "shared memory");
-	return NULL;
-}
-
-void
-siblings_close(struct siblings *s)
-{
-	if (s != NULL)
-		(void)munmap(s, sizeof(*s));
-}
 
 void
 siblings_begin(struct siblings *s, size_t index, int64_t now_ms)

@@ -6,8 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct err;
-
 /*
  * What the processes of il-fcgi know of each other, in memory that they share:
  * who has requests in hand, and the wake-ups that are held back.  In a batch
@@ -15,7 +13,7 @@ struct err;
  * then, containers at worst, takes the processors from it.  Any of them may be
  * killed at any moment.
  */
-#define SIBLINGS_MAX 2
+#define SIBLINGS_MAX 2 /* processors; the database has one writer at a time */
 #define SIBLINGS_HOLD_MS 100
 
 struct siblings {
@@ -24,9 +22,6 @@ struct siblings {
 	_Atomic size_t held;	 /* wake-ups */
 	_Atomic int64_t held_ms; /* since when */
 };
-
-struct siblings *siblings_open(struct err *err);
-void siblings_close(struct siblings *s);
 
 /* The index-th has a request in hand. */
 void siblings_begin(struct siblings *s, size_t index, int64_t now_ms);

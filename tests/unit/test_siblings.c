@@ -4,6 +4,8 @@
 #include <stddef.h>
 
 #include "fcgi/discord/siblings.h"
+
+#include "sandbox/base/shared_file.h"
 #include "sandbox/base/err.h"
 #include "tap.h"
 
@@ -73,13 +75,13 @@ int
 main(void)
 {
 	struct err err;
-	struct siblings *s = siblings_open(&err);
+	struct siblings *s = shared_file_open(NULL, sizeof(*s), &err);
 
 	ok(s != NULL, "there is memory for both");
 	test_alone(s);
 	test_two(s);
 	test_hold(s);
 	test_lost(s);
-	siblings_close(s);
+	shared_file_close(s, sizeof(*s));
 	return tap_done();
 }
