@@ -421,11 +421,11 @@ def put_move(front, user, state):
 
 
 def has_job(front, user, owner):
-    """A command that is sent to one node is done by the other."""
-    front.send(f.command("py", code="print(1)", user=user))
+    """A command that is sent to one node is done by the other, and said so."""
+    got = front.send(f.command("py", code="print(1)", user=user))
     found = owner.jobs(user)
     owner.query("DELETE FROM jobs")
-    return bool(found)
+    return bool(found) and got.type == 5
 
 
 def check_no_database():
