@@ -18,8 +18,7 @@
 #include "../base/config.h"
 #include "../base/err.h"
 #include "../base/log.h"
-#include "pool.h"
-#include "workspace.h"
+#include "client.h"
 
 #define STAGING_PREFIX "staging-"
 #define PUBLISH_WAIT_MS 15000 /* for the cell to let go of it */

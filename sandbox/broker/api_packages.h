@@ -3,10 +3,9 @@
 #define API_PACKAGES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
-#include "client.h"
 #include "volume.h"
+#include "workspace.h"
 
 struct err;
 struct host;

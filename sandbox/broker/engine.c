@@ -283,12 +283,6 @@ engine_probe(void *arg)
 /* ---- for others ---- */
 
 void
-engine_init(struct engine *e, struct host *host)
-{
-	*e = (struct engine){ .host = host, .probed_ms = -1 };
-}
-
-void
 engine_release(struct engine *e)
 {
 	subprocess_cancel(&e->probe);

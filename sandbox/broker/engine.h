@@ -33,7 +33,7 @@ struct engine {
 	bool sweeping;
 	bool clean; /* the last sweep left nothing */
 	int sweep_rounds;
-	int64_t probed_ms; /* monotonic; when up and image were found out */
+	int64_t probed_ms; /* when up and image were found out; -1: not yet */
 	struct subprocess probe;
 	struct subprocess sweep;
 	struct loop_timer *recheck;
@@ -41,7 +41,6 @@ struct engine {
 	char trouble[160];	  /* what the last failed call said */
 };
 
-void engine_init(struct engine *e, struct host *host);
 /* Cancels what runs. */
 void engine_release(struct engine *e);
 

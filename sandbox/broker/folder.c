@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -17,7 +16,6 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
-#include "../base/config.h"
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "host.h"

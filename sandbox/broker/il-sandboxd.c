@@ -310,10 +310,8 @@ broker_begin(struct broker *b)
 	struct host *host = &b->host;
 	struct err err;
 
-	engine_init(&b->engine, host);
 	images_init(&b->images, host);
 	pool_init(&b->pool, host);
-	ledger_init(&b->ledger, host);
 	clients_open(&b->clients);
 	/* What a cell may still write to counts, also when its name goes. */
 	ledger_find(&b->ledger);
@@ -344,6 +342,8 @@ broker_serve(const struct config *config, struct err *err)
 				.ledger = &b.ledger,
 				.pool = &b.pool,
 				.uids = &b.uids },
+		.engine = { .host = &b.host, .probed_ms = -1 },
+		.ledger.host = &b.host,
 		.instance_fd = -1,
 		.uids.fd = -1,
 		.signals = -1 };

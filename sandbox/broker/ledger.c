@@ -73,13 +73,6 @@ ledger_has_room(const struct ledger_space *space, int64_t wanted)
 /* ---- the table ---- */
 
 void
-ledger_init(struct ledger *ledger, struct host *host)
-{
-	ledger->host = host;
-	LIST_INIT(&ledger->all);
-}
-
-void
 ledger_release(struct ledger *ledger)
 {
 	while (!LIST_EMPTY(&ledger->all))

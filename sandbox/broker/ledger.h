@@ -72,7 +72,6 @@ bool ledger_has_room(const struct ledger_space *space, int64_t wanted);
 
 /* ---- the table ---- */
 
-void ledger_init(struct ledger *ledger, struct host *host);
 void ledger_release(struct ledger *ledger);
 
 /* Ask for the file system that fd is on. */

@@ -84,15 +84,6 @@ kept_goes_before(const struct container *c, const struct container *other)
 	    (c->kept == other->kept && c->since_ms < other->since_ms);
 }
 
-int64_t
-kept_rest_ms(const struct container *c)
-{
-	const struct config *config = c->host->config;
-
-	return (c->kept ? config->session_seconds : config->warm_seconds) *
-	    1000;
-}
-
 /* ---- pauses ---- */
 
 void

@@ -51,9 +51,6 @@ enum kept_end kept_recall(struct kept_notes *notes, const char *sandbox);
  * nothing, then one that has been at rest for longer; other: NULL is none. */
 bool kept_goes_before(const struct container *c, const struct container *other);
 
-/* How long an idle cell may stay. */
-int64_t kept_rest_ms(const struct container *c);
-
 /* ---- of starts that failed ---- */
 
 /*

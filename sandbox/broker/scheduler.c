@@ -490,7 +490,9 @@ trim(struct pool *pool)
 	struct container *c;
 
 	TAILQ_FOREACH(c, &pool->containers, link) {
-		int64_t due_ms = c->since_ms + kept_rest_ms(c);
+		int64_t rest_s = c->kept ? config->session_seconds :
+					   config->warm_seconds;
+		int64_t due_ms = c->since_ms + rest_s * 1000;
 		bool outdated = is_outdated(pool, c);
 		bool kept = c->spare || is_kept(pool, c);
 

@@ -22,7 +22,6 @@
 #include "../protocol/frame.h"
 #include "../volume/owner.h"
 #include "../volume/uid.h"
-#include "api_packages.h"
 #include "client.h"
 #include "ledger.h"
 #include "workspace.h"

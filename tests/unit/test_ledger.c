@@ -17,7 +17,7 @@
 static const char *folder;
 static const struct config config = { .cells = 8 };
 static struct host host = { .config = &config };
-static struct ledger ledger;
+static struct ledger ledger = { .host = &host };
 static struct loop *loop;
 
 static void
@@ -221,7 +221,6 @@ main(void)
 	loop = loop_new();
 	host.loop = loop;
 	host.look_over = stop;
-	ledger_init(&ledger, &host);
 	test_floor();
 	test_growth();
 	test_room();
