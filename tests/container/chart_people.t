@@ -114,7 +114,8 @@ with tempfile.TemporaryDirectory(prefix="inline-container-") as place:
     docker("save", "--output", place + "/python.tar", IMAGE)
     keys = make_keys(place + "/key")
     with open(place + "/nginx.conf", "w") as file:
-        file.write(BALANCER % {"name": "inline", "space": NAMESPACE})
+        file.write(BALANCER % {"name": "inline", "space": NAMESPACE,
+                               "edge": "127.0.0.1:1"})
     chart = Chart(
         replicaCount=NODES, discord__publicKey=keys["DISCORD_PUBLIC_KEY"],
         discord__applicationId=keys["DISCORD_APPLICATION_ID"],

@@ -38,6 +38,7 @@ NAME = "inline"
 IMAGE = os.environ.get("INLINE_IMAGE", "")
 UPGRADE = os.environ.get("INLINE_UPGRADE", "")
 MORE = os.environ.get("INLINE_VALUES", "")
+EDGE = os.environ.get("INLINE_EDGE", "")
 READY_SECONDS = 600
 ASK_SECONDS = 15
 LABEL = f"app.kubernetes.io/instance={NAME}"
@@ -287,8 +288,9 @@ class Release:
              "metadata": {"name": "discord"}, "data": {"key": secret}},
             {"apiVersion": "v1", "kind": "ConfigMap",
              "metadata": {"name": "balancer"}, "data": {
-                 "nginx.conf": BALANCER % {"name": NAME,
-                                           "space": self.space}}},
+                 "nginx.conf": BALANCER % {
+                     "name": NAME, "space": self.space,
+                     "edge": EDGE or "127.0.0.1:1"}}},
             pod, yaml.safe_load(SERVICE)]))
         self.ask("wait", "--for=condition=Ready", "pod/discord",
                  "--timeout=300s", timeout=360)
@@ -313,8 +315,10 @@ class Release:
         made, _, lines = said.partition("\n\n")
         self.token, self.metrics_token, snekbox = re.findall(
             r"il_[0-9a-f]{64}", made)
-        self.ask("create", "secret", "generic", "snekbox-token",
-                 "--from-literal=token=" + snekbox)
+        for name, token in (("snekbox-token", snekbox),
+                            ("metrics-token", self.metrics_token)):
+            self.ask("create", "secret", "generic", name,
+                     "--from-literal=token=" + token)
         self.merge({"api": {"tokens": lines}})
 
     @property

@@ -10,6 +10,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAM = os.path.join(os.path.dirname(HERE), "standin", "standin.py")
 # The node to which an interaction is brought; without it, any.
 TO = "Test-Node"
+# A host name: the cluster's edge (an ingress, a gateway) brings it, by that name.
+BY = "Test-Host"
 STANDIN = """
 apiVersion: v1
 kind: Pod
@@ -60,9 +62,14 @@ http {
     client_body_temp_path /tmp/body; proxy_temp_path /tmp/proxy;
     fastcgi_temp_path /tmp/fastcgi; uwsgi_temp_path /tmp/uwsgi;
     scgi_temp_path /tmp/scgi;
-    proxy_http_version 1.1; proxy_set_header Host inline.example.org;
-    map $http_test_node $node {
-        default %(name)s.%(space)s.svc.cluster.local:80;
+    proxy_http_version 1.1; proxy_set_header Host $host_name;
+    map $http_test_host $host_name {
+        default $http_test_host;
+        "" inline.example.org;
+    }
+    map $http_test_node$http_test_host $node {
+        default %(edge)s;
+        "" %(name)s.%(space)s.svc.cluster.local:80;
         "~^[0-9]+$" %(name)s-$http_test_node.%(name)s-nodes.%(space)s.svc.cluster.local:8080;
     }
     server {
@@ -88,6 +95,11 @@ def make_keys(path):
         [sys.executable, "-B", PROGRAM, "--key-file", path, "--print-env"],
         capture_output=True, text=True, check=True).stdout
     return dict(line.split("=", 1) for line in said.splitlines())
+
+
+def by(host):
+    """An order for the stand-in: by the cluster's edge, to this name."""
+    return {"headers": {BY: host}}
 
 
 def to(node):
