@@ -35,7 +35,11 @@ SELECT json_object(
 	'rule', json((SELECT json_object('blocked', blocked, 'reason', reason,
 			'rate', rate, 'jobs', jobs, 'timeout_ms', timeout_ms,
 			'quota', quota, 'changed_at', changed_at)
-		FROM rules WHERE subject = 'user' AND id = :user_id)));
+		FROM rules WHERE subject = 'user' AND id = :user_id))),
+	EXISTS (SELECT 1 FROM box)
+		OR EXISTS (SELECT 1 FROM views WHERE user_id = :user_id)
+		OR EXISTS (SELECT 1 FROM rules
+			WHERE subject = 'user' AND id = :user_id);
 
 -- What the rows have for a sandbox.  No row: there is a NUL, by an escape that is
 -- not itself escaped; a number that leaves no room to count on from it; a text

@@ -5,9 +5,9 @@
  *	another node's ilctl, il-worker ──▶ its nginx ──key──▶ our nginx ──▶
  *		node.sock ──▶ 6 children ──▶ SQLite, IL_BASE_DIR
  *
- * It gives a worker of another node what a shared message refers to (views.c),
- * and takes in people who move here (people.c).  Where IL_NODES is empty there
- * is nothing to do: it ends at once, and well.
+ * It gives a worker of another node what a shared message refers to, and takes
+ * in people who move here.  Where IL_NODES is empty there is nothing to do: it
+ * ends at once, and well.
  *
  * It may: listen on its socket, read and change the database, make sandboxes'
  * folders.  It may not and need not: touch Docker, the broker, the network.
@@ -17,28 +17,242 @@
  * Its first process removes what arrivals have left that were killed.
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <sodium.h>
 
-#include "node.h"
 #include "../server/http.h"
 #include "../server/serve.h"
 
+#include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
+#include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/base/text.h"
 #include "../../sandbox/move/arrival.h"
-#include "../../sandbox/protocol/node_table.h"
+#include "../../sandbox/move/parcel.h"
 #include "../../sandbox/protocol/node_ask.h"
+#include "../../sandbox/protocol/node_table.h"
 #include "../../sandbox/store/db.h"
+#include "../../sandbox/store/moves.h"
+#include "../../sandbox/store/row_id.h"
+#include "../../sandbox/store/view.h"
 
 /* nginx lets four people arrive at one time (nginx/node.conf). */
 #define CHILDREN 6
 #define STOP_MS 8000
 #define TIDY_MS 10000
+#define WHOLE_MS 60000 /* for an answer of a line */
+
+/* The state of a process.  All requests come from other nodes. */
+struct node {
+	const struct config *config;
+	struct node_table *table;
+	struct db *db; /* NULL: it does not open just now */
+	int base;      /* IL_BASE_DIR; -1 */
+};
+
+/* ---- what was run, for a user of another node ---- */
+
+/* As a worker has it for those of this host: what is another's is shared, and a
+ * file is in one sandbox. */
+static bool
+may_have(const struct view *view, const struct view_texts *texts, int64_t user)
+{
+	return view->kind == JOB_PY && *texts->text != '\0' &&
+	    (view->user_id == user || view->share != 0);
+}
+
+/* Where whoever had it has gone with it; NULL: nowhere.  Who asks because of
+ * another node's answer is sent to none. */
+static const struct node_entry *
+find_next(struct node *node, const struct http_request *req, int64_t view_id)
+{
+	char to[MOVES_NODE_MAX + 1];
+	int slot = row_id_slot(view_id);
+	struct err ignored;
+
+	if (slot < 0 || http_says(req, "INLINE_MOVED") ||
+	    moves_find(node->db, slot, MOVES_ALL, to, &ignored) != MOVE_GONE)
+		return NULL;
+	node_table_refresh(node->table, clock_monotonic_ms());
+	return node_table_named(node->table, to);
+}
+
+static void
+views_get(struct node *node, struct http_request *req, const char *id)
+{
+	const char *user = http_param(req, "INLINE_USER");
+	auto_view_texts struct view_texts texts = { 0 };
+	auto_free char *body = NULL;
+	auto_free char *headers = NULL;
+	const struct node_entry *next = NULL;
+	struct view view;
+	struct err err;
+	int64_t view_id = 0;
+	int64_t user_id;
+	int found = 1;
+
+	if (user != NULL &&
+	    text_parse_snowflake(user, strlen(user), &user_id) &&
+	    text_parse_snowflake(id, strlen(id), &view_id))
+		found = view_load(node->db, view_id, &view, &texts, &err);
+	if (found < 0)
+		log_err("%s", err.text);
+	else if (found == 0 && may_have(&view, &texts, user_id))
+		body = node_view_write(&(struct node_view){
+		    texts.text, texts.input, view.version, view.timeit });
+	else if (found == 1)
+		next = find_next(node, req, view_id);
+	if (next != NULL) {
+		headers = xprintf("X-Accel-Redirect: @view_moved\r\n"
+				  "Inline-Node: %s\r\n",
+		    next->address);
+		http_answer(req, 200, NULL, headers, "", 0);
+	} else if (body != NULL)
+		http_answer(req, 200, "application/json", NULL, body,
+		    strlen(body));
+	else
+		http_answer(req, found < 0 ? 500 : 404, NULL, NULL, "", 0);
+}
+
+/* ---- people who move here ---- */
+
+/* Has this host given the slot away?  Then who comes would be nobody's. */
+static int
+check_slot(struct node *node, int slot, struct err *err)
+{
+	char to[MOVES_NODE_MAX + 1];
+
+	switch (moves_find(node->db, slot, MOVES_ALL, to, err)) {
+	case MOVE_NONE:
+	case MOVE_LEAVING:
+		return 0;
+	case MOVE_GONE:
+		return err_set(err, ERR_CONFLICT,
+		    "this host has given slot %d to %s", slot, to);
+	case MOVE_UNKNOWN:
+		break;
+	}
+	return -1;
+}
+
+static int
+read_body(void *arg, void *data, size_t len, struct err *err)
+{
+	char *at = data;
+
+	while (len > 0) {
+		ssize_t n = http_read(arg, at, len);
+
+		if (n <= 0)
+			return err_set(err, ERR_INPUT, "it was cut short");
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* 1: they were here before. */
+static int
+receive(const struct node *node, struct http_request *req, int64_t user_id,
+    struct err *err)
+{
+	struct parcel p;
+	int result;
+
+	parcel_init(&p);
+	result = parcel_receive(&p, (int64_t)req->unread, read_body, req, err);
+	if (result == 0 && strcmp(p.head.node, node->config->node) != 0)
+		result = err_set(err, ERR_NOT_FOUND,
+		    "this host is %s, not %s: the table of nodes has a wrong "
+		    "address",
+		    node->config->node, p.head.node);
+	if (result == 0)
+		result = arrival_take(node->db, node->base, user_id, &p, err);
+	parcel_release(&p);
+	return result;
+}
+
+static int
+status_of(const struct err *err)
+{
+	switch ((int)err->code) {
+	case ERR_INPUT:
+		return 400;
+	case ERR_CONFLICT:
+	case ERR_NOT_FOUND:
+		return 409;
+	case ERR_LIMIT:
+		return 507;
+	case ERR_UNKNOWN:
+		return 500;
+	default:
+		return 503;
+	}
+}
+
+/* A parcel (sandbox/move/parcel.h).  200: the person is here; 500: nobody knows;
+ * 400, 409, 503 and 507: is not, and nothing is left of it.  The body is one
+ * line that says why. */
+static void
+people_put(struct node *node, struct http_request *req, const char *id)
+{
+	struct err err = { 0 };
+	int64_t user_id = 0;
+	int result;
+
+	http_allow_slow_reader(req, WHOLE_MS);
+	if (!text_parse_snowflake(id, strlen(id), &user_id))
+		result = err_set(&err, ERR_INPUT, "no user's id");
+	else if (check_slot(node, slot_of(user_id), &err) != 0)
+		result = -1;
+	else
+		result = receive(node, req, user_id, &err);
+	if (result < 0)
+		log_warn("not taken in: %s user=%" PRId64, err.text, user_id);
+	else
+		log_info("%s user=%" PRId64,
+		    result == 0 ? "arrived" : "was here before", user_id);
+	http_answer(req, result < 0 ? status_of(&err) : 200, "text/plain", NULL,
+	    err.text, strlen(err.text));
+}
+
+/* Only where the table says, too, that the slot is another's can it come back:
+ * then what was noted of it is over. */
+static int
+await_slot(struct node *node, int slot, struct err *err)
+{
+	node_table_refresh(node->table, clock_monotonic_ms());
+	if (node_table_other(node->table, slot) != NULL)
+		return moves_forget(node->db, slot, err);
+	return check_slot(node, slot, err) == 0 ?
+	    0 :
+	    err_wrap(err, "its table of nodes is old");
+}
+
+/* Its people are about to come.  200: this node remembers nothing of it any more;
+ * 409: by its table the slot is its own, and it has given it away. */
+static void
+slots_put(struct node *node, struct http_request *req, const char *id)
+{
+	struct err err = { 0 };
+	int64_t slot = 0;
+	int result = text_parse_int(id, 0, SLOTS - 1, &slot) ?
+	    await_slot(node, (int)slot, &err) :
+	    err_set(&err, ERR_INPUT, "no slot");
+
+	if (result != 0)
+		log_warn("no person of the slot is taken in: %s", err.text);
+	http_answer(req, result != 0 ? status_of(&err) : 200, "text/plain",
+	    NULL, err.text, strlen(err.text));
+}
+
+/* ---- the program ---- */
 
 static const struct route {
 	const char *method;

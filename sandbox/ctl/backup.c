@@ -28,12 +28,12 @@
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/text.h"
+#include "../move/volumes.h"
 #include "../protocol/lease.h"
 #include "../store/db.h"
 #include "../store/sandbox.h"
 #include "../volume/manifest.h"
 #include "ctl.h"
-#include "../move/volume_lock.h"
 
 #define WAIT_SECONDS 60 /* for a sandbox that is in use */
 /* What was written so short a time ago may be written again within the same
@@ -54,9 +54,7 @@ struct backup {
 	int64_t written;     /* bytes */
 	int64_t had;
 	size_t not_fresh;
-	int reading; /* a file, and its size */
-	int64_t size;
-	unsigned char data[MANIFEST_BLOCK];
+	const char *sandbox; /* whose volumes are saved */
 };
 
 /* ---- blocks ---- */
@@ -80,15 +78,15 @@ is_known(const struct backup *b, const struct block *block, const char *path)
 }
 
 static int
-write_block(struct backup *b, const struct block *block, const char *path,
-    struct err *err)
+write_block(struct backup *b, const struct block *block,
+    const unsigned char *data, const char *path, struct err *err)
 {
 	auto_free char *folder = xstrdup(path);
 	auto_close int fd = openat(b->folder, BLOCK_DRAFT,
 	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	*strrchr(folder, '/') = '\0';
-	if (fd < 0 || fd_write_all(fd, b->data, block->len, err) != 0 ||
+	if (fd < 0 || fd_write_all(fd, data, block->len, err) != 0 ||
 	    (mkdirat(b->folder, folder, 0700) != 0 && errno != EEXIST) ||
 	    renameat(b->folder, BLOCK_DRAFT, b->folder, path) != 0)
 		return err_system(err, "write %s/%s", b->path, path);
@@ -97,38 +95,17 @@ write_block(struct backup *b, const struct block *block, const char *path,
 }
 
 static int
-save_block(void *arg, int64_t offset, struct err *err)
+save_block(void *arg, const struct block *block, const unsigned char *data,
+    struct err *err)
 {
 	struct backup *b = arg;
-	int fd = b->reading;
-	int64_t size = b->size;
-	struct block block = { .offset = offset };
 	char path[BLOCK_PATH_SIZE];
-	ssize_t got;
 
-	block.len = size - offset < MANIFEST_BLOCK ? (uint32_t)(size - offset) :
-						     MANIFEST_BLOCK;
-	got = pread(fd, b->data, block.len, offset);
-	if (got != (ssize_t)block.len)
-		return got < 0 ? err_system(err, "read") :
-				 err_set(err, ERR_SYSTEM, "it got shorter");
-	if (block_is_zero(b->data, block.len))
-		return 0;
-	block_hash(&block, b->data);
-	block_path(&block, path);
-	manifest_add_block(&b->next, &block);
-	if (!is_known(b, &block, path))
-		return write_block(b, &block, path, err);
-	b->had += block.len;
+	block_path(block, path);
+	if (!is_known(b, block, path))
+		return write_block(b, block, data, path, err);
+	b->had += block->len;
 	return 0;
-}
-
-static int
-save_blocks(struct backup *b, int fd, int64_t size, struct err *err)
-{
-	b->reading = fd;
-	b->size = size;
-	return blocks_walk(fd, size, save_block, b, err);
 }
 
 /* ---- files ---- */
@@ -224,10 +201,10 @@ leave(struct backup *b, const char *name, const struct saved *last)
 }
 
 static int
-save_volume(struct backup *b, int dir, const char *sandbox, const char *volume,
-    struct err *err)
+save_volume(void *arg, int dir, const char *volume, struct err *err)
 {
-	auto_free char *name = xprintf("%s/%s", sandbox, volume);
+	struct backup *b = arg;
+	auto_free char *name = xprintf("%s/%s", b->sandbox, volume);
 	const struct saved *last = manifest_find(&b->last, name);
 	auto_close int fd = openat(dir, volume,
 	    O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
@@ -246,7 +223,7 @@ save_volume(struct backup *b, int dir, const char *sandbox, const char *volume,
 		carry(b, last);
 		return 0;
 	}
-	if (!volume_lock(b->socket, fd, sandbox, b->wait_ms)) {
+	if (!volume_lock(b->socket, fd, b->sandbox, b->wait_ms)) {
 		leave(b, name, last);
 		return 0;
 	}
@@ -256,7 +233,8 @@ save_volume(struct backup *b, int dir, const char *sandbox, const char *volume,
 	copy = clone_of(b, fd);
 	if (copy >= 0)
 		(void)flock(fd, LOCK_UN);
-	if (save_blocks(b, copy >= 0 ? copy : fd, st.st_size, err) != 0)
+	if (manifest_add_data(&b->next, copy >= 0 ? copy : fd, st.st_size,
+		save_block, b, err) != 0)
 		return err_wrap(err, "%s", name);
 	return 0;
 }
@@ -267,24 +245,14 @@ save_sandbox(struct backup *b, const char *id, struct err *err)
 {
 	auto_free char *path = xprintf("%s/%s", b->config->base_dir, id);
 	auto_free char *name = xprintf("%s/", id);
-	DIR *dir = opendir(path);
-	const struct dirent *entry;
 	struct stat st;
-	int result = 0;
 
-	if (dir == NULL)
-		return errno == ENOENT ? 0 : err_system(err, "%s", path);
-	if (fstat(dirfd(dir), &st) == 0)
+	b->sandbox = id;
+	if (volumes_each(b->config->base_dir, id, save_volume, b, err) != 0)
+		return err->code == ERR_NOT_FOUND ? 0 : -1;
+	if (lstat(path, &st) == 0)
 		add_file(b, name, &st);
-	while (result == 0 && (entry = readdir(dir)) != NULL) {
-		size_t len = strlen(entry->d_name);
-
-		if (len > 5 && strcmp(entry->d_name + len - 5, ".ext4") == 0)
-			result = save_volume(b, dirfd(dir), id, entry->d_name,
-			    err);
-	}
-	(void)closedir(dir);
-	return result;
+	return 0;
 }
 
 /* ---- the rest ---- */
@@ -307,7 +275,7 @@ save_whole(struct backup *b, int at, const char *path, const char *name,
 		file->uid = like->st_uid;
 		file->gid = like->st_gid;
 	}
-	return save_blocks(b, fd, st.st_size, err);
+	return manifest_add_data(&b->next, fd, st.st_size, save_block, b, err);
 }
 
 static int

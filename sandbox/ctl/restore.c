@@ -24,9 +24,14 @@
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/text.h"
+#include "../move/arrival.h"
+#include "../move/parcel.h"
+#include "../protocol/node_table.h"
+#include "../store/db.h"
+#include "../store/sandbox.h"
 #include "../volume/manifest.h"
 #include "ctl.h"
-#include "restore_person.h"
+#include "nodes.h"
 
 #define DRAFT ".restored"
 #define WORKERS_MOST 256
@@ -163,19 +168,11 @@ make_place(struct restore *r, struct err *err)
 /* Its bytes, its owner, and then its rights: changing the owner takes some of
  * these away. */
 static int
-fill(struct restore *r, int fd, const struct saved *file, struct err *err)
+fill(const struct restore *r, int fd, const struct saved *file, struct err *err)
 {
-	for (size_t i = 0; i < file->count; i++) {
-		const struct block *block = &r->m.blocks[file->first + i];
-
-		if (block_read(r->folder, block, r->data, err) != 0)
-			return -1;
-		if (pwrite(fd, r->data, block->len, block->offset) !=
-		    (ssize_t)block->len)
-			return err_system(err, "write %s", file->name);
-	}
-	if (ftruncate(fd, file->size) != 0 ||
-	    fchown(fd, file->uid, file->gid) != 0 ||
+	if (manifest_fill(&r->m, r->folder, file, fd, err) != 0)
+		return -1;
+	if (fchown(fd, file->uid, file->gid) != 0 ||
 	    fchmod(fd, file->mode) != 0 || fsync(fd) != 0)
 		return err_system(err, "write %s", file->name);
 	return 0;
@@ -302,6 +299,120 @@ restore(struct restore *r, const char *path, bool force, bool check,
 	return make_place(r, err) != 0 ? -1 : write_all(r, err);
 }
 
+/* ---- one person ---- */
+
+/* It would expire in the moment in which it is there. */
+static int
+renew(struct db *db, const struct config *config, int64_t user_id,
+    struct err *err)
+{
+	struct sandbox sandbox;
+
+	if (sandbox_find(db, user_id, &sandbox, err) < 0)
+		return -1;
+	return sandbox_touch(db, sandbox.id, config->retention_seconds, err) <
+		0 ?
+	    -1 :
+	    0;
+}
+
+static int
+let_in(const struct config *config, struct parcel *p, int64_t user_id,
+    struct err *err)
+{
+	auto_db struct db *db = db_open(config->database, DB_NODE, err);
+	auto_close int base = open(config->base_dir,
+	    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (db == NULL)
+		return -1;
+	if (base < 0)
+		return err_system(err, "%s", config->base_dir);
+	return arrival_take(db, base, user_id, p, err);
+}
+
+static int
+send_to(const struct config *config, const struct parcel *p, int64_t user_id,
+    const char *to, struct err *err)
+{
+	struct node_table *table = NULL;
+	const struct node_entry *node;
+	int result = -1;
+
+	if (node_table_open(&table, config, err) != 0)
+		return -1;
+	node = node_table_named(table, to);
+	if (node != NULL)
+		result = nodes_put(config, node, "people", user_id, p, err);
+	else
+		(void)err_set(err, ERR_CONFIG, "%s is no node of IL_NODES", to);
+	node_table_free(table);
+	return result;
+}
+
+static int
+write_copy(const struct restore *r, const char *path, struct err *err)
+{
+	auto_close int fd = open(path,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	const struct saved *file = manifest_find(&r->m, MANIFEST_DATABASE);
+
+	if (file == NULL)
+		return err_set(err, ERR_INPUT,
+		    "the backup is damaged: it has no database");
+	return fd < 0 ? err_system(err, "%s", path) :
+			manifest_fill(&r->m, r->folder, file, fd, err);
+}
+
+static int
+carry(const struct restore *r, const char *path, int64_t user_id,
+    const char *to, struct err *err)
+{
+	auto_db struct db *db = NULL;
+	struct parcel p;
+	int result = -1;
+
+	if (write_copy(r, path, err) != 0)
+		return -1;
+	db = db_open(path, DB_ADMIN, err);
+	if (db == NULL || db_migrate(db, err) < 0 ||
+	    renew(db, r->config, user_id, err) != 0)
+		return -1;
+	parcel_init(&p);
+	if (parcel_pack_saved(&p, r->folder, &r->m, db, user_id,
+		to != NULL ? to : "", err) == 0)
+		result = to != NULL ? send_to(r->config, &p, user_id, to, err) :
+				      let_in(r->config, &p, user_id, err);
+	parcel_release(&p);
+	return result;
+}
+
+/* One person, while the service runs: onto this host, or onto the node of that
+ * name (NULL: here).  The same stream as of who moves: the database in there is
+ * written into a folder of its own, brought up to date, and asked for the rows.
+ * The sandbox has its whole time again.  1: they were there. */
+static int
+restore_person(const struct restore *r, int64_t user_id, const char *to,
+    struct err *err)
+{
+	static const char *const left[] = { "", "-wal", "-shm", "-turn" };
+	auto_free char *draft = config_state_path(r->config, "restore-XXXXXX");
+	auto_free char *path = NULL;
+	int result;
+
+	if (mkdtemp(draft) == NULL)
+		return err_system(err, "%s", draft);
+	path = xprintf("%s/database", draft);
+	result = carry(r, path, user_id, to, err);
+	for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
+		auto_free char *name = xprintf("%s%s", path, left[i]);
+
+		(void)unlink(name);
+	}
+	(void)rmdir(draft);
+	return result;
+}
+
 /* [--user id [--to name]], with which there are no other options. */
 static int
 restore_one(struct restore *r, const char *path, const char *user,
@@ -314,7 +425,7 @@ restore_one(struct restore *r, const char *path, const char *user,
 		return err_set(err, ERR_CONFIG, "%s is no user's id", user);
 	if (open_backup(r, path, err) != 0)
 		return -1;
-	result = restore_person(r->config, r->folder, &r->m, user_id, to, err);
+	result = restore_person(r, user_id, to, err);
 	if (result >= 0)
 		printf("user %s of %s UTC: %s\n", user,
 		    text_time(r->m.time).text,

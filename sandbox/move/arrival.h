@@ -2,12 +2,11 @@
 #ifndef ARRIVAL_H
 #define ARRIVAL_H
 
-#include <stddef.h>
 #include <stdint.h>
 
-struct arrival;
 struct db;
 struct err;
+struct parcel;
 
 /*
  * A person who comes here, as a parcel (parcel.h).  The files are written into
@@ -16,24 +15,16 @@ struct err;
  * and on the disk the folder gets the sandbox's name, and then the rows are
  * inserted: so the person is here wholly, or not at all, whatever dies.
  *
- * A stream may be anything, and is checked.  A stream that is wrong is
- * ERR_INPUT, a disk without room ERR_LIMIT, a person who is here otherwise, or
- * just arrives by another stream, ERR_CONFLICT, a stream for another node
- * ERR_NOT_FOUND.  With all errors but ERR_UNKNOWN the person is not here.
+ * A parcel may be anything, and is checked.  One that is wrong is ERR_INPUT, a
+ * disk without room ERR_LIMIT, a person who is here otherwise, or just arrives
+ * by another stream, ERR_CONFLICT.  With all errors but ERR_UNKNOWN the person
+ * is not here.
  */
 #define ARRIVAL_PREFIX ".arriving-"
 
-/* base: the folder IL_BASE_DIR; node: who we are, "" for no stream that names
- * one.  All is borrowed. */
-struct arrival *arrival_new(struct db *db, int base, const char *node,
-    int64_t user_id);
-/* The next bytes of the stream. */
-int arrival_take(struct arrival *a, const void *data, size_t len,
-    struct err *err);
-/* The stream is at its end: let the person in.  1: they were here before. */
-int arrival_end(struct arrival *a, struct err *err);
-/* An arrival that did not come to its end is removed. */
-void arrival_free(struct arrival *a);
+/* base: the folder IL_BASE_DIR.  1: they were here before. */
+int arrival_take(struct db *db, int base, int64_t user_id,
+    const struct parcel *p, struct err *err);
 
 /* Remove what arrivals have left that were killed; those that are under way
  * stay. */

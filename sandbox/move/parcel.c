@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The form of a parcel, and how one is packed and sent.  Volumes are read
- * twice, for their hashes and then for the stream, under the lock that a loop
- * device would have: nothing can mount them meanwhile.
+ * The form of a parcel, and how one is packed, sent and received.  Volumes are
+ * read twice, for their hashes and then for the stream, under the lock that a
+ * loop device would have: nothing can mount them meanwhile.
  */
 #include "parcel.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <sodium.h>
 
@@ -25,23 +22,25 @@
 #include "../base/text.h"
 #include "../protocol/lease.h"
 #include "../store/person.h"
-#include "volume_lock.h"
+#include "volumes.h"
 
 #define WORD "inline-person"
-#define WORDS 6
+#define WORDS 7
 #define VERSION "1"
-#define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 /* ---- the head ---- */
 
 void
 parcel_head_print(const struct parcel_head *head, char text[PARCEL_HEAD])
 {
+	char hex[2 * MANIFEST_HASH + 1];
 	char line[PARCEL_HEAD];
-	int len = snprintf(line, sizeof(line),
-	    WORD " " VERSION " %s %zu %zu %" PRId64, head->node, head->rows,
-	    head->manifest, head->blocks);
+	int len;
 
+	(void)sodium_bin2hex(hex, sizeof(hex), head->hash, MANIFEST_HASH);
+	len = snprintf(line, sizeof(line),
+	    WORD " " VERSION " %s %zu %zu %" PRId64 " %s", head->node,
+	    head->rows, head->manifest, head->blocks, hex);
 	memset(text, '\n', PARCEL_HEAD);
 	memcpy(text, line, (size_t)len);
 }
@@ -64,7 +63,9 @@ parcel_head_read(struct parcel_head *head, const char text[PARCEL_HEAD],
 	    strlen(words[2]) > PARCEL_NODE_MAX ||
 	    !text_parse_int(words[3], 0, PERSON_ROWS_MAX, &rows) ||
 	    !text_parse_int(words[4], 0, PARCEL_MANIFEST_MAX, &manifest) ||
-	    !text_parse_int(words[5], 0, PARCEL_BLOCKS_MAX, &head->blocks))
+	    !text_parse_int(words[5], 0, PARCEL_BLOCKS_MAX, &head->blocks) ||
+	    !text_parse_hex(words[6], strlen(words[6]), head->hash,
+		MANIFEST_HASH))
 		return err_set(err, ERR_INPUT,
 		    "no person as this version sends them");
 	(void)snprintf(head->node, sizeof(head->node), "%s", words[2]);
@@ -77,7 +78,24 @@ int64_t
 parcel_size(const struct parcel_head *head)
 {
 	return PARCEL_HEAD + (int64_t)head->rows + (int64_t)head->manifest +
-	    head->blocks + PARCEL_HASH;
+	    head->blocks;
+}
+
+static void
+hash_rows(const struct parcel *p, unsigned char hash[MANIFEST_HASH])
+{
+	(void)crypto_generichash(hash, MANIFEST_HASH,
+	    (const unsigned char *)buf_str(&p->rows), p->rows.len, NULL, 0);
+}
+
+static int64_t
+sum_blocks(const struct manifest *m)
+{
+	int64_t sum = 0;
+
+	for (size_t i = 0; i < m->block_count; i++)
+		sum += m->blocks[i].len;
+	return sum;
 }
 
 /* ---- packing ---- */
@@ -103,51 +121,21 @@ parcel_release(struct parcel *p)
 	parcel_init(p);
 }
 
-/* A volume that is being read. */
-struct reading {
-	struct manifest *m;
-	int fd;
-	int64_t size;
-	unsigned char data[MANIFEST_BLOCK];
+/* A parcel whose volumes are packed. */
+struct packing {
+	struct parcel *p;
+	const char *sandbox;
+	char *socket; /* of the broker */
+	int64_t until_ms;
 };
 
 static int
-read_volume(struct reading *r, struct block *block, struct err *err)
+pack_volume(void *arg, int folder, const char *volume, struct err *err)
 {
-	int64_t left = r->size - block->offset;
-	ssize_t got;
-
-	block->len = left < MANIFEST_BLOCK ? (uint32_t)left : MANIFEST_BLOCK;
-	got = pread(r->fd, r->data, block->len, block->offset);
-	if (got == (ssize_t)block->len)
-		return 0;
-	return got < 0 ? err_system(err, "read a volume") :
-			 err_set(err, ERR_CONFLICT, "a volume got shorter");
-}
-
-static int
-add_block(void *arg, int64_t offset, struct err *err)
-{
-	struct reading *r = arg;
-	struct block block = { .offset = offset };
-
-	if (read_volume(r, &block, err) != 0)
-		return -1;
-	if (block_is_zero(r->data, block.len))
-		return 0;
-	block_hash(&block, r->data);
-	manifest_add_block(r->m, &block);
-	return 0;
-}
-
-/* Open and lock it; its blocks come later, so that what is removed meanwhile
- * can still be read. */
-static int
-open_volume(struct parcel *p, int dir, const char *id, const char *volume,
-    struct err *err)
-{
-	auto_free char *name = xprintf("%s/%s", id, volume);
-	int fd = openat(dir, volume,
+	const struct packing *packing = arg;
+	struct parcel *p = packing->p;
+	auto_free char *name = xprintf("%s/%s", packing->sandbox, volume);
+	int fd = openat(folder, volume,
 	    O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 	size_t i = p->manifest.file_count;
 	struct stat st;
@@ -157,79 +145,16 @@ open_volume(struct parcel *p, int dir, const char *id, const char *volume,
 	(void)manifest_add(&p->manifest, name);
 	p->volumes = xrealloc(p->volumes, (i + 1) * sizeof(*p->volumes));
 	p->volumes[i] = fd;
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
-	    !manifest_is_name(name))
+	if (!manifest_is_name(name))
 		return err_set(err, ERR_CONFLICT, "%s is no volume", name);
-	return 0;
-}
-
-static bool
-is_volume(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len > 5 && strcmp(name + len - 5, ".ext4") == 0;
-}
-
-static int
-open_volumes(struct parcel *p, const char *base, const char *id,
-    struct err *err)
-{
-	auto_free char *path = xprintf("%s/%s", base, id);
-	int fd = open(path, FOLDER);
-	auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e;
-
-	if (dir == NULL)
-		return err_system(err, "%s", path);
-	while ((e = readdir(dir)) != NULL)
-		if (is_volume(e->d_name) &&
-		    open_volume(p, dirfd(dir), id, e->d_name, err) != 0)
-			return -1;
-	return p->manifest.file_count > 0 ?
-	    0 :
-	    err_set(err, ERR_CONFLICT, "%s has no volume", path);
-}
-
-static int
-lock_volumes(const struct parcel *p, const struct config *config,
-    const char *id, int64_t wait_ms, struct err *err)
-{
-	auto_free char *socket = config_state_path(config, SOCKET_BROKER_CTL);
-	int64_t until_ms = clock_monotonic_ms() + wait_ms;
-
-	for (size_t i = 0; i < p->manifest.file_count; i++)
-		if (!volume_lock(socket, p->volumes[i], id,
-			until_ms - clock_monotonic_ms()))
-			return err_set(err, ERR_BUSY, "%s is in use",
-			    p->manifest.files[i].name);
-	return 0;
-}
-
-static int
-hash_volumes(struct parcel *p, struct err *err)
-{
-	struct reading *r = xcalloc(1, sizeof(*r));
-	struct manifest whole = { .time = clock_wall_ms() / 1000 };
-	int result = 0;
-
-	r->m = &whole;
-	for (size_t i = 0; result == 0 && i < p->manifest.file_count; i++) {
-		struct saved *file = manifest_add(&whole,
-		    p->manifest.files[i].name);
-		struct stat st;
-
-		r->fd = p->volumes[i];
-		if (fstat(r->fd, &st) != 0)
-			result = err_system(err, "%s", file->name);
-		file->size = r->size = st.st_size;
-		if (result == 0)
-			result = blocks_walk(r->fd, r->size, add_block, r, err);
-	}
-	manifest_release(&p->manifest);
-	p->manifest = whole;
-	free(r);
-	return result;
+	if (!volume_lock(packing->socket, fd, packing->sandbox,
+		packing->until_ms - clock_monotonic_ms()))
+		return err_set(err, ERR_BUSY, "%s is in use", name);
+	if (fstat(fd, &st) != 0)
+		return err_system(err, "%s", name);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_CONFLICT, "%s is no volume", name);
+	return manifest_add_data(&p->manifest, fd, st.st_size, NULL, NULL, err);
 }
 
 /* The manifest's text, and the head. */
@@ -249,8 +174,8 @@ close_parcel(struct parcel *p, const char *node, struct err *err)
 		return err_set(err, ERR_LIMIT, "a sandbox as large as that");
 	p->head.rows = p->rows.len;
 	p->head.manifest = p->text.len;
-	for (size_t i = 0; i < p->manifest.block_count; i++)
-		p->head.blocks += p->manifest.blocks[i].len;
+	p->head.blocks = sum_blocks(&p->manifest);
+	hash_rows(p, p->head.hash);
 	(void)snprintf(p->head.node, sizeof(p->head.node), "%s", node);
 	return 0;
 }
@@ -259,16 +184,26 @@ int
 parcel_pack(struct parcel *p, const struct config *config, struct db *db,
     int64_t user_id, const char *node, int64_t wait_ms, struct err *err)
 {
+	auto_free char *socket = config_state_path(config, SOCKET_BROKER_CTL);
 	struct person_sandbox sandbox;
+	struct packing packing = {
+		.p = p,
+		.sandbox = sandbox.id,
+		.socket = socket,
+		.until_ms = clock_monotonic_ms() + wait_ms,
+	};
 
-	if (person_rows(db, user_id, &p->rows, err) != 0 ||
+	if (person_rows(db, user_id, &p->rows, err) < 0 ||
 	    person_look(db, buf_str(&p->rows), &sandbox, err) != 0)
 		return -1;
+	p->manifest.time = clock_wall_ms() / 1000;
 	if (sandbox.active &&
-	    (open_volumes(p, config->base_dir, sandbox.id, err) != 0 ||
-		lock_volumes(p, config, sandbox.id, wait_ms, err) != 0 ||
-		hash_volumes(p, err) != 0))
+	    volumes_each(config->base_dir, sandbox.id, pack_volume, &packing,
+		err) != 0)
 		return -1;
+	if (sandbox.active && p->manifest.file_count == 0)
+		return err_set(err, ERR_CONFLICT, "sandbox %s has no volume",
+		    sandbox.id);
 	return close_parcel(p, node, err);
 }
 
@@ -277,20 +212,20 @@ parcel_pack_saved(struct parcel *p, int backup, const struct manifest *m,
     struct db *db, int64_t user_id, const char *node, struct err *err)
 {
 	struct person_sandbox sandbox;
+	int found = person_rows(db, user_id, &p->rows, err);
 
 	p->backup = backup;
-	if (person_rows(db, user_id, &p->rows, err) != 0 ||
-	    person_look(db, buf_str(&p->rows), &sandbox, err) != 0)
-		return -1;
-	if (p->rows.len == 0)
+	if (found == 1)
 		return err_set(err, ERR_NOT_FOUND,
 		    "user %" PRId64 " is not in this backup", user_id);
+	if (found < 0 || person_look(db, buf_str(&p->rows), &sandbox, err) != 0)
+		return -1;
 	p->manifest.time = m->time;
 	for (size_t i = 0; sandbox.active && i < m->file_count; i++) {
 		const struct saved *file = &m->files[i];
 
 		if (strncmp(file->name, sandbox.id, SANDBOX_ID_LEN) != 0 ||
-		    !is_volume(file->name))
+		    !volume_is(file->name))
 			continue;
 		manifest_add(&p->manifest, file->name)->size = file->size;
 		for (size_t k = 0; k < file->count; k++)
@@ -307,42 +242,28 @@ parcel_pack_saved(struct parcel *p, int backup, const struct manifest *m,
 
 /* ---- sending ---- */
 
-struct sending {
-	parcel_fn fn;
-	void *arg;
-	crypto_generichash_state all;
-};
-
-static int
-put(struct sending *s, const void *data, size_t len, struct err *err)
+int
+parcel_load(const struct parcel *p, const struct saved *file,
+    const struct block *block, unsigned char *data, struct err *err)
 {
-	(void)crypto_generichash_update(&s->all, data, len);
-	return len > 0 ? s->fn(s->arg, data, len, err) : 0;
-}
+	bool comes = p->source != NULL;
 
-/* A block as the manifest has it, out of a volume or the backup. */
-static int
-load_block(const struct parcel *p, const struct saved *file,
-    const struct block *block, struct reading *r, struct err *err)
-{
-	struct block found = *block;
-
-	if (p->volumes == NULL)
-		return block_read(p->backup, block, r->data, err);
-	r->fd = p->volumes[file - p->manifest.files];
-	r->size = file->size;
-	if (read_volume(r, &found, err) != 0)
+	if (!comes && p->volumes == NULL)
+		return block_read(p->backup, block, data, err);
+	if ((comes ? p->source(p->arg, data, block->len, err) :
+		     block_load(p->volumes[file - p->manifest.files], block,
+			 data, err)) != 0)
 		return -1;
-	block_hash(&found, r->data);
-	return memcmp(found.hash, block->hash, sizeof(found.hash)) == 0 ?
+	return block_is(block, data) ?
 	    0 :
-	    err_set(err, ERR_CONFLICT, "%s has changed", file->name);
+	    err_set(err, comes ? ERR_INPUT : ERR_CONFLICT,
+		"%s is not as it was", file->name);
 }
 
 static int
-send_blocks(const struct parcel *p, struct sending *s, struct err *err)
+send_blocks(const struct parcel *p, parcel_fn fn, void *arg, struct err *err)
 {
-	auto_free struct reading *r = xcalloc(1, sizeof(*r));
+	auto_free unsigned char *data = xmalloc(MANIFEST_BLOCK);
 
 	for (size_t i = 0; i < p->manifest.file_count; i++) {
 		const struct saved *file = &p->manifest.files[i];
@@ -351,8 +272,8 @@ send_blocks(const struct parcel *p, struct sending *s, struct err *err)
 			const struct block
 			    *block = &p->manifest.blocks[file->first + k];
 
-			if (load_block(p, file, block, r, err) != 0 ||
-			    put(s, r->data, block->len, err) != 0)
+			if (parcel_load(p, file, block, data, err) != 0 ||
+			    fn(arg, data, block->len, err) != 0)
 				return -1;
 		}
 	}
@@ -362,17 +283,70 @@ send_blocks(const struct parcel *p, struct sending *s, struct err *err)
 int
 parcel_send(const struct parcel *p, parcel_fn fn, void *arg, struct err *err)
 {
-	struct sending s = { .fn = fn, .arg = arg };
-	unsigned char hash[PARCEL_HASH];
 	char head[PARCEL_HEAD];
 
-	(void)crypto_generichash_init(&s.all, NULL, 0, PARCEL_HASH);
 	parcel_head_print(&p->head, head);
-	if (put(&s, head, sizeof(head), err) != 0 ||
-	    put(&s, buf_str(&p->rows), p->rows.len, err) != 0 ||
-	    put(&s, buf_str(&p->text), p->text.len, err) != 0 ||
-	    send_blocks(p, &s, err) != 0)
+	if (fn(arg, head, sizeof(head), err) != 0 ||
+	    fn(arg, buf_str(&p->rows), p->rows.len, err) != 0 ||
+	    fn(arg, buf_str(&p->text), p->text.len, err) != 0)
 		return -1;
-	(void)crypto_generichash_final(&s.all, hash, sizeof(hash));
-	return fn(arg, hash, sizeof(hash), err);
+	return send_blocks(p, fn, arg, err);
+}
+
+/* ---- receiving ---- */
+
+static int
+receive_part(const struct parcel *p, struct buf *part, size_t len,
+    struct err *err)
+{
+	char *room = buf_reserve(part, len);
+
+	if (room == NULL)
+		return err_set(err, ERR_LIMIT, "a part as long as that");
+	if (p->source(p->arg, room, len, err) != 0)
+		return -1;
+	buf_commit(part, len);
+	return 0;
+}
+
+static int
+receive_manifest(struct parcel *p, struct err *err)
+{
+	FILE *in;
+	bool good;
+
+	if (receive_part(p, &p->text, p->head.manifest, err) != 0)
+		return -1;
+	in = fmemopen(p->text.data, p->text.len, "r");
+	good = in != NULL && manifest_parse(&p->manifest, in);
+	if (in != NULL)
+		(void)fclose(in);
+	return good ? 0 : err_set(err, ERR_INPUT, "the manifest is wrong");
+}
+
+int
+parcel_receive(struct parcel *p, int64_t size, parcel_source source, void *arg,
+    struct err *err)
+{
+	unsigned char hash[MANIFEST_HASH];
+	char head[PARCEL_HEAD];
+
+	p->source = source;
+	p->arg = arg;
+	if (source(arg, head, sizeof(head), err) != 0 ||
+	    parcel_head_read(&p->head, head, err) != 0)
+		return -1;
+	if (parcel_size(&p->head) != size)
+		return err_set(err, ERR_INPUT, "it is not as long as it says");
+	if (receive_part(p, &p->rows, p->head.rows, err) != 0)
+		return -1;
+	hash_rows(p, hash);
+	if (memcmp(hash, p->head.hash, sizeof(hash)) != 0 ||
+	    strlen(buf_str(&p->rows)) != p->rows.len)
+		return err_set(err, ERR_INPUT, "the rows are wrong");
+	if (p->head.manifest > 0 && receive_manifest(p, err) != 0)
+		return -1;
+	return sum_blocks(&p->manifest) == p->head.blocks ?
+	    0 :
+	    err_set(err, ERR_INPUT, "the blocks are not those that it names");
 }

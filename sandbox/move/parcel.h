@@ -16,15 +16,15 @@ struct err;
  * A person on the way from one node to another, or out of a backup, as one
  * stream:
  *
- *	PARCEL_HEAD bytes of text, filled up with line feeds:
- *	"inline-person 1 NODE ROWS MANIFEST BLOCKS", to whom, and three lengths
+ *	PARCEL_HEAD bytes of text, filled up with line feeds: "inline-person 1
+ *	NODE ROWS MANIFEST BLOCKS HASH": to whom, three lengths, and the hash of
+ *	the rows
  *	the rows (store/person.h)
- *	the manifest of the sandbox's volumes (volume/manifest.h), if there are
+ *	the manifest of the sandbox's volumes (volume/manifest.h), if there are,
+ *	which has the hashes of itself and of the blocks
  *	the blocks, one after another, in the order of the manifest
- *	the hash of all of it, PARCEL_HASH bytes
  */
-#define PARCEL_HEAD 160
-#define PARCEL_HASH 32
+#define PARCEL_HEAD 192
 #define PARCEL_NODE_MAX 63
 #define PARCEL_MANIFEST_MAX ((size_t)64 << 20)
 #define PARCEL_BLOCKS_MAX (INT64_C(1) << 40)
@@ -34,6 +34,7 @@ struct parcel_head {
 	size_t rows;
 	size_t manifest;
 	int64_t blocks;
+	unsigned char hash[MANIFEST_HASH];
 };
 
 void parcel_head_print(const struct parcel_head *head, char text[PARCEL_HEAD]);
@@ -43,15 +44,19 @@ int parcel_head_read(struct parcel_head *head, const char text[PARCEL_HEAD],
 /* All of a stream with this head. */
 int64_t parcel_size(const struct parcel_head *head);
 
-/* ---- for who sends ---- */
+/* Gives the next bytes of a stream, so many. */
+typedef int (*parcel_source)(void *arg, void *data, size_t len,
+    struct err *err);
 
 struct parcel {
 	struct parcel_head head;
 	struct buf rows;
 	struct buf text; /* of the manifest */
 	struct manifest manifest;
-	/* Where the blocks are: of each file a descriptor, or NULL, and a
-	 * backup's folder. */
+	/* Where the blocks are: in the stream, or of each file a descriptor, or
+	 * in a backup's folder. */
+	parcel_source source;
+	void *arg;
 	int *volumes;
 	int backup;
 };
@@ -69,9 +74,17 @@ int parcel_pack(struct parcel *p, const struct config *config, struct db *db,
  * the database that is in there. */
 int parcel_pack_saved(struct parcel *p, int backup, const struct manifest *m,
     struct db *db, int64_t user_id, const char *node, struct err *err);
+/* The same out of a stream of this size, up to the blocks.  All of it is
+ * checked but what the rows say.  ERR_INPUT: it is wrong. */
+int parcel_receive(struct parcel *p, int64_t size, parcel_source source,
+    void *arg, struct err *err);
 
+/* The bytes of a block, those of a stream in their order.  ERR_INPUT: not what
+ * the manifest says; of a volume ERR_CONFLICT: it has changed. */
+int parcel_load(const struct parcel *p, const struct saved *file,
+    const struct block *block, unsigned char *data, struct err *err);
 /* Give the whole stream to a function, piece by piece; what it returns, if it
- * is not 0, is returned.  ERR_CONFLICT: a volume is not as it was. */
+ * is not 0, is returned. */
 typedef int (*parcel_fn)(void *arg, const void *data, size_t len,
     struct err *err);
 int parcel_send(const struct parcel *p, parcel_fn fn, void *arg,

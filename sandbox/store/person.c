@@ -21,7 +21,7 @@ person_rows(struct db *db, int64_t user_id, struct buf *rows, struct err *err)
 	if (db_step(db, s, err) < 0)
 		return err_wrap(err, "the rows of user %" PRId64, user_id);
 	buf_adds(rows, db_column_text(s, 0));
-	return 0;
+	return db_column_int(s, 1) != 0 ? 0 : 1;
 }
 
 int

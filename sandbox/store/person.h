@@ -27,7 +27,7 @@ struct person_sandbox {
 	int64_t used_at;
 };
 
-/* Append a person's rows. */
+/* Append a person's rows.  1: they have none. */
 int person_rows(struct db *db, int64_t user_id, struct buf *rows,
     struct err *err);
 /* Look at rows of unknown origin: what they have for a sandbox.  ERR_INPUT:

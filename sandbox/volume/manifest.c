@@ -16,6 +16,7 @@
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/err.h"
+#include "../base/fd.h"
 #include "../base/text.h"
 
 /* The first line, in front of the time. */
@@ -151,11 +152,19 @@ block_path(const struct block *block, char path[BLOCK_PATH_SIZE])
 	(void)snprintf(path, BLOCK_PATH_SIZE, "blocks/%.2s/%s", hex, hex);
 }
 
-void
-block_hash(struct block *block, const unsigned char *data)
+static void
+hash(unsigned char out[MANIFEST_HASH], const unsigned char *data, size_t len)
 {
-	(void)crypto_generichash(block->hash, MANIFEST_HASH, data, block->len,
-	    NULL, 0);
+	(void)crypto_generichash(out, MANIFEST_HASH, data, len, NULL, 0);
+}
+
+bool
+block_is(const struct block *block, const unsigned char *data)
+{
+	unsigned char found[MANIFEST_HASH];
+
+	hash(found, data, block->len);
+	return memcmp(found, block->hash, MANIFEST_HASH) == 0;
 }
 
 static int
@@ -183,43 +192,84 @@ blocks_have(const struct block *sorted, size_t count, const struct block *block)
 }
 
 int
-blocks_walk(int fd, int64_t size, block_fn fn, void *arg, struct err *err)
+block_load(int fd, const struct block *block, unsigned char *data,
+    struct err *err)
 {
-	int64_t at = 0;
+	ssize_t got = pread(fd, data, block->len, block->offset);
 
-	while (at < size) {
-		int64_t data = lseek(fd, at, SEEK_DATA);
-		int64_t hole;
-
-		if (data < 0 && errno == ENXIO)
-			return 0; /* the rest is a hole */
-		if (data < 0)
-			data = at; /* it knows of none */
-		hole = lseek(fd, data, SEEK_HOLE);
-		if (hole <= data)
-			hole = size;
-		for (at = data - data % MANIFEST_BLOCK; at < hole && at < size;
-		     at += MANIFEST_BLOCK) {
-			int rc = fn(arg, at, err);
-
-			if (rc != 0)
-				return rc;
-		}
-	}
-	return 0;
+	if (got == (ssize_t)block->len)
+		return 0;
+	return got < 0 ? err_system(err, "read") :
+			 err_set(err, ERR_CONFLICT, "it got shorter");
 }
 
-bool
-block_is_zero(const unsigned char *data, size_t len)
+/* A full disk may take a part of it: what is left says why. */
+int
+block_store(int fd, const struct block *block, const unsigned char *data,
+    struct err *err)
+{
+	return lseek(fd, block->offset, SEEK_SET) < 0 ?
+	    err_system(err, "write") :
+	    fd_write_all(fd, data, block->len, err);
+}
+
+/* As good as a hole? */
+static bool
+is_zero(const unsigned char *data, size_t len)
 {
 	return data[0] == 0 && memcmp(data, data + 1, len - 1) == 0;
+}
+
+/* The block, from `at` on, that holds data; up to *hole all do.  size: none. */
+static int64_t
+next_data(int fd, int64_t at, int64_t size, int64_t *hole)
+{
+	int64_t data;
+
+	if (at < *hole)
+		return at;
+	data = lseek(fd, at, SEEK_DATA);
+	if (data < 0 && errno == ENXIO)
+		return size; /* the rest is a hole */
+	if (data < 0)
+		data = at; /* it knows of none */
+	*hole = lseek(fd, data, SEEK_HOLE);
+	if (*hole <= data)
+		*hole = size;
+	return data - data % MANIFEST_BLOCK;
+}
+
+int
+manifest_add_data(struct manifest *m, int fd, int64_t size, block_fn fn,
+    void *arg, struct err *err)
+{
+	auto_free unsigned char *data = xmalloc(MANIFEST_BLOCK);
+	int64_t hole = 0;
+	int64_t at = next_data(fd, 0, size, &hole);
+	int result = 0;
+
+	m->files[m->file_count - 1].size = size;
+	for (; result == 0 && at < size;
+	     at = next_data(fd, at + MANIFEST_BLOCK, size, &hole)) {
+		struct block block = { .offset = at, .len = MANIFEST_BLOCK };
+
+		if (size - at < MANIFEST_BLOCK)
+			block.len = (uint32_t)(size - at);
+		if (block_load(fd, &block, data, err) != 0)
+			return -1;
+		if (is_zero(data, block.len))
+			continue;
+		hash(block.hash, data, block.len);
+		manifest_add_block(m, &block);
+		result = fn != NULL ? fn(arg, &block, data, err) : 0;
+	}
+	return result;
 }
 
 int
 block_read(int folder, const struct block *block, unsigned char *data,
     struct err *err)
 {
-	struct block found = *block;
 	char path[BLOCK_PATH_SIZE];
 	auto_close int fd = -1;
 	unsigned char more;
@@ -232,10 +282,28 @@ block_read(int folder, const struct block *block, unsigned char *data,
 	    pread(fd, &more, 1, block->len) != 0)
 		return err_set(err, ERR_INPUT,
 		    "the backup is damaged: %s has another length", path);
-	block_hash(&found, data);
-	if (memcmp(found.hash, block->hash, MANIFEST_HASH) != 0)
+	if (!block_is(block, data))
 		return err_set(err, ERR_INPUT,
 		    "the backup is damaged: %s holds something else", path);
+	return 0;
+}
+
+int
+manifest_fill(const struct manifest *m, int folder, const struct saved *file,
+    int fd, struct err *err)
+{
+	auto_free unsigned char *data = xmalloc(MANIFEST_BLOCK);
+
+	if (ftruncate(fd, file->size) != 0)
+		return err_system(err, "write %s", file->name);
+	for (size_t i = 0; i < file->count; i++) {
+		const struct block *block = &m->blocks[file->first + i];
+
+		if (block_read(folder, block, data, err) != 0)
+			return -1;
+		if (block_store(fd, block, data, err) != 0)
+			return err_wrap(err, "%s", file->name);
+	}
 	return 0;
 }
 

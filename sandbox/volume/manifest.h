@@ -79,22 +79,32 @@ const struct saved *manifest_find(const struct manifest *m, const char *name);
 /* blocks/ab/abcd…, and its room. */
 #define BLOCK_PATH_SIZE 80
 void block_path(const struct block *block, char path[BLOCK_PATH_SIZE]);
-void block_hash(struct block *block, const unsigned char *data);
-/* Read it, whole and as it was: block->len bytes. */
+/* Has it the hash of these bytes, block->len of them? */
+bool block_is(const struct block *block, const unsigned char *data);
+/* Read its bytes from where it is in a file; write them there. */
+int block_load(int fd, const struct block *block, unsigned char *data,
+    struct err *err);
+int block_store(int fd, const struct block *block, const unsigned char *data,
+    struct err *err);
+/* Read it out of a backup's folder, whole and as it was. */
 int block_read(int folder, const struct block *block, unsigned char *data,
     struct err *err);
+
+/* Append the blocks of the file that was appended last, which is open and so
+ * long: those that are more than a hole.  fn, or NULL, is called with each and
+ * its bytes, until it returns something else than 0, which is returned. */
+typedef int (*block_fn)(void *arg, const struct block *block,
+    const unsigned char *data, struct err *err);
+int manifest_add_data(struct manifest *m, int fd, int64_t size, block_fn fn,
+    void *arg, struct err *err);
+/* Write a file as the backup in the folder has it. */
+int manifest_fill(const struct manifest *m, int folder,
+    const struct saved *file, int fd, struct err *err);
 
 /* All of a manifest in the order of their hashes, which the caller frees; is
  * there one of that hash in them? */
 struct block *blocks_sorted(const struct manifest *m);
 bool blocks_have(const struct block *sorted, size_t count,
     const struct block *block);
-
-/* Call fn with the offset of each block of the file that holds data, until it
- * returns something else than 0, which is returned. */
-typedef int (*block_fn)(void *arg, int64_t offset, struct err *err);
-int blocks_walk(int fd, int64_t size, block_fn fn, void *arg, struct err *err);
-/* As good as a hole? */
-bool block_is_zero(const unsigned char *data, size_t len);
 
 #endif

@@ -24,6 +24,7 @@ from slots import slot_of  # noqa: E402
 from tap import run, test  # noqa: E402
 
 BLOCK = 65536
+HEAD = 192
 standin = Standin(rate_limit=1000).start()
 node = Node("b", standin, IL_WARM_SECONDS="1")
 image = b""     # a volume of ours
@@ -69,9 +70,9 @@ def parcel(sandbox, to="b", name=None, of=None, the_rows=None, blocks=None,
     the_rows = rows(sandbox) if the_rows is None else the_rows
     listed = manifest(name or f"{sandbox}/workspace.ext4", len(image), of)
     sent = b"".join(data for _, data in of) if blocks is None else blocks
-    head = f"inline-person 1 {to} {len(the_rows)} {len(listed)} {len(sent)}"
-    whole = head.encode().ljust(160, b"\n") + the_rows + listed + sent
-    whole += blake(whole).digest()
+    head = (f"inline-person 1 {to} {len(the_rows)} {len(listed)} {len(sent)} "
+            f"{blake(the_rows).hexdigest()}")
+    whole = head.encode().ljust(HEAD, b"\n") + the_rows + listed + sent
     return whole[:len(whole) - cut]
 
 
@@ -220,11 +221,11 @@ def a_folder_without_a_row_gives_way():
 def what_is_wrong_is_refused_and_nothing_is_left():
     sandbox = secrets.token_hex(16)
     whole = parcel(sandbox)
-    first = 160 + len(rows(sandbox))
-    flips = {"the head": 3, "a length": 20, "the first row": 160,
-             "a row": 170, "the manifest": first + 5,
-             "a block's hash": first + 120, "a block": len(whole) // 2,
-             "the last block": len(whole) - 40, "the hash": len(whole) - 1}
+    first = HEAD + len(rows(sandbox))
+    flips = {"the head": 3, "a length": 20, "the hash": 60,
+             "the first row": HEAD, "a row": HEAD + 10,
+             "the manifest": first + 5, "a block's hash": first + 120,
+             "a block": len(whole) // 2, "the last block": len(whole) - 1}
     for what, at in flips.items():
         bad = bytearray(whole)
         bad[at] ^= 1

@@ -1,16 +1,49 @@
 /* SPDX-License-Identifier: MIT */
-#include "volume_lock.h"
+#include "volumes.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
-#include <stddef.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/time.h>
 
+#include "../base/buf.h"
+#include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "../protocol/lease.h"
 
 #define ROUND_MS 5000 /* then its cell is asked for once more */
+
+bool
+volume_is(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 5 && strcmp(name + len - 5, ".ext4") == 0;
+}
+
+int
+volumes_each(const char *base, const char *sandbox, volume_fn fn, void *arg,
+    struct err *err)
+{
+	auto_free char *path = xprintf("%s/%s", base, sandbox);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+	int result = 0;
+
+	if (dir == NULL) {
+		(void)err_system(err, "%s", path);
+		err->code = errno == ENOENT ? ERR_NOT_FOUND : ERR_SYSTEM;
+		return -1;
+	}
+	while (result == 0 && (e = readdir(dir)) != NULL)
+		if (volume_is(e->d_name))
+			result = fn(arg, fd, e->d_name, err);
+	return result;
+}
 
 static void
 on_alarm(int number)
