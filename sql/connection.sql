@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Run once on each connection (sandbox/store/connection.c), before the others are
+-- Run once on each connection (sandbox/store/db.c), before the others are
 -- prepared.
 
 -- name: connect_all

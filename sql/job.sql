@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Jobs (sandbox/store/job.c).  Every change of a state names the state that it
--- expects.  The columns of job_claim and job_next_untold are read by position.
+-- expects.
 
 -- One row that says what may be wrong with a new job: known interaction, the kind
 -- of another job of this user, commands in the last minute.
@@ -70,11 +70,7 @@ SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'queued');
 UPDATE jobs SET state = 'claimed', claimed_by = :slot, claimed_ms = :now_ms
 WHERE id = (SELECT id FROM jobs WHERE state = 'queued'
 	ORDER BY id LIMIT 1) AND state = 'queued'
-RETURNING id, interaction_id, application_id, user_id, kind, state, answer,
-	token, locale, received_ms, attachment_limit, may_attach, path, text,
-	input, page, share, recursive, has_text, attachment_url,
-	attachment_name, attachment_size, view_id, held_by, version, timeit,
-	keep, guild_id, body;
+RETURNING *;
 
 -- name: job_start
 UPDATE jobs SET state = 'started', started_ms = :now_ms
@@ -112,12 +108,7 @@ WHERE state IN ('claimed', 'started', 'finished', 'lost')
 	AND state = 'started' AND claimed_by = :slot;
 
 -- name: job_next_untold
-SELECT id, interaction_id, application_id, user_id, kind, state, answer,
-	token, locale, received_ms, attachment_limit, may_attach, path, text,
-	input, page, share, recursive, has_text, attachment_url,
-	attachment_name, attachment_size, view_id, held_by, version, timeit,
-	keep, guild_id, body
-FROM jobs
+SELECT * FROM jobs
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
 	AND state IN ('finished', 'lost') AND claimed_by = :slot AND id > :after
 ORDER BY id LIMIT 1;

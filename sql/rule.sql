@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What the operator has said (sandbox/store/rule.c); columns by position.
+-- What the operator has said (sandbox/store/rule.c).
 
 -- Of all, of this server and of this person: three rows at most.
 -- name: rule_find
@@ -12,8 +12,11 @@ FROM rules WHERE (subject = 'service' AND id = 0)
 -- name: rule_put
 INSERT INTO rules (subject, id, blocked, reason, banner, rate, jobs, timeout_ms,
 	quota, changed_at)
-VALUES (:subject, :id, :blocked, :reason, :banner, :rate, :jobs, :timeout_ms,
-	:quota, :now)
+VALUES (:subject, :id, :blocked, :reason, :banner,
+	CASE :rate WHEN 0 THEN NULL ELSE :rate END,
+	CASE :jobs WHEN 0 THEN NULL ELSE :jobs END,
+	CASE :timeout_ms WHEN 0 THEN NULL ELSE :timeout_ms END,
+	CASE :quota WHEN 0 THEN NULL ELSE :quota END, :now)
 ON CONFLICT (subject, id) DO UPDATE SET blocked = excluded.blocked,
 	reason = excluded.reason, banner = excluded.banner,
 	rate = excluded.rate, jobs = excluded.jobs,

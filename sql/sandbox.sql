@@ -1,13 +1,10 @@
 -- SPDX-License-Identifier: MIT
--- Sandboxes (sandbox/store/sandbox.c).  Every statement that gives a row gives
--- the same columns in the same order.
+-- Sandboxes (sandbox/store/sandbox.c).
 
 -- The active one, otherwise the newest of those that have expired.  One that is
 -- being deleted is not there for its owner any more.
 -- name: sandbox_find
-SELECT id, user_id, state, cwd, used_at, expires_at, pinned,
-	used_bytes, used_files, named_files
-FROM sandboxes WHERE user_id = :user_id AND state <> 'removing'
+SELECT * FROM sandboxes WHERE user_id = :user_id AND state <> 'removing'
 ORDER BY state = 'active' DESC, created_at DESC, rowid DESC LIMIT 1;
 
 -- name: sandbox_forget_expired
@@ -45,8 +42,7 @@ WHERE id = (SELECT s.id FROM sandboxes AS s
 		AND j.alone = 1)
 	ORDER BY s.expires_at LIMIT 1)
 	AND state = 'active' AND pinned = 0 AND expires_at <= :now
-RETURNING id, user_id, state, cwd, used_at, expires_at, pinned,
-	used_bytes, used_files, named_files;
+RETURNING *;
 
 -- A new one takes its place; not while something is done in it.
 -- name: sandbox_give_up
@@ -64,8 +60,7 @@ WHERE id = (SELECT id FROM sandboxes WHERE state IN ('expiring', 'removing')
 	AND taken_at <= :before
 	ORDER BY taken_at LIMIT 1)
 	AND state IN ('expiring', 'removing')
-RETURNING id, user_id, state, cwd, used_at, expires_at, pinned,
-	used_bytes, used_files, named_files;
+RETURNING *;
 
 -- Make those that were left due at once (ilctl expire).
 -- name: sandbox_retry

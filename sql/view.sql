@@ -5,21 +5,23 @@
 INSERT INTO views (id, user_id, kind, path, page, share, text, input, version,
 	timeit, keep, output, files, package, bytes, created_ms)
 VALUES (:id, :user_id, :kind, :path, :page, :share, :text, :input, :version,
-	:timeit, :keep, :output, :files, :package, :bytes, :created_ms);
+	:timeit, :keep, :output, :files, :package,
+	length(CAST(:text AS BLOB)) + length(CAST(:input AS BLOB)) +
+	length(CAST(:output AS BLOB)) + length(CAST(:files AS BLOB)),
+	:created_ms);
 
 -- name: view_find
-SELECT user_id, kind, path, page, share, version, timeit, keep
+SELECT id, user_id, kind, path, page, share, version, timeit, keep
 FROM views WHERE id = :id;
 
 -- For workers: what people said, too.
 -- name: view_load
-SELECT user_id, kind, path, page, share, version, timeit, keep, text, input,
-	output, files, package
-FROM views WHERE id = :id;
+SELECT * FROM views WHERE id = :id;
 
 -- name: view_set_program
 UPDATE views SET text = :text, input = :input, version = :version,
-	timeit = :timeit, bytes = :bytes
+	timeit = :timeit,
+	bytes = length(CAST(:text AS BLOB)) + length(CAST(:input AS BLOB))
 WHERE id = :id;
 
 -- name: view_set_page
@@ -28,7 +30,9 @@ UPDATE views SET page = :page WHERE id = :id;
 -- It was run again.
 -- name: view_set_run
 UPDATE views SET version = :version, input = :input, output = :output,
-	files = :files, package = :package, bytes = :bytes
+	files = :files, package = :package,
+	bytes = length(CAST(text AS BLOB)) + length(CAST(:input AS BLOB)) +
+	length(CAST(:output AS BLOB)) + length(CAST(:files AS BLOB))
 WHERE id = :id;
 
 -- A copy that everybody may see: nothing, should the row be gone by now, or

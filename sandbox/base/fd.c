@@ -8,11 +8,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "buf.h"
@@ -21,6 +23,8 @@
 #include "err.h"
 
 #define SIGNAL_ECHO_MS 1000
+/* A signal may fall between the timer and the wait: it comes again. */
+#define LOCK_AGAIN_NS 50000000L
 
 #define FD_BACKLOG 128
 #define FD_CONNECT_S 1
@@ -401,4 +405,38 @@ fd_make_dirs(const char *path, mode_t mode, struct err *err)
 			*slash = '/';
 	}
 	return 0;
+}
+
+static void
+on_lock_timer(int number)
+{
+	(void)number;
+}
+
+/* A wait for a lock is ended by nothing but a signal. */
+bool
+fd_lock_within(int fd, int64_t timeout_ms)
+{
+	const struct sigaction action = { .sa_handler = on_lock_timer };
+	const struct itimerspec when = {
+		.it_value = { .tv_sec = timeout_ms / 1000,
+		    .tv_nsec = timeout_ms % 1000 * 1000000L },
+		.it_interval = { .tv_nsec = LOCK_AGAIN_NS },
+	};
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL,
+		.sigev_signo = SIGRTMIN };
+	int64_t until_ms = clock_monotonic_ms() + timeout_ms;
+	bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+	timer_t timer;
+
+	if (locked || errno != EWOULDBLOCK ||
+	    sigaction(SIGRTMIN, &action, NULL) != 0 ||
+	    timer_create(CLOCK_MONOTONIC, &event, &timer) != 0)
+		return locked;
+	(void)timer_settime(timer, 0, &when, NULL);
+	do
+		locked = flock(fd, LOCK_EX) == 0;
+	while (!locked && errno == EINTR && clock_monotonic_ms() < until_ms);
+	(void)timer_delete(timer);
+	return locked;
 }

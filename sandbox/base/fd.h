@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -46,6 +47,10 @@ ssize_t fd_receive_packet(int sock, void *data, size_t cap, int *fd,
 /* Wait until there is something to receive, or timeout_ms are over, or *unless
  * (which may be NULL) happens.  False: that has happened, and nothing else. */
 bool fd_wait_unless(int sock, const struct pollfd *unless, int timeout_ms);
+
+/* Take flock(2)'s lock of a file, alone, and wait for it for so long: more than
+ * 0.  The kernel wakes who waits, in their order.  False: it did not come. */
+bool fd_lock_within(int fd, int64_t timeout_ms);
 
 /* Write everything to a file or pipe, through short writes and EINTR. */
 int fd_write_all(int fd, const void *data, size_t len, struct err *err);

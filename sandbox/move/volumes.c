@@ -3,15 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/time.h>
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/err.h"
+#include "../base/fd.h"
 #include "../protocol/lease.h"
 
 #define ROUND_MS 5000 /* then its cell is asked for once more */
@@ -45,29 +44,6 @@ volumes_each(const char *base, const char *sandbox, volume_fn fn, void *arg,
 	return result;
 }
 
-static void
-on_alarm(int number)
-{
-	(void)number;
-}
-
-/* flock(2) with an end: the signal comes again and again, so it is not lost
- * before the call. */
-static bool
-lock_within(int fd, int64_t ms)
-{
-	const struct sigaction act = { .sa_handler = on_alarm };
-	struct itimerval timer = { { 1, 0 }, { ms / 1000, ms % 1000 * 1000 } };
-	bool locked;
-
-	(void)sigaction(SIGALRM, &act, NULL);
-	(void)setitimer(ITIMER_REAL, &timer, NULL);
-	locked = flock(fd, LOCK_EX) == 0;
-	timer = (struct itimerval){ { 0, 0 }, { 0, 0 } };
-	(void)setitimer(ITIMER_REAL, &timer, NULL);
-	return locked;
-}
-
 bool
 volume_lock(const char *socket, int fd, const char *sandbox, int64_t wait_ms)
 {
@@ -81,7 +57,7 @@ volume_lock(const char *socket, int fd, const char *sandbox, int64_t wait_ms)
 		/* without a broker whoever holds it ends by itself */
 		(void)lease_kept(socket, sandbox, true, &rest_ms, ROUND_MS,
 		    &err);
-		if (lock_within(fd, ROUND_MS))
+		if (fd_lock_within(fd, ROUND_MS))
 			return true;
 	} while (clock_monotonic_ms() < until_ms);
 	return false;

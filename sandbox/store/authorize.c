@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+static const char *const front_tables[] = { "jobs", "views", NULL };
+
 static bool
 listed(const char *const *list, const char *name)
 {
@@ -29,6 +31,22 @@ may_call(enum db_role role, const char *name)
 	    (role == DB_NODE && listed(of_node, name));
 }
 
+static bool
+may_change(enum db_role role, int action, const char *table,
+    const char *trigger)
+{
+	/* what a person may have is bounded by the database itself */
+	if (role == DB_FRONT && trigger != NULL)
+		return strcmp(trigger, "views_bounded") == 0;
+	if (role == DB_FRONT)
+		return action == SQLITE_INSERT && listed(front_tables, table);
+	/* what the operator has said is the operator's to change, and goes with
+	 * a person to another node */
+	return strncmp(table, "sqlite_", 7) != 0 &&
+	    (role == DB_NODE ||
+		(role == DB_WORKER && strcmp(table, "rules") != 0));
+}
+
 /* What a role may do; a and b as SQLite tells them of each action. */
 static bool
 may(enum db_role role, int action, const char *a, const char *b,
@@ -37,7 +55,6 @@ may(enum db_role role, int action, const char *a, const char *b,
 	/* Columns of both that hold what people said, for workers only. */
 	static const char *const private_columns[] = { "token", "text", "input",
 		"body", "attachment_url", "output", "files", "package", NULL };
-	static const char *const front_tables[] = { "jobs", "views", NULL };
 
 	if (role == DB_ADMIN)
 		return true;
@@ -51,17 +68,7 @@ may(enum db_role role, int action, const char *a, const char *b,
 	case SQLITE_INSERT:
 	case SQLITE_UPDATE:
 	case SQLITE_DELETE:
-		/* what a person may have is bounded by the database itself */
-		if (role == DB_FRONT && trigger != NULL)
-			return strcmp(trigger, "views_bounded") == 0;
-		if (role == DB_FRONT)
-			return action == SQLITE_INSERT &&
-			    listed(front_tables, a);
-		/* what the operator has said is the operator's to change, and
-		 * goes with a person to another node */
-		return strncmp(a, "sqlite_", 7) != 0 &&
-		    (role == DB_NODE ||
-			(role == DB_WORKER && strcmp(a, "rules") != 0));
+		return may_change(role, action, a, trigger);
 	case SQLITE_FUNCTION:
 		return may_call(role, b);
 	case SQLITE_PRAGMA: /* the version is read, not set */

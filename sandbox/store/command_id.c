@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../base/buf.h"
-#include "../base/err.h"
 #include "db.h"
 
 #define GROUP "il"
@@ -84,7 +83,7 @@ command_ids_keep(struct db *db, int64_t application_id,
 	if (result >= 0)
 		return db_commit(db, err);
 	db_rollback(db);
-	return err_wrap(err, "keep the ids of commands");
+	return -1;
 }
 
 /* The command that a text spells, as "il create", "il session start" or

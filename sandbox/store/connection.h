@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "db.h"
-#include "write_lock.h"
 
 #include "../base/err.h"
 
@@ -23,23 +22,21 @@ struct stmt {
 struct db {
 	sqlite3 *handle;
 	enum db_role role;
-	struct write_lock lock; /* held from before a change to its end */
+	/*
+	 * Who writes next.  SQLite has one writer; who finds it busy sleeps,
+	 * longer each time, and whoever comes at the right moment goes first.
+	 * So all who write take a lock before, of a file beside the database.
+	 * Nothing depends on it but the order: an operator's shell does
+	 * without.  -1: there is no such file, everybody goes.
+	 */
+	int turn;
+	bool has_turn; /* from before a change to its end */
 	struct stmt statements[STATEMENT_COUNT];
 	bool grouped;
 	bool unflushed;	      /* what db_flush() is for */
 	int64_t note;	      /* db_note() */
 	struct err group_err; /* why the group is lost; ERR_NONE: it is not */
 };
-
-/* Every error of SQLite's comes by here.  Fill err from what it says about the
- * connection.  Always -1. */
-int connection_error(struct db *db, struct err *err);
-/* A group whose transaction did not begin, or that SQLite has rolled back, is
- * lost because of err. */
-void connection_lose_group(struct db *db, const struct err *err);
-
-/* Run one of sql/ that is not kept prepared, whether it works or not. */
-void connection_try(struct db *db, enum statement which);
 
 /* An sqlite3_set_authorizer() callback: holds the role's rights. */
 int authorize(void *db, int action, const char *a, const char *b,

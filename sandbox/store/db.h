@@ -97,6 +97,15 @@ int db_run(struct db *db, struct stmt *s, struct err *err);
 /* The same for what does no harm when a power cut undoes it: nobody waits for
  * the disk. */
 int db_run_quick(struct db *db, struct stmt *s, struct err *err);
+
+/* What a change of one row has come to, by how many it has changed: 0; 1: there
+ * is none, or it is not in the state that is needed; -1. */
+static inline int
+db_one(int changes)
+{
+	return changes < 0 ? -1 : changes == 0;
+}
+
 /* Run job_prune, which deletes delivered and undeliverable jobs older than the
  * age, or view_prune; returns how many (at most `most`). */
 int db_prune(struct db *db, enum statement which, int64_t older_than_ms,

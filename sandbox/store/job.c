@@ -9,6 +9,7 @@
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "db.h"
+#include "row.h"
 #include "row_id.h"
 
 #define RATE_WINDOW_MS 60000
@@ -22,6 +23,17 @@ static const char *const answer_names[] = {
 	NULL,
 };
 
+#define OF_JOB(member) ROW_FIELD(struct job, member)
+
+static const struct row_field fields[] = { OF_JOB(id), OF_JOB(interaction_id),
+	OF_JOB(application_id), OF_JOB(user_id), OF_JOB(token), OF_JOB(locale),
+	OF_JOB(received_ms), OF_JOB(attachment_limit), OF_JOB(may_attach),
+	OF_JOB(path), OF_JOB(text), OF_JOB(input), OF_JOB(page), OF_JOB(share),
+	OF_JOB(recursive), OF_JOB(has_text), OF_JOB(attachment_url),
+	OF_JOB(attachment_name), OF_JOB(attachment_size), OF_JOB(view_id),
+	OF_JOB(held_by), OF_JOB(version), OF_JOB(timeit), OF_JOB(keep),
+	OF_JOB(guild_id), ROW_END };
+
 void
 job_init(struct job *job)
 {
@@ -33,86 +45,24 @@ job_release(struct job *job)
 {
 	if (job == NULL)
 		return;
-	free(job->token);
-	free(job->locale);
-	free(job->path);
-	free(job->text);
-	free(job->input);
-	free(job->attachment_url);
-	free(job->attachment_name);
-	free(job->version);
+	row_release(fields, job);
 	free(job->body);
 	job_init(job);
 }
 
 static void
-bind_row(struct stmt *s, const struct job *job)
-{
-	db_bind_int(s, ":interaction_id", job->interaction_id);
-	db_bind_int(s, ":application_id", job->application_id);
-	db_bind_int(s, ":user_id", job->user_id);
-	db_bind_text(s, ":kind", commands[job->kind].name);
-	db_bind_int(s, ":alone",
-	    commands[job->kind].needs != COMMAND_NEEDS_NOTHING && !job->beside);
-	db_bind_text(s, ":answer", answer_names[job->answer]);
-	db_bind_text(s, ":token", job->token);
-	db_bind_text(s, ":locale", job->locale);
-	db_bind_int(s, ":received_ms", job->received_ms);
-	db_bind_int(s, ":attachment_limit", job->attachment_limit);
-	db_bind_int(s, ":may_attach", job->may_attach);
-	db_bind_text(s, ":path", job->path);
-	db_bind_text(s, ":text", job->text);
-	db_bind_text(s, ":input", job->input);
-	db_bind_int(s, ":page", job->page);
-	db_bind_int(s, ":share", job->share);
-	db_bind_int(s, ":recursive", job->recursive);
-	db_bind_int(s, ":has_text", job->has_text);
-	db_bind_text(s, ":attachment_url", job->attachment_url);
-	db_bind_text(s, ":attachment_name", job->attachment_name);
-	db_bind_int(s, ":attachment_size", job->attachment_size);
-	db_bind_int(s, ":view_id", job->view_id);
-	db_bind_int(s, ":held_by", job->held_by);
-	db_bind_text(s, ":version", job->version);
-	db_bind_int(s, ":timeit", job->timeit);
-	db_bind_int(s, ":keep", job->keep);
-	db_bind_int(s, ":guild_id", job->guild_id);
-}
-
-static void
 read_row(struct stmt *s, struct job *job)
 {
-	int c = 0;
+	int body = row_column(s, "body");
 
-	job->id = db_column_int(s, c++);
-	job->interaction_id = db_column_int(s, c++);
-	job->application_id = db_column_int(s, c++);
-	job->user_id = db_column_int(s, c++);
-	job->kind = job_kind_find(db_column_text(s, c++));
-	job->lost = strcmp(db_column_text(s, c++), "lost") == 0;
-	job->answer = (enum job_answer)db_column_word(s, c++, answer_names);
-	job->token = xstrdup(db_column_text(s, c++));
-	job->locale = xstrdup(db_column_text(s, c++));
-	job->received_ms = db_column_int(s, c++);
-	job->attachment_limit = db_column_int(s, c++);
-	job->may_attach = db_column_int(s, c++) != 0;
-	job->path = xstrdup(db_column_text(s, c++));
-	job->text = xstrdup(db_column_text(s, c++));
-	job->input = xstrdup(db_column_text(s, c++));
-	job->page = db_column_int(s, c++);
-	job->share = db_column_int(s, c++) != 0;
-	job->recursive = db_column_int(s, c++) != 0;
-	job->has_text = db_column_int(s, c++) != 0;
-	job->attachment_url = xstrdup(db_column_text(s, c++));
-	job->attachment_name = xstrdup(db_column_text(s, c++));
-	job->attachment_size = db_column_int(s, c++);
-	job->view_id = db_column_int(s, c++);
-	job->held_by = db_column_int(s, c++);
-	job->version = xstrdup(db_column_text(s, c++));
-	job->timeit = db_column_int(s, c++) != 0;
-	job->keep = db_column_int(s, c++) != 0;
-	job->guild_id = db_column_int(s, c++);
-	if (!db_column_is_null(s, c))
-		job->body = xstrdup(db_column_text(s, c));
+	row_read(s, fields, job);
+	job->kind = job_kind_find(db_column_text(s, row_column(s, "kind")));
+	job->lost = strcmp(db_column_text(s, row_column(s, "state")), "lost") ==
+	    0;
+	job->answer = (enum job_answer)db_column_word(s,
+	    row_column(s, "answer"), answer_names);
+	if (!db_column_is_null(s, body))
+		job->body = xstrdup(db_column_text(s, body));
 }
 
 /* Length of the queue, -1 on error.  Counting costs by the length, so it is
@@ -258,10 +208,13 @@ insert_row(struct db *db, struct job *job, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_INSERT);
 
-	bind_row(s, job);
 	if (row_id_make(db, "jobs", job->user_id, &job->id, err) != 0)
 		return -1;
-	db_bind_int(s, ":id", job->id);
+	row_bind(s, fields, job);
+	db_bind_text(s, ":kind", commands[job->kind].name);
+	db_bind_int(s, ":alone",
+	    commands[job->kind].needs != COMMAND_NEEDS_NOTHING && !job->beside);
+	db_bind_text(s, ":answer", answer_names[job->answer]);
 	if (db_run(db, s, err) < 0)
 		return -1;
 	++*db_note(db);
@@ -365,24 +318,20 @@ job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
 	db_lasting(db, false); /* queued again after a power cut: as well */
 	result = take_row(db, s, job, err);
 	db_lasting(db, true);
-	if (result < 0)
-		(void)err_wrap(err, "claim a job");
 	return result;
 }
 
-/* Run a change of one row's state.  1: it was not in that state. */
+/* Run a change of one row's state. */
 static int
-change(struct db *db, struct stmt *s, bool quick, const char *what, int64_t id,
-    struct err *err)
+change(struct db *db, struct stmt *s, bool quick, int64_t id, struct err *err)
 {
 	int changes;
 
 	db_bind_int(s, ":id", id);
 	db_bind_int(s, ":now_ms", clock_wall_ms());
 	changes = quick ? db_run_quick(db, s, err) : db_run(db, s, err);
-	if (changes < 0)
-		return err_wrap(err, "%s job %" PRId64, what, id);
-	return changes == 1 ? 0 : 1;
+	return changes < 0 ? err_wrap(err, "job %" PRId64, id) :
+			     db_one(changes);
 }
 
 int
@@ -391,7 +340,7 @@ job_start(struct db *db, int64_t id, int64_t slot, struct err *err)
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_START);
 
 	db_bind_int(s, ":slot", slot);
-	return change(db, s, false, "start", id, err);
+	return change(db, s, false, id, err);
 }
 
 int
@@ -405,7 +354,7 @@ job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
 	db_bind_text(s, ":outcome", outcome);
 	if (cpu_ms >= 0) /* else NULL */
 		db_bind_int(s, ":cpu_ms", cpu_ms);
-	return change(db, s, true, "finish", id, err);
+	return change(db, s, true, id, err);
 }
 
 int
@@ -424,7 +373,7 @@ job_delivered(struct db *db, int64_t id, struct err *err)
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_DELIVERED);
 
 	/* Told again after a power cut: the same. */
-	return change(db, s, true, "deliver", id, err);
+	return change(db, s, true, id, err);
 }
 
 int
@@ -434,7 +383,7 @@ job_undeliverable(struct db *db, int64_t id, const char *why, struct err *err)
 	    STATEMENT_JOB_UNDELIVERABLE);
 
 	db_bind_text(s, ":why", why);
-	return change(db, s, false, "give up", id, err);
+	return change(db, s, false, id, err);
 }
 
 int
@@ -469,7 +418,7 @@ job_recover(struct db *db, int64_t slot, struct err *err)
 	if (changes >= 0 && db_commit(db, err) == 0)
 		return count;
 	db_rollback(db);
-	return err_wrap(err, "recover slot %" PRId64, slot);
+	return -1;
 }
 
 int
@@ -482,4 +431,40 @@ job_slots(struct db *db, int64_t *slots, int cap, struct err *err)
 	while (count < cap && (result = db_step(db, s, err)) == 1)
 		slots[count++] = db_column_int(s, 0);
 	return result < 0 ? -1 : count;
+}
+
+/* ---- how many there are ---- */
+
+const char *const job_states[JOB_STATES + 1] = { "queued", "claimed", "started",
+	"finished", "lost", NULL };
+
+int
+job_count(struct db *db, struct job_counts *counts, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_COUNT);
+
+	db_bind_int(s, ":now_ms", clock_wall_ms());
+	if (db_step(db, s, err) < 0)
+		return -1;
+	*counts = (struct job_counts){
+		.queued = db_column_int(s, 0),
+		.running = db_column_int(s, 1),
+		.untold = db_column_int(s, 2),
+		.oldest_ms = db_column_int(s, 3),
+	};
+	return 0;
+}
+
+int
+job_count_kinds(struct db *db, int64_t counts[JOB_UNKNOWN + 1][JOB_STATES],
+    struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_COUNT_KINDS);
+	int result;
+
+	memset(counts, 0, (JOB_UNKNOWN + 1) * sizeof(counts[0]));
+	while ((result = db_step(db, s, err)) == 1)
+		counts[job_kind_find(db_column_text(s, 0))]
+		      [db_column_word(s, 1, job_states)] += db_column_int(s, 2);
+	return result;
 }

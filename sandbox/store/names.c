@@ -6,7 +6,6 @@
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
-#include "../base/err.h"
 #include "../base/text.h"
 #include "../base/utf8.h"
 #include "db.h"
@@ -56,8 +55,7 @@ names_each(struct db *db, const char *sandbox_id, enum name_kind kind,
 
 		take(arg, &name);
 	}
-	return result < 0 ? err_wrap(err, "names of sandbox %s", sandbox_id) :
-			    0;
+	return result;
 }
 
 /* Kept names that are compared with new ones. */
@@ -193,7 +191,7 @@ names_keep(struct db *db, const char *sandbox_id, const char *python,
 	db_lasting(db, true);
 	kept_release(old);
 	free(old);
-	return result < 0 ? err_wrap(err, "keep names") : result;
+	return result;
 }
 
 int
@@ -202,5 +200,5 @@ names_forget(struct db *db, const char *sandbox_id, struct err *err)
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_NAMES_FORGET);
 
 	db_bind_text(s, ":sandbox_id", sandbox_id);
-	return db_run_quick(db, s, err) < 0 ? err_wrap(err, "forget names") : 0;
+	return db_run_quick(db, s, err) < 0 ? -1 : 0;
 }

@@ -19,7 +19,7 @@ person_rows(struct db *db, int64_t user_id, struct buf *rows, struct err *err)
 
 	db_bind_int(s, ":user_id", user_id);
 	if (db_step(db, s, err) < 0)
-		return err_wrap(err, "the rows of user %" PRId64, user_id);
+		return -1;
 	buf_adds(rows, db_column_text(s, 0));
 	return db_column_int(s, 1) != 0 ? 0 : 1;
 }
@@ -35,8 +35,7 @@ person_look(struct db *db, const char *rows, struct person_sandbox *sandbox,
 	db_bind_int(s, ":last_id", ROW_ID_LAST);
 	row = db_step(db, s, err);
 	if (row != 1)
-		return row < 0 ? err_wrap(err, "a person's rows") :
-				 err_set(err, ERR_INPUT, "a row is wrong");
+		return row < 0 ? -1 : err_set(err, ERR_INPUT, "a row is wrong");
 	*sandbox = (struct person_sandbox){
 		.active = db_column_int(s, 1) != 0,
 		.used_at = db_column_int(s, 2),

@@ -5,9 +5,9 @@
 
 #include "../base/buf.h"
 #include "../base/clock.h"
-#include "../base/err.h"
 #include "../base/text.h"
 #include "db.h"
+#include "row.h"
 
 const char *const rule_subjects[] = {
 	[RULE_SERVICE] = "service",
@@ -30,17 +30,19 @@ read_text(struct stmt *s, int column, char *text)
 	text[len] = '\0';
 }
 
+#define OF_RULE(member) ROW_FIELD(struct rule, member)
+
+/* NULL is 0. */
+static const struct row_field fields[] = { OF_RULE(blocked), OF_RULE(rate),
+	OF_RULE(jobs), OF_RULE(timeout_ms), OF_RULE(quota), OF_RULE(changed_at),
+	ROW_END };
+
 static void
 read_rule(struct stmt *s, struct rule *rule)
 {
-	rule->blocked = db_column_int(s, 1) != 0;
-	read_text(s, 2, rule->reason);
-	read_text(s, 3, rule->banner);
-	rule->rate = db_column_int(s, 4); /* NULL is 0 */
-	rule->jobs = db_column_int(s, 5);
-	rule->timeout_ms = db_column_int(s, 6);
-	rule->quota = db_column_int(s, 7);
-	rule->changed_at = db_column_int(s, 8);
+	row_read(s, fields, rule);
+	read_text(s, row_column(s, "reason"), rule->reason);
+	read_text(s, row_column(s, "banner"), rule->banner);
 }
 
 int
@@ -55,7 +57,7 @@ rules_find(struct db *db, int64_t user_id, int64_t guild_id,
 	db_bind_int(s, ":guild_id", guild_id);
 	while ((row = db_step(db, s, err)) == 1)
 		read_rule(s, &rules->of[db_column_word(s, 0, rule_subjects)]);
-	return row < 0 ? err_wrap(err, "what the operator has said") : 0;
+	return row;
 }
 
 int64_t
@@ -96,14 +98,6 @@ rule_add_text(struct buf *out, const char *text)
 	}
 }
 
-/* What is not bound is NULL. */
-static void
-bind_limit(struct stmt *s, const char *name, int64_t limit)
-{
-	if (limit > 0)
-		db_bind_int(s, name, limit);
-}
-
 static int
 put_row(struct db *db, enum rule_subject subject, int64_t id,
     const struct rule *rule, struct err *err)
@@ -112,13 +106,9 @@ put_row(struct db *db, enum rule_subject subject, int64_t id,
 
 	db_bind_text(s, ":subject", rule_subjects[subject]);
 	db_bind_int(s, ":id", id);
-	db_bind_int(s, ":blocked", rule->blocked);
+	row_bind(s, fields, rule);
 	db_bind_text(s, ":reason", rule->reason);
 	db_bind_text(s, ":banner", rule->banner);
-	bind_limit(s, ":rate", rule->rate);
-	bind_limit(s, ":jobs", rule->jobs);
-	bind_limit(s, ":timeout_ms", rule->timeout_ms);
-	bind_limit(s, ":quota", rule->quota);
 	db_bind_int(s, ":now", clock_wall_ms() / 1000);
 	return db_run(db, s, err);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "sandbox.h"
 
-#include <stdio.h>
-
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/text.h"
 #include "db.h"
 #include "names.h"
+#include "row.h"
 
 /* A sweeper that has not reported back after this long is taken for dead. */
 #define SWEEP_RETRY_SECONDS 60
@@ -20,25 +19,12 @@ const char *const sandbox_states[] = {
 	NULL,
 };
 
-static void
-row_read(struct stmt *s, struct sandbox *sandbox)
-{
-	*sandbox = (struct sandbox){
-		.user_id = db_column_int(s, 1),
-		.state = (enum sandbox_state)db_column_word(s, 2,
-		    sandbox_states),
-		.used_at = db_column_int(s, 4),
-		.expires_at = db_column_int(s, 5),
-		.pinned = db_column_int(s, 6) != 0,
-		.used_bytes = db_column_int(s, 7),
-		.used_files = db_column_int(s, 8),
-		.named_files = db_column_int(s, 9),
-	};
-	(void)snprintf(sandbox->id, sizeof(sandbox->id), "%s",
-	    db_column_text(s, 0));
-	(void)snprintf(sandbox->cwd, sizeof(sandbox->cwd), "%s",
-	    db_column_text(s, 3));
-}
+#define OF_SANDBOX(member) ROW_FIELD(struct sandbox, member)
+
+static const struct row_field fields[] = { OF_SANDBOX(id), OF_SANDBOX(user_id),
+	OF_SANDBOX(cwd), OF_SANDBOX(used_at), OF_SANDBOX(expires_at),
+	OF_SANDBOX(pinned), OF_SANDBOX(used_bytes), OF_SANDBOX(used_files),
+	OF_SANDBOX(named_files), ROW_END };
 
 /* The one row of a statement, which is then stepped to its end.  1: none. */
 static int
@@ -49,7 +35,11 @@ take_row(struct db *db, struct stmt *s, struct sandbox *sandbox,
 
 	if (result != 1)
 		return result == 0 ? 1 : -1;
-	row_read(s, sandbox);
+	*sandbox = (struct sandbox){
+		.state = (enum sandbox_state)db_column_word(s,
+		    row_column(s, "state"), sandbox_states)
+	};
+	row_read(s, fields, sandbox);
 	return db_step(db, s, err);
 }
 
@@ -107,36 +97,17 @@ sandbox_create(struct db *db, int64_t user_id, int64_t retention_seconds,
 	if (result == 0 && db_commit(db, err) == 0)
 		return 0;
 	db_rollback(db);
-	return err_wrap(err, "create a sandbox");
-}
-
-/* Run a change of one sandbox; quick: one that does no harm when a power cut
- * undoes it.  1: it was not in the state that it needs. */
-static int
-change(struct db *db, struct stmt *s, bool quick, const char *id,
-    struct err *err)
-{
-	int changes;
-
-	db_bind_text(s, ":id", id);
-	changes = quick ? db_run_quick(db, s, err) : db_run(db, s, err);
-	if (changes < 0)
-		return err_wrap(err, "sandbox %s", id);
-	return changes == 1 ? 0 : 1;
+	return -1;
 }
 
 int
 sandbox_give_up(struct db *db, int64_t user_id, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_GIVE_UP);
-	int changes;
 
 	db_bind_int(s, ":user_id", user_id);
 	db_bind_int(s, ":now", clock_wall_ms() / 1000);
-	changes = db_run(db, s, err);
-	if (changes < 0)
-		return err_wrap(err, "give up a sandbox");
-	return changes == 1 ? 0 : 1;
+	return db_one(db_run(db, s, err));
 }
 
 bool
@@ -155,7 +126,8 @@ sandbox_touch(struct db *db, const char *id, int64_t retention_seconds,
 
 	db_bind_int(s, ":now", now);
 	db_bind_int(s, ":expires_at", now + retention_seconds);
-	return change(db, s, true, id, err);
+	db_bind_text(s, ":id", id);
+	return db_one(db_run_quick(db, s, err));
 }
 
 int
@@ -164,7 +136,8 @@ sandbox_set_cwd(struct db *db, const char *id, const char *cwd, struct err *err)
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_SET_CWD);
 
 	db_bind_text(s, ":cwd", cwd);
-	return change(db, s, true, id, err);
+	db_bind_text(s, ":id", id);
+	return db_one(db_run_quick(db, s, err));
 }
 
 int
@@ -177,7 +150,8 @@ sandbox_set_usage(struct db *db, const char *id, int64_t bytes, int64_t files,
 	db_bind_int(s, ":bytes", bytes);
 	db_bind_int(s, ":files", files);
 	db_bind_int(s, ":named", renamed ? -1 : INT64_MAX);
-	return change(db, s, true, id, err);
+	db_bind_text(s, ":id", id);
+	return db_one(db_run_quick(db, s, err));
 }
 
 int
@@ -197,7 +171,7 @@ sandbox_take_expired(struct db *db, struct sandbox *sandbox, struct err *err)
 		db_bind_int(left, ":before", now - SWEEP_RETRY_SECONDS);
 		result = take_row(db, left, sandbox, err);
 	}
-	return result < 0 ? err_wrap(err, "find expired sandboxes") : result;
+	return result;
 }
 
 int
@@ -215,13 +189,15 @@ sandbox_gone(struct db *db, const char *id, struct err *err)
 	    STATEMENT_SANDBOX_GONE_DELETE);
 	auto_stmt struct stmt *expire = db_statement(db,
 	    STATEMENT_SANDBOX_GONE_EXPIRE);
-	int result;
+	int changes;
 
 	/* it is not active: none can be kept any more */
 	if (names_forget(db, id, err) != 0)
 		return -1;
-	result = change(db, drop, false, id, err);
-	return result == 1 ? change(db, expire, false, id, err) : result;
+	db_bind_text(drop, ":id", id);
+	db_bind_text(expire, ":id", id);
+	changes = db_run(db, drop, err);
+	return db_one(changes != 0 ? changes : db_run(db, expire, err));
 }
 
 int
@@ -230,7 +206,8 @@ sandbox_remove(struct db *db, const char *id, struct err *err)
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_REMOVE);
 
 	db_bind_int(s, ":now", clock_wall_ms() / 1000);
-	return change(db, s, false, id, err);
+	db_bind_text(s, ":id", id);
+	return db_one(db_run(db, s, err));
 }
 
 int64_t
@@ -253,7 +230,7 @@ sandbox_count(struct db *db, struct sandbox_counts *counts, struct err *err)
 
 	db_bind_int(s, ":now", clock_wall_ms() / 1000);
 	if (db_step(db, s, err) != 1)
-		return err_wrap(err, "count sandboxes");
+		return -1;
 	*counts = (struct sandbox_counts){
 		.active = db_column_int(s, 0),
 		.overdue = db_column_int(s, 1),

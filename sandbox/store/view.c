@@ -1,53 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 #include "view.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../base/buf.h"
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "db.h"
+#include "row.h"
 #include "row_id.h"
 
 /* Who presses twice means once. */
 #define SHARE_AGAIN_MS 10000
 
+#define OF_VIEW(member) ROW_FIELD(struct view, member)
+#define OF_TEXTS(member) ROW_FIELD(struct view_texts, member)
+
+static const struct row_field fields[] = { OF_VIEW(id), OF_VIEW(user_id),
+	OF_VIEW(path), OF_VIEW(page), OF_VIEW(share), OF_VIEW(version),
+	OF_VIEW(timeit), OF_VIEW(keep), ROW_END };
+static const struct row_field text_fields[] = { OF_TEXTS(text), OF_TEXTS(input),
+	OF_TEXTS(output), OF_TEXTS(files), OF_TEXTS(package), ROW_END };
+
 void
 view_texts_release(struct view_texts *texts)
 {
-	free(texts->text);
-	free(texts->input);
-	free(texts->output);
-	free(texts->files);
-	free(texts->package);
+	row_release(text_fields, texts);
 	*texts = (struct view_texts){ 0 };
 }
 
-static int64_t
-length(const char *text)
-{
-	return text == NULL ? 0 : (int64_t)strlen(text);
-}
-
-/* What changes with each run. */
 static void
-bind_run(struct stmt *s, const struct view *view)
+bind_view(struct stmt *s, const struct view *view)
 {
 	static const struct view_texts none = { 0 };
-	const struct view_texts *texts = view->texts != NULL ? view->texts :
-							       &none;
 
-	db_bind_text(s, ":version", view->version);
-	db_bind_text(s, ":input", texts->input);
-	db_bind_text(s, ":output", texts->output);
-	db_bind_text(s, ":files", texts->files);
-	db_bind_text(s, ":package", texts->package);
-	db_bind_int(s, ":bytes",
-	    length(texts->text) + length(texts->input) + length(texts->output) +
-		length(texts->files));
+	row_bind(s, fields, view);
+	row_bind(s, text_fields, view->texts != NULL ? view->texts : &none);
 }
 
 /* Run the insertion of a row of this user: how many there are, or -1.  Lost in
@@ -78,75 +63,44 @@ view_insert(struct db *db, struct view *view, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_INSERT);
 
-	db_bind_int(s, ":user_id", view->user_id);
+	bind_view(s, view);
 	db_bind_text(s, ":kind", commands[view->kind].name);
-	db_bind_text(s, ":path", view->path);
-	db_bind_int(s, ":page", view->page);
-	db_bind_int(s, ":share", view->share);
-	db_bind_int(s, ":timeit", view->timeit);
-	db_bind_int(s, ":keep", view->keep);
-	db_bind_text(s, ":text",
-	    view->texts != NULL ? view->texts->text : NULL);
-	bind_run(s, view);
 	db_bind_int(s, ":created_ms", clock_wall_ms());
-	if (insert(db, s, view->user_id, &view->id, err) < 0)
-		return err_wrap(err, "insert a view");
-	return 0;
+	return insert(db, s, view->user_id, &view->id, err) < 0 ? -1 : 0;
 }
 
-/* Take the row of either statement. */
-static void
-read_row(struct stmt *s, int64_t id, struct view *view)
+/* texts: NULL, or of a statement that has them. */
+static int
+find(struct db *db, enum statement which, int64_t id, struct view *view,
+    struct view_texts *texts, struct err *err)
 {
-	*view = (struct view){
-		.id = id,
-		.user_id = db_column_int(s, 0),
-		.kind = job_kind_find(db_column_text(s, 1)),
-		.page = db_column_int(s, 3),
-		.share = db_column_int(s, 4),
-		.timeit = db_column_int(s, 6) != 0,
-		.keep = db_column_int(s, 7) != 0,
-	};
-	(void)snprintf(view->path, sizeof(view->path), "%s",
-	    db_column_text(s, 2));
-	(void)snprintf(view->version, sizeof(view->version), "%s",
-	    db_column_text(s, 5));
-}
-
-int
-view_find(struct db *db, int64_t id, struct view *view, struct err *err)
-{
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_FIND);
+	auto_stmt struct stmt *s = db_statement(db, which);
 	int result;
 
 	db_bind_int(s, ":id", id);
 	result = db_step(db, s, err);
 	if (result != 1)
 		return result < 0 ? -1 : 1;
-	read_row(s, id, view);
+	*view = (struct view){
+		.kind = job_kind_find(db_column_text(s, row_column(s, "kind")))
+	};
+	row_read(s, fields, view);
+	if (texts != NULL)
+		row_read(s, text_fields, texts);
 	return 0;
+}
+
+int
+view_find(struct db *db, int64_t id, struct view *view, struct err *err)
+{
+	return find(db, STATEMENT_VIEW_FIND, id, view, NULL, err);
 }
 
 int
 view_load(struct db *db, int64_t id, struct view *view,
     struct view_texts *texts, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_LOAD);
-	int result;
-
-	db_bind_int(s, ":id", id);
-	result = db_step(db, s, err);
-	if (result != 1)
-		return result < 0 ? -1 : 1;
-	read_row(s, id, view);
-	*texts = (struct view_texts){
-		.text = xstrdup(db_column_text(s, 8)),
-		.input = xstrdup(db_column_text(s, 9)),
-		.output = xstrdup(db_column_text(s, 10)),
-		.files = xstrdup(db_column_text(s, 11)),
-		.package = xstrdup(db_column_text(s, 12)),
-	};
-	return 0;
+	return find(db, STATEMENT_VIEW_LOAD, id, view, texts, err);
 }
 
 int64_t
@@ -158,22 +112,7 @@ view_count(struct db *db, int64_t user_id, int64_t since_ms, int64_t most,
 	db_bind_int(s, ":user_id", user_id);
 	db_bind_int(s, ":most", most);
 	db_bind_int(s, ":since_ms", since_ms);
-	if (db_step(db, s, err) < 0)
-		return err_wrap(err, "count views");
-	return db_column_int(s, 0);
-}
-
-/* Run a change of one view.  1: there is none. */
-static int
-change(struct db *db, struct stmt *s, int64_t id, struct err *err)
-{
-	int changes;
-
-	db_bind_int(s, ":id", id);
-	changes = db_run_quick(db, s, err);
-	if (changes < 0)
-		return err_wrap(err, "view %" PRId64, id);
-	return changes == 1 ? 0 : 1;
+	return db_step(db, s, err) < 0 ? -1 : db_column_int(s, 0);
 }
 
 int
@@ -181,8 +120,9 @@ view_set_page(struct db *db, int64_t id, int64_t page, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SET_PAGE);
 
+	db_bind_int(s, ":id", id);
 	db_bind_int(s, ":page", page);
-	return change(db, s, id, err);
+	return db_one(db_run_quick(db, s, err));
 }
 
 int
@@ -190,8 +130,17 @@ view_set_run(struct db *db, const struct view *view, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SET_RUN);
 
-	bind_run(s, view);
-	return change(db, s, view->id, err);
+	bind_view(s, view);
+	return db_one(db_run_quick(db, s, err));
+}
+
+int
+view_set_program(struct db *db, const struct view *view, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SET_PROGRAM);
+
+	bind_view(s, view);
+	return db_one(db_run_quick(db, s, err));
 }
 
 int
@@ -200,15 +149,11 @@ view_share(struct db *db, const struct view *view, int64_t *copy,
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SHARE);
 	int64_t now_ms = clock_wall_ms();
-	int changes;
 
 	db_bind_int(s, ":of", view->id);
 	db_bind_int(s, ":created_ms", now_ms);
 	db_bind_int(s, ":since_ms", now_ms - SHARE_AGAIN_MS);
-	changes = insert(db, s, view->user_id, copy, err);
-	if (changes < 0)
-		return err_wrap(err, "share view %" PRId64, view->id);
-	return changes == 1 ? 0 : 1;
+	return db_one(insert(db, s, view->user_id, copy, err));
 }
 
 int
@@ -216,8 +161,9 @@ view_remove(struct db *db, int64_t id, int64_t user_id, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_REMOVE);
 
+	db_bind_int(s, ":id", id);
 	db_bind_int(s, ":user_id", user_id);
-	return change(db, s, id, err);
+	return db_one(db_run_quick(db, s, err));
 }
 
 int
@@ -227,18 +173,4 @@ view_forget(struct db *db, int64_t user_id, struct err *err)
 
 	db_bind_int(s, ":user_id", user_id);
 	return db_run(db, s, err);
-}
-
-int
-view_set_program(struct db *db, const struct view *view, struct err *err)
-{
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SET_PROGRAM);
-
-	db_bind_text(s, ":text", view->texts->text);
-	db_bind_text(s, ":input", view->texts->input);
-	db_bind_text(s, ":version", view->version);
-	db_bind_int(s, ":timeit", view->timeit);
-	db_bind_int(s, ":bytes",
-	    length(view->texts->text) + length(view->texts->input));
-	return change(db, s, view->id, err);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sandbox/store/write_lock.c: one after another, and nobody waits for the dead.
- */
+/* Who writes next: one after another, and nobody waits for the dead. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -9,35 +8,24 @@
 
 #include "store.h"
 
-#define SHORT_MS 100
-#define LONG_MS 20000
-
 static int said[2];
 
 /* A process that takes a turn, says so and never gives it. */
 static pid_t
-hold(const char *path)
+hold(void)
 {
-	struct write_lock lock;
+	struct err err = { 0 };
 	char byte = 'h';
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		write_lock_open(&lock, path);
-		if (write_lock_take(&lock, LONG_MS))
+		if (db_begin(store_open(DB_WORKER), &err) == 0)
 			(void)!write(said[1], &byte, 1);
 		for (;;)
 			(void)pause();
 	}
 	ok(read(said[0], &byte, 1) == 1, "another process has its turn");
 	return pid;
-}
-
-static void
-end(pid_t pid)
-{
-	(void)kill(pid, SIGKILL);
-	(void)waitpid(pid, NULL, 0);
 }
 
 /* Kill the holder as soon as somebody waits. */
@@ -65,23 +53,26 @@ end_when_waited_for(pid_t holder)
 }
 
 static void
-test_turn(const char *path)
+test_turn(void)
 {
-	struct write_lock lock;
-	pid_t holder;
+	struct err err = { 0 };
+	pid_t holder = hold();
+	struct db *front = store_open(DB_FRONT);
+	struct db *worker = store_open(DB_WORKER);
+	int64_t began_ms = clock_monotonic_ms();
 
-	write_lock_open(&lock, path);
-	ok(write_lock_take(&lock, SHORT_MS), "the first takes its turn");
-	ok(write_lock_take(&lock, SHORT_MS), "and has it still");
-	write_lock_give(&lock);
-	holder = hold(path);
-	ok(!write_lock_take(&lock, SHORT_MS), "the wait for it has an end");
+	is_int(db_begin(front, &err), -1, "the wait for it has an end");
+	is_str(err.text, "database: others write all the time", "in words");
+	ok(clock_monotonic_ms() - began_ms >= 900, "not before its time");
 	end_when_waited_for(holder);
-	ok(write_lock_take(&lock, LONG_MS),
-	    "the turn of a dead process is over");
-	end(holder);
+	began_ms = clock_monotonic_ms();
+	is_int(db_begin(worker, &err), 0, "the turn of the dead is over");
+	ok(clock_monotonic_ms() - began_ms < 9000, "at once");
+	ok(worker->has_turn, "it is the next one's");
+	(void)waitpid(holder, NULL, 0);
 	(void)wait(NULL);
-	write_lock_close(&lock);
+	db_close(front);
+	db_close(worker);
 }
 
 /* Every way in which a change ends gives the turn to the next one. */
@@ -95,21 +86,21 @@ test_store(void)
 
 	ok(store_insert(one, 1, JOB_PY) > 0, "a commit");
 	is_int(db_begin(two, &err), 0, "begin");
-	ok(two->lock.held, "takes the turn");
+	ok(two->has_turn, "takes the turn");
 	db_rollback(two);
-	ok(!two->lock.held, "a rollback gives it");
+	ok(!two->has_turn, "a rollback gives it");
 	is_int(store_insert(one, 1, JOB_PY), 0, "a refusal");
-	ok(!one->lock.held, "gives it");
+	ok(!one->has_turn, "gives it");
 	is_int(job_claim(two, 0, &job, &err), 0, "a change that gives a row");
-	ok(!two->lock.held, "gives it");
+	ok(!two->has_turn, "gives it");
 	job_release(&job);
 	(void)store_sql("DROP TABLE jobs");
 	is_int(store_insert(one, 2, JOB_PY), 0, "a failure");
-	ok(!one->lock.held, "gives it");
+	ok(!one->has_turn, "gives it");
 	db_group_begin(one);
 	(void)db_begin(one, &err);
 	(void)db_group_commit(one, &err);
-	ok(!one->lock.held, "a group gives it");
+	ok(!one->has_turn, "a group gives it");
 	db_close(one);
 	db_close(two);
 }
@@ -120,7 +111,7 @@ main(void)
 	(void)store_make();
 	if (pipe(said) < 0)
 		return 1;
-	test_turn(store_path);
+	test_turn();
 	test_store();
 	return tap_done();
 }

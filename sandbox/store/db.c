@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection from its opening to its end, the schema, and a copy of all. */
+/* A connection from its opening to its end; transactions and groups, and which
+ * commits are flushed; statements; the schema, and a copy of all. */
 #include "connection.h"
 
 #include <errno.h>
@@ -7,15 +8,22 @@
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "../base/buf.h"
 #include "../base/cleanup.h"
+#include "../base/clock.h"
 #include "../base/config.h"
-#include "../base/err.h"
+#include "../base/fd.h"
 #include "../base/log.h"
 #include "migrations.h"
 
+#define MODE 0660 /* fronts and workers are one group */
+/* How long a change waits for its turn; the front has three seconds for its
+ * whole answer. */
+#define FRONT_TURN_MS 1000
+#define TURN_MS 10000
 /* Who brings the schema up to date waits for another who does. */
 #define ADMIN_BUSY_MS 60000
 /* Of free memory at the heap's end. */
@@ -35,6 +43,38 @@ static const struct {
 	[DB_NODE] = { STATEMENT_CONNECT_NODE, 10000 },
 	[DB_ADMIN] = { STATEMENT_CONNECT_ADMIN, ADMIN_BUSY_MS },
 };
+
+/* ---- turns ---- */
+
+/* Open "<database>-turn"; on failure turns are not taken. */
+static void
+turn_open(struct db *db, const char *path)
+{
+	auto_free char *name = xprintf("%s-turn", path);
+
+	db->turn = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, MODE);
+	if (db->turn >= 0)
+		(void)fchmod(db->turn, MODE); /* whatever the umask is */
+}
+
+/* False: it did not come in this time. */
+static bool
+turn_take(struct db *db, int timeout_ms)
+{
+	if (db->turn >= 0 && !db->has_turn)
+		db->has_turn = fd_lock_within(db->turn, timeout_ms);
+	return db->turn < 0 || db->has_turn;
+}
+
+static void
+turn_give(struct db *db)
+{
+	if (db->has_turn)
+		(void)flock(db->turn, LOCK_UN);
+	db->has_turn = false;
+}
+
+/* ---- errors ---- */
 
 static enum err_code
 error_code(int extended)
@@ -63,8 +103,20 @@ error_code(int extended)
 	}
 }
 
-int
-connection_error(struct db *db, struct err *err)
+/* A group whose transaction did not begin, or that SQLite has rolled back, is
+ * lost because of err. */
+static void
+lose_group(struct db *db, const struct err *err)
+{
+	if (db->grouped && db->group_err.code == ERR_NONE &&
+	    sqlite3_get_autocommit(db->handle) != 0)
+		db->group_err = *err;
+}
+
+/* Every error of SQLite's comes by here.  Fill err from what it says about the
+ * connection.  Always -1. */
+static int
+failed(struct db *db, struct err *err)
 {
 	int extended = sqlite3_extended_errcode(db->handle);
 
@@ -77,32 +129,329 @@ connection_error(struct db *db, struct err *err)
 	else
 		(void)err_set(err, error_code(extended), "database: %s",
 		    sqlite3_errmsg(db->handle));
-	connection_lose_group(db, err);
+	lose_group(db, err);
 	return -1;
 }
 
-void
-connection_lose_group(struct db *db, const struct err *err)
+/* ---- transactions ---- */
+
+/* Run one of sql/ that is not kept prepared, whether it works or not. */
+static void
+try(struct db *db, enum statement which)
 {
-	if (db->grouped && db->group_err.code == ERR_NONE &&
-	    sqlite3_get_autocommit(db->handle) != 0)
-		db->group_err = *err;
+	(void)sqlite3_exec(db->handle, statement_texts[which].sql, NULL, NULL,
+	    NULL);
 }
+
+static bool
+is_begun(const struct db *db)
+{
+	return sqlite3_get_autocommit(db->handle) == 0;
+}
+
+static int
+run(struct db *db, enum statement which, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, which);
+
+	return db_run(db, s, err) < 0 ? -1 : 0;
+}
+
+static void
+roll_back(struct db *db)
+{
+	/* SQLite rolls back by itself after some errors. */
+	if (is_begun(db))
+		try(db, STATEMENT_ROLLBACK);
+	if (!is_begun(db))
+		turn_give(db);
+}
+
+static int
+commit(struct db *db, struct err *err)
+{
+	int result = run(db, STATEMENT_COMMIT, err);
+
+	if (result != 0)
+		roll_back(db);
+	return result;
+}
+
+int
+db_begin(struct db *db, struct err *err)
+{
+	/* Nothing of a lost group can be committed any more. */
+	if (db->grouped && db->group_err.code != ERR_NONE) {
+		*err = db->group_err;
+		return -1;
+	}
+	if (db->grouped && is_begun(db))
+		return 0;
+	db->note = -1;
+	return run(db, STATEMENT_BEGIN_IMMEDIATE, err);
+}
+
+int
+db_commit(struct db *db, struct err *err)
+{
+	return db->grouped ? 0 : commit(db, err);
+}
+
+void
+db_rollback(struct db *db)
+{
+	if (!db->grouped)
+		roll_back(db);
+}
+
+void
+db_group_begin(struct db *db)
+{
+	db_lasting(db, false);
+	db->grouped = true;
+	db->group_err = (struct err){ 0 };
+}
+
+static int
+end_group(struct db *db, struct err *err)
+{
+	db->grouped = false;
+	if (db->group_err.code != ERR_NONE) {
+		roll_back(db);
+		*err = db->group_err;
+		return -1;
+	}
+	if (!is_begun(db))
+		return 0;
+	db->unflushed = true;
+	return commit(db, err);
+}
+
+int
+db_group_commit(struct db *db, struct err *err)
+{
+	int result = end_group(db, err);
+
+	db_lasting(db, true);
+	return result;
+}
+
+int64_t *
+db_note(struct db *db)
+{
+	return &db->note;
+}
+
+void
+db_lasting(struct db *db, bool lasting)
+{
+	/* It takes effect when it is prepared, so it cannot be kept prepared.
+	 * At worst it fails to spare a flush. */
+	try(db, lasting ? STATEMENT_CONNECT_LASTING : STATEMENT_CONNECT_QUICK);
+}
+
+/* As SQLite does it itself in a commit that lasts. */
+int
+db_flush(struct db *db, struct err *err)
+{
+	sqlite3_file *wal = NULL;
+
+	if (!db->unflushed)
+		return 0;
+	if (sqlite3_file_control(db->handle, "main",
+		SQLITE_FCNTL_JOURNAL_POINTER, &wal) != SQLITE_OK ||
+	    wal == NULL || wal->pMethods == NULL ||
+	    wal->pMethods->xSync(wal, SQLITE_SYNC_NORMAL) != SQLITE_OK)
+		return err_set(err, ERR_SYSTEM,
+		    "database: what was changed may not last");
+	db->unflushed = false;
+	return 0;
+}
+
+/* ---- statements ---- */
+
+/* Which statement it is, for a text about it. */
+static const char *
+name_of(const struct stmt *s)
+{
+	return statement_texts[s - s->db->statements].name;
+}
+
+static void
+reset(struct stmt *s)
+{
+	(void)sqlite3_reset(s->handle);
+	(void)sqlite3_clear_bindings(s->handle);
+}
+
+struct stmt *
+db_statement(struct db *db, enum statement which)
+{
+	struct stmt *s = &db->statements[which];
+
+	if (s->handle == NULL) {
+		log_err("statement %s is not for this program",
+		    statement_texts[which].name);
+		abort();
+	}
+	reset(s);
+	return s;
+}
+
+void
+db_statement_done(struct stmt **stmt)
+{
+	reset(*stmt);
+}
+
+/* A name that is not in the statement has index 0, which SQLite refuses. */
+static void
+bound(const struct stmt *s, const char *name, int result)
+{
+	if (result == SQLITE_OK)
+		return;
+	log_err("binding %s to %s: %s", name, name_of(s),
+	    sqlite3_errstr(result));
+	abort();
+}
+
+void
+db_bind_int(struct stmt *s, const char *name, int64_t value)
+{
+	bound(s, name,
+	    sqlite3_bind_int64(s->handle,
+		sqlite3_bind_parameter_index(s->handle, name), value));
+}
+
+void
+db_bind_text(struct stmt *s, const char *name, const char *text)
+{
+	bound(s, name,
+	    sqlite3_bind_text(s->handle,
+		sqlite3_bind_parameter_index(s->handle, name),
+		text != NULL ? text : "", -1, SQLITE_TRANSIENT));
+}
+
+/* What changes something, and is not inside a transaction, begins one. */
+static int
+take_lock(struct db *db, sqlite3_stmt *h, struct err *err)
+{
+	if (sqlite3_stmt_readonly(h) != 0 || is_begun(db) ||
+	    turn_take(db, db->role == DB_FRONT ? FRONT_TURN_MS : TURN_MS))
+		return 0;
+	(void)err_set(err, ERR_BUSY, "database: others write all the time");
+	lose_group(db, err);
+	return -1;
+}
+
+int
+db_step(struct db *db, struct stmt *s, struct err *err)
+{
+	int result;
+
+	if (take_lock(db, s->handle, err) != 0)
+		return -1;
+	result = sqlite3_step(s->handle);
+	if (result == SQLITE_ROW)
+		return 1;
+	if (result != SQLITE_DONE) {
+		(void)failed(db, err);
+		(void)err_wrap(err, "%s", name_of(s));
+		/* An automatic transaction ends with its statement. */
+		(void)sqlite3_reset(s->handle);
+	}
+	/* A transaction is over, by a commit or without. */
+	if (!is_begun(db))
+		turn_give(db);
+	return result == SQLITE_DONE ? 0 : -1;
+}
+
+int
+db_run(struct db *db, struct stmt *s, struct err *err)
+{
+	int result = db_step(db, s, err);
+
+	if (result == 1) {
+		log_err("a row that nobody asked for: %s", name_of(s));
+		abort();
+	}
+	return result < 0 ? -1 : sqlite3_changes(db->handle);
+}
+
+int
+db_run_quick(struct db *db, struct stmt *s, struct err *err)
+{
+	int changes;
+
+	db_lasting(db, false);
+	changes = db_run(db, s, err);
+	db_lasting(db, true);
+	db->unflushed |= changes > 0;
+	return changes;
+}
+
+int
+db_prune(struct db *db, enum statement which, int64_t older_than_ms, int most,
+    struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, which);
+
+	db_bind_int(s, ":before_ms", clock_wall_ms() - older_than_ms);
+	db_bind_int(s, ":most", most);
+	return db_run(db, s, err);
+}
+
+int64_t
+db_column_int(const struct stmt *s, int column)
+{
+	return sqlite3_column_int64(s->handle, column);
+}
+
+bool
+db_column_is_null(const struct stmt *s, int column)
+{
+	return sqlite3_column_type(s->handle, column) == SQLITE_NULL;
+}
+
+bool
+db_column_is_text(const struct stmt *s, int column)
+{
+	return sqlite3_column_type(s->handle, column) == SQLITE_TEXT;
+}
+
+const char *
+db_column_name(const struct stmt *s, int column)
+{
+	return sqlite3_column_name(s->handle, column);
+}
+
+const char *
+db_column_text(const struct stmt *s, int column)
+{
+	const unsigned char *text = sqlite3_column_text(s->handle, column);
+
+	return text != NULL ? (const char *)text : "";
+}
+
+int
+db_column_word(const struct stmt *s, int column, const char *const *words)
+{
+	for (int i = 0; words[i] != NULL; i++)
+		if (strcmp(words[i], db_column_text(s, column)) == 0)
+			return i;
+	log_err("column %d of %s holds an unknown word", column, name_of(s));
+	abort();
+}
+
+/* ---- opening ---- */
 
 /* Run a text of several statements that give no rows. */
 static int
 script(struct db *db, const char *sql, struct err *err)
 {
 	if (sqlite3_exec(db->handle, sql, NULL, NULL, NULL) != SQLITE_OK)
-		return connection_error(db, err);
+		return failed(db, err);
 	return 0;
-}
-
-void
-connection_try(struct db *db, enum statement which)
-{
-	(void)sqlite3_exec(db->handle, statement_texts[which].sql, NULL, NULL,
-	    NULL);
 }
 
 static int
@@ -116,7 +465,7 @@ read_version(struct db *db, int *version, struct err *err)
 	    sqlite3_step(s) == SQLITE_ROW)
 		*version = sqlite3_column_int(s, 0);
 	else
-		result = connection_error(db, err);
+		result = failed(db, err);
 	(void)sqlite3_finalize(s);
 	return result;
 }
@@ -151,25 +500,22 @@ prepare(struct db *db, struct err *err)
 		/* Not for this role: db_statement() will not give it out. */
 		if (result == SQLITE_OK || result == SQLITE_AUTH)
 			continue;
-		(void)connection_error(db, err);
+		(void)failed(db, err);
 		return err_wrap(err, "statement %s", statement_texts[i].name);
 	}
 	return 0;
 }
 
-/* SQLite would make the file readable for all; fronts and workers share it as
- * one group. */
+/* SQLite would make a file, and what it writes beside it, readable for all.
+ * Closed before SQLite opens it, or SQLite's locks would go with it. */
 static int
-make_file(const char *path, struct err *err)
+make_file(const char *path, mode_t mode, struct err *err)
 {
 	auto_close int fd = open(path,
-	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0660);
+	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 
-	if (fd < 0 ? errno == EEXIST : fchmod(fd, 0660) == 0)
-		return 0;
-	(void)err_system(err, "database %s", path);
-	err->code = ERR_CONFIG;
-	return -1;
+	return fd < 0 || fchmod(fd, mode) != 0 ? err_system(err, "%s", path) :
+						 0;
 }
 
 static int
@@ -178,13 +524,16 @@ connect_file(struct db *db, const char *path, struct err *err)
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
 	    SQLITE_OPEN_EXRESCODE;
 
-	if (db->role == DB_ADMIN && make_file(path, err) != 0)
-		return -1;
+	if (db->role == DB_ADMIN && make_file(path, MODE, err) != 0 &&
+	    errno != EEXIST) {
+		err->code = ERR_CONFIG;
+		return err_wrap(err, "database");
+	}
 	if (db->role != DB_ADMIN && access(path, F_OK) != 0)
 		return err_set(err, ERR_CONFIG,
 		    "there is no database yet: run ilctl migrate");
 	if (sqlite3_open_v2(path, &db->handle, flags, NULL) != SQLITE_OK) {
-		(void)connection_error(db, err);
+		(void)failed(db, err);
 		err->code = ERR_CONFIG;
 		return -1;
 	}
@@ -226,7 +575,7 @@ check_version(struct db *db, struct err *err)
 		    version < migration_count ? "run ilctl migrate" :
 						"install the newer programs");
 	if (sqlite3_set_authorizer(db->handle, authorize, db) != SQLITE_OK)
-		return connection_error(db, err);
+		return failed(db, err);
 	if (version != migration_count)
 		return 0;
 	return prepare(db, err);
@@ -240,7 +589,7 @@ db_close(struct db *db)
 	for (int i = 0; i < STATEMENT_COUNT; i++)
 		(void)sqlite3_finalize(db->statements[i].handle);
 	(void)sqlite3_close(db->handle);
-	write_lock_close(&db->lock);
+	cleanup_close(&db->turn);
 	free(db);
 }
 
@@ -258,18 +607,18 @@ db_open(const char *path, enum db_role role, struct err *err)
 	 * a worker's time. */
 	(void)mallopt(M_TRIM_THRESHOLD, KEEP_BYTES);
 	db->role = role;
-	db->lock.fd = -1;
+	db->turn = -1;
 	/* A new file becomes one with a WAL here, for which SQLite needs it for
 	 * itself and does not wait: one after another. */
 	if (role == DB_ADMIN) {
-		write_lock_open(&db->lock, path);
-		(void)write_lock_take(&db->lock, ADMIN_BUSY_MS);
+		turn_open(db, path);
+		(void)turn_take(db, ADMIN_BUSY_MS);
 	}
 	opened = connect_file(db, path, err) == 0 && configure(db, err) == 0 &&
 	    check_version(db, err) == 0;
-	write_lock_give(&db->lock);
+	turn_give(db);
 	if (opened && role != DB_READER && role != DB_ADMIN)
-		write_lock_open(&db->lock, path);
+		turn_open(db, path);
 	if (opened)
 		return db;
 	db_close(db);
@@ -391,17 +740,6 @@ db_migrate(struct db *db, struct err *err)
 
 /* ---- a copy ---- */
 
-/* SQLite would make it, and what it writes beside it, readable for all.  Closed
- * before SQLite opens it, or SQLite's locks would go with it. */
-static int
-make_empty(const char *path, struct err *err)
-{
-	int fd = open(path,
-	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-
-	return fd < 0 || close(fd) != 0 ? err_system(err, "%s", path) : 0;
-}
-
 /* All pages in one step: readers hold up no writer. */
 int
 db_copy(struct db *db, const char *path, struct err *err)
@@ -410,7 +748,7 @@ db_copy(struct db *db, const char *path, struct err *err)
 	sqlite3_backup *backup = NULL;
 	int result;
 
-	if (make_empty(path, err) != 0)
+	if (make_file(path, 0600, err) != 0)
 		return -1;
 	result = sqlite3_open_v2(path, &copy,
 	    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX |
