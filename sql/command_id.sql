@@ -1,9 +1,8 @@
 -- SPDX-License-Identifier: MIT
 -- Ids of registered commands (sandbox/store/command_id.c).
 
--- name: command_id_find
-SELECT id FROM command_ids
-WHERE application_id = :application_id AND name = :name;
+-- name: command_id_load
+SELECT name, id FROM command_ids WHERE application_id = :application_id;
 
 -- name: command_id_forget
 DELETE FROM command_ids WHERE application_id = :application_id;

@@ -16,13 +16,10 @@ PRAGMA wal_autocheckpoint = 0;
 PRAGMA wal_autocheckpoint = 0;
 PRAGMA query_only = 1;
 
--- Workers do it when they are idle; this is for the day when they never are.
+-- Workers do it when they are idle; this is for the day when they never are.  The
+-- tables of JSON are there from their first use on: before the authorizer is, as
+-- SQLite tells it of that as of a change of the schema.
 -- name: connect_worker
-PRAGMA wal_autocheckpoint = 8000;
-
--- The tables of JSON are there from their first use on: before the authorizer is,
--- as SQLite tells it of that as of a change of the schema.
--- name: connect_node
 PRAGMA wal_autocheckpoint = 8000;
 SELECT 1 FROM json_each('0'), json_tree('0');
 

@@ -5,13 +5,16 @@
 SELECT python, name FROM names WHERE sandbox_id = :sandbox_id AND kind = :kind
 ORDER BY python, name;
 
--- name: names_add
-INSERT INTO names (sandbox_id, kind, python, name)
-VALUES (:sandbox_id, :kind, :python, :name) ON CONFLICT DO NOTHING;
-
+-- Of one kind: those that are not in a list, and those that are.
 -- name: names_drop
 DELETE FROM names WHERE sandbox_id = :sandbox_id AND kind = :kind
-	AND python = :python AND name = :name;
+	AND python = :python
+	AND name NOT IN (SELECT value FROM json_each(:names));
+
+-- name: names_add
+INSERT INTO names (sandbox_id, kind, python, name)
+SELECT :sandbox_id, :kind, :python, value FROM json_each(:names) WHERE true
+ON CONFLICT DO NOTHING;
 
 -- name: names_forget
 DELETE FROM names WHERE sandbox_id = :sandbox_id;

@@ -196,9 +196,9 @@ status_of(const struct err *err)
 	}
 }
 
-/* A parcel (sandbox/move/parcel.h).  200: the person is here; 500: nobody knows;
- * 400, 409, 503 and 507: is not, and nothing is left of it.  The body is one
- * line that says why. */
+/* A parcel (sandbox/move/parcel.h).  200: the person is here; 500: nobody
+ * knows; 400, 409, 503 and 507: is not, and nothing is left of it.  The body is
+ * one line that says why. */
 static void
 people_put(struct node *node, struct http_request *req, const char *id)
 {
@@ -235,8 +235,8 @@ await_slot(struct node *node, int slot, struct err *err)
 	    err_wrap(err, "its table of nodes is old");
 }
 
-/* Its people are about to come.  200: this node remembers nothing of it any more;
- * 409: by its table the slot is its own, and it has given it away. */
+/* Its people are about to come.  200: this node remembers nothing of it any
+ * more; 409: by its table the slot is its own, and it has given it away. */
 static void
 slots_put(struct node *node, struct http_request *req, const char *id)
 {

@@ -347,7 +347,7 @@ sweep_blocks(const struct backup *b)
 		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		dir = fd < 0 ? NULL : fdopendir(fd);
 		while (dir != NULL && (entry = readdir(dir)) != NULL) {
-			struct block block;
+			struct block block = { .len = 0 };
 
 			if (text_parse_hex(entry->d_name, strlen(entry->d_name),
 				block.hash, MANIFEST_HASH) &&

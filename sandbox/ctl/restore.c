@@ -64,37 +64,26 @@ check_all(struct restore *r, struct err *err)
 /* ---- is there a place for it? ---- */
 
 /* Lock a file that a program of ours holds while it runs; the lock stays until
- * we end, so that it is not started meanwhile. */
+ * we end, so that it is not started meanwhile.  NULL: likewise the database, of
+ * which SQLite holds a part for as long as anybody has it open, il-fcgi or an
+ * operator's shell.  What they were to commit would be lost with the file. */
 static int
 lock_out(const char *path, const char *program, struct err *err)
-{
-	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0)
-		return errno == ENOENT ? 0 : err_system(err, "%s", path);
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return 0;
-	(void)close(fd);
-	return err_set(err, ERR_BUSY, "%s is running: stop the service first",
-	    program);
-}
-
-/* Likewise the database: SQLite holds a part of the file for as long as anybody
- * has it open, il-fcgi or an operator's shell.  What they were to commit would
- * be lost with the file. */
-static int
-lock_database_out(const char *path, struct err *err)
 {
 	const struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_system(err, "%s", path);
-	if (fcntl(fd, F_OFD_SETLK, &all) == 0)
+	if ((program != NULL ? flock(fd, LOCK_EX | LOCK_NB) :
+			       fcntl(fd, F_OFD_SETLK, &all)) == 0)
 		return 0;
 	(void)close(fd);
-	return err_set(err, ERR_BUSY,
-	    "%s is in use: stop il-fcgi, and who else has it open", path);
+	return program != NULL ?
+	    err_set(err, ERR_BUSY, "%s is running: stop the service first",
+		program) :
+	    err_set(err, ERR_BUSY,
+		"%s is in use: stop il-fcgi, and who else has it open", path);
 }
 
 static int
@@ -105,7 +94,7 @@ lock_all_out(const struct config *config, struct err *err)
 
 	if (lock_out(run, "ilctl run", err) != 0 ||
 	    lock_out(broker, "il-sandboxd", err) != 0 ||
-	    lock_database_out(config->database, err) != 0)
+	    lock_out(config->database, NULL, err) != 0)
 		return -1;
 	for (int slot = 0; slot < WORKERS_MOST; slot++) {
 		auto_free char *name = xprintf("worker/%d.lock", slot);

@@ -4,8 +4,10 @@
  * table, column and function while it prepares a statement.  A backstop: even
  * SQL that an attacker could choose would read no token and change no state.
  */
-#include "connection.h"
+#include "authorize.h"
 
+#include <sqlite3.h>
+#include <stdbool.h>
 #include <string.h>
 
 static const char *const front_tables[] = { "jobs", "views", NULL };
@@ -80,11 +82,11 @@ may(enum db_role role, int action, const char *a, const char *b,
 }
 
 int
-authorize(void *db, int action, const char *a, const char *b,
+authorize(void *role, int action, const char *a, const char *b,
     const char *database, const char *trigger)
 {
 	(void)database;
-	return may(((const struct db *)db)->role, action, a, b, trigger) ?
+	return may(*(const enum db_role *)role, action, a, b, trigger) ?
 	    SQLITE_OK :
 	    SQLITE_DENY;
 }

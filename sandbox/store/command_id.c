@@ -10,78 +10,67 @@
 
 #define GROUP "il"
 
-/* One command's; 0: it is not known. */
-static int
-find(struct db *db, int64_t application_id, const char *name, int64_t *id,
-    struct err *err)
+/* What Discord registers for it; "": nothing of its own. */
+static const char *
+registered_as(enum job_kind kind)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_COMMAND_ID_FIND);
-	int result;
-
-	db_bind_int(s, ":application_id", application_id);
-	db_bind_text(s, ":name", name);
-	result = db_step(db, s, err);
-	*id = result == 1 ? db_column_int(s, 0) : 0;
-	return result < 0 ? -1 : 0;
+	if (command_is_under_il(kind))
+		return GROUP;
+	return commands[kind].place == COMMAND_ROOT ? commands[kind].name : "";
 }
 
 int
 command_ids_load(struct db *db, int64_t application_id, struct command_ids *ids,
     struct err *err)
 {
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_COMMAND_ID_LOAD);
 	struct command_ids found = { 0 };
-	int64_t group;
-
-	if (find(db, application_id, GROUP, &group, err) < 0)
-		return -1;
-	for (int i = 0; i < JOB_UNKNOWN; i++) {
-		if (command_is_under_il((enum job_kind)i))
-			found.of[i] = group;
-		else if (commands[i].place == COMMAND_ROOT &&
-		    find(db, application_id, commands[i].name, &found.of[i],
-			err) < 0)
-			return -1;
-	}
-	*ids = found;
-	return 0;
-}
-
-/* One statement, in the transaction of those before it. */
-static int
-keep(struct db *db, int64_t application_id, const struct command_id *one,
-    struct err *err)
-{
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_COMMAND_ID_KEEP);
+	int row;
 
 	db_bind_int(s, ":application_id", application_id);
-	db_bind_text(s, ":name", one->name);
-	db_bind_int(s, ":id", one->id);
-	return db_run(db, s, err);
+	while ((row = db_step(db, s, err)) == 1)
+		for (int i = 0; i < JOB_UNKNOWN; i++)
+			if (strcmp(registered_as((enum job_kind)i),
+				db_column_text(s, 0)) == 0)
+				found.of[i] = db_column_int(s, 1);
+	if (row == 0)
+		*ids = found;
+	return row;
 }
 
+/* The statements of one transaction. */
 static int
-forget(struct db *db, int64_t application_id, struct err *err)
+keep(struct db *db, int64_t application_id, const struct command_id *list,
+    size_t count, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db,
+	auto_stmt struct stmt *forget = db_statement(db,
 	    STATEMENT_COMMAND_ID_FORGET);
 
-	db_bind_int(s, ":application_id", application_id);
-	return db_run(db, s, err);
+	db_bind_int(forget, ":application_id", application_id);
+	if (db_run(db, forget, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count; i++) {
+		auto_stmt struct stmt *s = db_statement(db,
+		    STATEMENT_COMMAND_ID_KEEP);
+
+		db_bind_int(s, ":application_id", application_id);
+		db_bind_text(s, ":name", list[i].name);
+		db_bind_int(s, ":id", list[i].id);
+		if (db_run(db, s, err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 int
 command_ids_keep(struct db *db, int64_t application_id,
     const struct command_id *list, size_t count, struct err *err)
 {
-	int result;
-
-	if (db_begin(db, err) < 0)
+	if (db_begin(db, err) != 0)
 		return -1;
-	result = forget(db, application_id, err);
-	for (size_t i = 0; i < count && result >= 0; i++)
-		result = keep(db, application_id, &list[i], err);
-	if (result >= 0)
-		return db_commit(db, err);
+	if (keep(db, application_id, list, count, err) == 0 &&
+	    db_commit(db, err) == 0)
+		return 0;
 	db_rollback(db);
 	return -1;
 }

@@ -6,11 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "db.h"
+#include "authorize.h"
+#include "statements.h"
 
 #include "../base/err.h"
 
-/* The files that call SQLite share this; nobody else includes it. */
+/* What db.h and row.h keep to themselves; nobody else includes it. */
 
 /* A statement of sql/ on one connection. */
 struct stmt {
@@ -37,9 +38,5 @@ struct db {
 	int64_t note;	      /* db_note() */
 	struct err group_err; /* why the group is lost; ERR_NONE: it is not */
 };
-
-/* An sqlite3_set_authorizer() callback: holds the role's rights. */
-int authorize(void *db, int action, const char *a, const char *b,
-    const char *database, const char *trigger);
 
 #endif

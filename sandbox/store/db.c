@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A connection from its opening to its end; transactions and groups, and which
  * commits are flushed; statements; the schema, and a copy of all. */
-#include "connection.h"
+#include "db.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +17,7 @@
 #include "../base/config.h"
 #include "../base/fd.h"
 #include "../base/log.h"
+#include "connection.h"
 #include "migrations.h"
 
 #define MODE 0660 /* fronts and workers are one group */
@@ -40,7 +41,7 @@ static const struct {
 	[DB_FRONT] = { STATEMENT_CONNECT_FRONT, 1500 },
 	[DB_READER] = { STATEMENT_CONNECT_READER, 10000 },
 	[DB_WORKER] = { STATEMENT_CONNECT_WORKER, 10000 },
-	[DB_NODE] = { STATEMENT_CONNECT_NODE, 10000 },
+	[DB_NODE] = { STATEMENT_CONNECT_WORKER, 10000 },
 	[DB_ADMIN] = { STATEMENT_CONNECT_ADMIN, ADMIN_BUSY_MS },
 };
 
@@ -574,7 +575,8 @@ check_version(struct db *db, struct err *err)
 		    version, migration_count,
 		    version < migration_count ? "run ilctl migrate" :
 						"install the newer programs");
-	if (sqlite3_set_authorizer(db->handle, authorize, db) != SQLITE_OK)
+	if (sqlite3_set_authorizer(db->handle, authorize, &db->role) !=
+	    SQLITE_OK)
 		return failed(db, err);
 	if (version != migration_count)
 		return 0;

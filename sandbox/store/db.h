@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "authorize.h"
 #include "statements.h" /* generated from sql/: enum statement */
 
 struct config;
@@ -14,14 +15,7 @@ struct err;
  * The database: SQLite, in a file.  All SQL text comes from sql/; every
  * statement that a program may use is prepared when it opens the database, so
  * that a typo stops it at start.
- *
- * Who may do what is held by the database itself: DB_FRONT (il-fcgi) inserts
- * jobs and views and reads; DB_READER (counting, and an operator's lists)
- * reads; DB_WORKER changes all but what the operator has said; DB_NODE (who
- * carries people to other nodes) that, too; DB_ADMIN does all.
  */
-enum db_role { DB_FRONT, DB_READER, DB_WORKER, DB_NODE, DB_ADMIN };
-
 struct db;
 struct stmt; /* a prepared statement */
 

@@ -38,11 +38,10 @@ bool name_is_fit(const char *text, size_t len);
 /*
  * Keep these, fit ones, in the place of those that there are: directories and
  * files, of which there are `files`; or, when that is -1, the packages of
- * `python`.  The list is put into another order.  1: the sandbox is on its way
- * out, nothing is kept.
+ * `python`.  1: the sandbox is on its way out, nothing is kept.
  */
 int names_keep(struct db *db, const char *sandbox_id, const char *python,
-    int64_t files, struct name *list, size_t count, struct err *err);
+    int64_t files, const struct name *list, size_t count, struct err *err);
 
 /* Give each name of a kind to `take`, of packages those of every Python. */
 int names_each(struct db *db, const char *sandbox_id, enum name_kind kind,

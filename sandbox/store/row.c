@@ -7,6 +7,7 @@
 
 #include "../base/buf.h"
 #include "connection.h"
+#include "db.h"
 
 void
 row_bind(struct stmt *s, const struct row_field *fields, const void *row)

@@ -21,12 +21,13 @@ struct row_field {
 };
 /* int64_t, bool, char * (heap when it was read), or an array of chars, which
  * cuts. */
+#define ROW_TYPE(row, member) \
+	_Generic(&((row *)NULL)->member, int64_t *: ROW_INT, bool *: ROW_BOOL, \
+	    char **: ROW_TEXT, default: ROW_CHARS)
 #define ROW_FIELD(row, member) \
 	{ \
-		":" #member, \
-		    _Generic(&((row *)NULL)->member, int64_t *: ROW_INT, \
-			bool *: ROW_BOOL, char **: ROW_TEXT, default: ROW_CHARS), \
-		    offsetof(row, member), sizeof(((row *)NULL)->member) \
+		":" #member, ROW_TYPE(row, member), offsetof(row, member), \
+		    sizeof(((row *)NULL)->member) \
 	}
 #define ROW_END \
 	{ \

@@ -3,6 +3,7 @@
 """What il-node takes in, byte for byte: a person made here, and then each thing
 that can be wrong with one.  Nothing of who is refused is left."""
 
+import errno
 import hashlib
 import http.client
 import json
@@ -17,7 +18,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "fcgi")]
 
-from service import wait_for  # noqa: E402
+from service import own_mounts, wait_for  # noqa: E402
 from client import Standin  # noqa: E402
 from moving import Node, put_table  # noqa: E402
 from slots import slot_of  # noqa: E402
@@ -25,8 +26,12 @@ from tap import run, test  # noqa: E402
 
 BLOCK = 65536
 HEAD = 192
+own_mounts()    # of the disk
 standin = Standin(rate_limit=1000).start()
 node = Node("b", standin, IL_WARM_SECONDS="1")
+DISK = node.settings["IL_BASE_DIR"] = node.mount_disk("disk", 4096)
+os.rmdir(os.path.join(DISK, "lost+found"))
+os.chmod(node.folder, 0o755)    # no view of its own, which has no loop devices
 image = b""     # a volume of ours
 ALONE = node.line() + "node a 127.0.0.1:1 joining\n"
 
@@ -76,7 +81,9 @@ def parcel(sandbox, to="b", name=None, of=None, the_rows=None, blocks=None,
     return whole[:len(whole) - cut]
 
 
-def put(body, user="77", length=None, key=None, path="/nodes/people/"):
+def put(body, user="77", length=None, key=None, path="/nodes/people/",
+        then=None):
+    """`then` makes the rest of the body, once its beginning is sent."""
     link = http.client.HTTPConnection("127.0.0.1", node.nodes_port,
                                       timeout=60)
     try:
@@ -86,7 +93,9 @@ def put(body, user="77", length=None, key=None, path="/nodes/people/"):
         link.endheaders()
         try:
             link.send(body)
-            if length is not None:
+            if then is not None:
+                link.send(then())
+            elif length is not None:
                 link.sock.shutdown(socket.SHUT_WR)
         except OSError:
             pass
@@ -277,6 +286,41 @@ def what_is_wrong_is_refused_and_nothing_is_left():
     assert status == 409 and "has given slot" in said, said
     node.sql("DELETE FROM moves")
     assert put(whole) == (200, "")
+    expire()
+
+
+@test
+def a_disk_that_fills_up_on_the_way_leaves_nothing():
+    sandbox = secrets.token_hex(16)
+    # the beginning is that of a file system
+    whole = parcel(sandbox, of=[
+        (at, image[at:at + BLOCK] if at < 1 << 20 else
+         secrets.token_bytes(BLOCK)) for at in range(0, 40 << 20, BLOCK)])
+    filler = os.path.join(DISK, ".filler")
+
+    def fill():
+        wait_for(node.drafts)
+        with open(filler, "wb") as file:
+            for size in (1 << 30, 1 << 20, 1 << 12):
+                try:
+                    while True:
+                        os.posix_fallocate(
+                            file.fileno(), os.fstat(file.fileno()).st_size,
+                            size)
+                except OSError as error:
+                    assert error.errno == errno.ENOSPC, error
+        return whole[8 << 20:]
+
+    try:
+        status, said = put(whole[:8 << 20], length=len(whole), then=fill)
+        assert status == 507 and "No space left" in said, (status, said)
+        assert empty()
+    finally:
+        if os.path.exists(filler):
+            os.unlink(filler)
+    # and once there is room they can come
+    assert put(whole) == (200, "")
+    expire()
 
 
 put_table(ALONE)
