@@ -140,8 +140,8 @@ enum rest_outcome rest_application(struct rest *rest, const char *changes,
 
 /* Fetch an attachment that a user uploaded: only from Discord's two CDN hosts
  * over https (or from api_base's own origin when that is on 127.0.0.1), no
- * redirects, at most `max` bytes, within 15 to 60 s by `max`.  *data is heap,
- * the caller frees. */
+ * redirects, at most `max` bytes, within 15 to 60 s by `max`.  *data is heap
+ * with a NUL behind, the caller frees. */
 enum rest_outcome rest_download(struct rest *rest, const char *url, size_t max,
     void **data, size_t *len, struct err *err);
 

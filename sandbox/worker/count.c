@@ -6,7 +6,6 @@
 #include "../base/clock.h"
 #include "../base/log.h"
 #include "../protocol/pulse.h"
-#include "../rest/rest.h"
 #include "task.h"
 
 static_assert(JOB_UNKNOWN < TALLY_KINDS, "each kind has its place");
@@ -27,8 +26,6 @@ count_exchange(void *arg, const struct rest_exchange *exchange)
 	struct tally *tally = worker->tally;
 
 	count_beat(worker);
-	if (tally == NULL)
-		return;
 	if ((int)exchange->route < (int)TALLY_ROUTES)
 		tally_request(tally, (enum tally_route)exchange->route,
 		    exchange->status, exchange->took_us);
@@ -42,11 +39,14 @@ count_exchange(void *arg, const struct rest_exchange *exchange)
 void
 count_open(struct worker *worker)
 {
+	static struct tally unseen;
 	struct err err;
 
 	worker->tally = tally_open(worker->config, &err);
-	if (worker->tally == NULL)
+	if (worker->tally == NULL) {
 		log_warn("nothing is counted: %s", err.text);
+		worker->tally = &unseen;
+	}
 	worker->pulse = pulse_open(worker->config, &err);
 	if (worker->pulse == NULL)
 		log_warn("nobody sees whether it moves: %s", err.text);
@@ -55,12 +55,9 @@ count_open(struct worker *worker)
 }
 
 void
-count_close(struct worker *worker)
+count_close(const struct worker *worker)
 {
-	tally_close(worker->tally);
-	worker->tally = NULL;
 	pulse_close(worker->pulse, worker->slot);
-	worker->pulse = NULL;
 }
 
 void
@@ -118,28 +115,14 @@ end_of(const struct task *task)
 }
 
 void
-count_job(struct worker *worker, enum job_kind kind, enum tally_end end)
-{
-	if (worker->tally != NULL)
-		worker->tally->jobs[kind][end]++;
-}
-
-void
 count_task(const struct task *task, int64_t waited_ms, int64_t took_ms)
 {
-	struct worker *worker = task->worker;
+	struct tally *tally = task->worker->tally;
 	enum job_kind kind = task->job->kind;
 
-	if (worker->tally == NULL || task->taken)
+	if (task->taken)
 		return;
-	count_job(worker, kind, end_of(task));
-	histogram_observe(&worker->tally->waited, waited_ms * 1000);
-	histogram_observe(&worker->tally->took[kind], took_ms * 1000);
-}
-
-void
-count_told(struct worker *worker, enum tally_told way)
-{
-	if (worker->tally != NULL)
-		worker->tally->told[way]++;
+	tally->jobs[kind][end_of(task)]++;
+	histogram_observe(&tally->waited, waited_ms * 1000);
+	histogram_observe(&tally->took[kind], took_ms * 1000);
 }

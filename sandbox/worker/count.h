@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include "../protocol/tally.h"
-#include "../store/commands.h"
 
 struct task;
 struct worker;
@@ -14,7 +13,7 @@ struct worker;
  * moves (protocol/pulse.h).  Where it can not, it does without: no job waits
  * for it. */
 void count_open(struct worker *worker);
-void count_close(struct worker *worker);
+void count_close(const struct worker *worker);
 
 /* The worker does its job; called wherever it may have waited. */
 void count_beat(struct worker *worker);
@@ -25,9 +24,5 @@ void count_rest(struct worker *worker, int64_t wait_ms);
 
 /* A job is over; how long it waited for us, and took. */
 void count_task(const struct task *task, int64_t waited_ms, int64_t took_ms);
-/* One ended without being done. */
-void count_job(struct worker *worker, enum job_kind kind, enum tally_end end);
-/* An answer has gone this way. */
-void count_told(struct worker *worker, enum tally_told way);
 
 #endif

@@ -8,9 +8,7 @@
 #include "../base/cleanup.h"
 #include "../base/clock.h"
 #include "../base/log.h"
-#include "../locale/locale.h"
 #include "../protocol/first_response.h"
-#include "../rest/rest.h"
 #include "../store/db.h"
 #include "count.h"
 #include "run.h"
@@ -305,7 +303,7 @@ give_up(const struct delivery *d, const char *why)
 
 	log_warn("nobody to tell (%s): %s job=%" PRId64, why, d->err.text,
 	    d->job->id);
-	count_told(d->worker, TALLY_NOBODY);
+	d->worker->tally->told[TALLY_NOBODY]++;
 	if (job_undeliverable(d->worker->db, d->job->id, why, &err) < 0)
 		log_err("%s", err.text);
 	kept_forget(d->worker, d->job->id);
@@ -327,7 +325,7 @@ settle(struct delivery *d, enum rest_outcome outcome)
 		return false;
 	}
 	d->worker->unanswered = false;
-	count_told(d->worker, d->first ? TALLY_FIRST : TALLY_EDIT);
+	d->worker->tally->told[d->first ? TALLY_FIRST : TALLY_EDIT]++;
 	if (job_delivered(d->worker->db, d->job->id, &err) < 0) {
 		d->worker->owed.job_id = d->job->id;
 		d->worker->owed.told = true;
@@ -491,7 +489,7 @@ lost_body(struct worker *worker, int64_t slot, const struct job *job)
 	log_warn("interrupted: its worker did not end it job=%" PRId64
 		 " user=%" PRId64 " slot=%" PRId64,
 	    job->id, job->user_id, slot);
-	count_job(worker, job->kind, TALLY_INTERRUPTED);
+	worker->tally->jobs[job->kind][TALLY_INTERRUPTED]++;
 	if (job_finish(worker->db, job->id, slot, body, "interrupted", -1,
 		&err) < 0)
 		log_err("%s", err.text);

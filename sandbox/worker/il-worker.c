@@ -39,11 +39,9 @@
 #include "../base/log.h"
 #include "../base/priority.h"
 #include "../base/text.h"
-#include "../locale/locale.h"
 #include "../protocol/cancel.h"
 #include "../protocol/node_table.h"
 #include "../protocol/wake.h"
-#include "../rest/rest.h"
 #include "../store/db.h"
 #include "commands/command.h"
 #include "count.h"
@@ -240,7 +238,7 @@ do_job(struct worker *worker, struct job *job)
 	/* its user cannot be told any more */
 	if (clock_wall_ms() >= task.until_ms) {
 		log_warn("too late job=%" PRId64, job->id);
-		count_job(worker, job->kind, TALLY_TOO_LATE);
+		worker->tally->jobs[job->kind][TALLY_TOO_LATE]++;
 		if (job_undeliverable(worker->db, job->id, "too late", &err) <
 		    0)
 			log_err("%s", err.text);

@@ -8,7 +8,6 @@
 #include "../base/clock.h"
 #include "../base/log.h"
 #include "../protocol/cancel.h"
-#include "../protocol/wake.h"
 #include "../store/names.h"
 #include "count.h"
 #include "task.h"
@@ -35,19 +34,6 @@
 /* Each name has a letter before it and a NUL behind. */
 #define TOLD_MAX (NAMES_MOST * (NAMES_BYTES + 2) + PYTHON_MAX + 2)
 
-/* What a run has left in the folder, pictures apart that are nowhere. */
-static bool
-has_files(const struct collect *collect)
-{
-	for (size_t i = 0; i < collect->file_count; i++)
-		if (!collect->files[i].displayed)
-			return true;
-	for (size_t i = 0; i < collect->left_count; i++)
-		if (!collect->left[i].displayed)
-			return true;
-	return collect->left_more > 0;
-}
-
 static bool
 may_rename(const struct task *task, const struct cell_request *request)
 {
@@ -56,7 +42,7 @@ may_rename(const struct task *task, const struct cell_request *request)
 	/* a directory that was made, what was removed: there are more of them,
 	 * or fewer */
 	if (request->op == OP_RUN)
-		return has_files(&task->collect) ||
+		return task->collect.images + task->collect.others > 0 ||
 		    (result->used_files >= 0 &&
 			result->used_files != task->sandbox.named_files);
 	return request->op == OP_WRITE || request->op == OP_REMOVE ||
@@ -87,22 +73,6 @@ take_name(void *arg, const struct cell_event *event)
 		buf_add(&told->text, event->data, event->len);
 }
 
-/* The kind by the letter before a name. */
-static enum name_kind
-kind_of(char letter)
-{
-	switch (letter) {
-	case 'd':
-		return NAME_DIRECTORY;
-	case 'f':
-		return NAME_FILE;
-	case 'p':
-		return NAME_PACKAGE;
-	default:
-		return NAME_KINDS;
-	}
-}
-
 /* "3.11": what is no such version is no version. */
 static bool
 is_python(const char *text)
@@ -117,12 +87,19 @@ is_python(const char *text)
 static void
 read_told(struct told *told, bool packages)
 {
+	/* before a name */
+	static const char letters[NAME_KINDS] = {
+		[NAME_DIRECTORY] = 'd', [NAME_FILE] = 'f', [NAME_PACKAGE] = 'p'
+	};
 	const char *at = buf_str(&told->text);
 	const char *end = at + told->text.len;
 
 	told->python = "";
 	for (; at < end; at += strlen(at) + 1) {
-		enum name_kind kind = kind_of(*at);
+		const char *letter = memchr(letters, *at, sizeof(letters));
+		enum name_kind kind = letter == NULL ?
+		    NAME_KINDS :
+		    (enum name_kind)(letter - letters);
 
 		if (*at == 'v' && packages && is_python(at + 1))
 			told->python = at + 1;

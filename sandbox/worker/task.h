@@ -46,7 +46,7 @@ struct worker {
 	struct rest *rest;
 	/* The other nodes (node_table.h); NULL: there are none. */
 	struct node_table *nodes;
-	struct tally *tally;	/* count.h; NULL: nothing is counted */
+	struct tally *tally;	/* count.h */
 	struct pulse *pulse;	/* pulse.h; NULL: nothing is noted */
 	struct command_ids ids; /* for the texts; read for each job, */
 	struct rules rules;	/* as what the operator has said */

@@ -10,7 +10,6 @@
 #include "../../base/clock.h"
 #include "../../base/config_images.h"
 #include "../../base/log.h"
-#include "../../rest/rest.h"
 #include "../../store/editor.h"
 #include "../render/render_where.h"
 

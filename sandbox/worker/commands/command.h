@@ -49,8 +49,8 @@ bool command_ask(struct task *task, struct cell_request request);
  * in a leased cell.  Was it true?  Else as command_succeeded(). */
 bool command_look(struct task *task, bool (*ask)(struct task *, void *),
     void *arg);
-/* Fetch an uploaded file of at most max bytes.  Heap; NULL: message and outcome
- * word say why not. */
+/* Fetch an uploaded file of at most max bytes.  Heap, with a NUL behind; NULL:
+ * message and outcome word say why not. */
 void *command_download(struct task *task, const char *url, int64_t max,
     size_t *len);
 /* It is not as long as was announced: the message says so.  Returns false. */

@@ -33,7 +33,7 @@ open_cell(struct task *task, const struct cell_request *request)
 int
 cmd_pip(struct task *task, struct err *err)
 {
-	struct requirements words;
+	auto_requirements struct requirements words;
 	enum requirements_result result = requirements_parse(&words,
 	    task->job->text);
 	struct cell_request request = {
@@ -44,23 +44,21 @@ cmd_pip(struct task *task, struct err *err)
 	};
 
 	(void)err;
-	/* nothing that is not a requirement reaches pip */
 	if (!command_choose_version(task))
-		;
-	else if (result != REQUIREMENTS_OK) {
-		render_bad_requirements(&task->message, result,
-		    words.count > 0 ? words.words[words.count - 1] : "");
+		return 0;
+	/* nothing that is not a requirement reaches pip */
+	if (result != REQUIREMENTS_OK) {
+		render_bad_requirements(&task->message, result, &words);
 		task->outcome = "not a requirement";
-	} else {
-		task->tick = command_show_progress;
-		collect_init(&task->collect, LOG_MAX, 0);
-		if (open_cell(task, &request))
-			(void)run_request(task, &request);
-		run_close(task);
-		if (command_has_run(task))
-			render_pip(&task->message, &task->run,
-			    &task->collect.output, words.words, &task->env);
+		return 0;
 	}
-	requirements_release(&words);
+	task->tick = command_show_progress;
+	collect_init(&task->collect, LOG_MAX, 0);
+	if (open_cell(task, &request))
+		(void)run_request(task, &request);
+	run_close(task);
+	if (command_has_run(task))
+		render_pip(&task->message, &task->run, &task->collect.output,
+		    words.words, &task->env);
 	return 0;
 }

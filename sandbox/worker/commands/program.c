@@ -28,37 +28,13 @@ _Static_assert(NODE_VIEW_TEXT_MAX <= SOURCE_TEXT_MAX, "what comes has room");
 static bool
 refuse_many(struct task *task)
 {
-	render_too_many_blocks(&task->message, SOURCE_PIECES_MAX);
+	buf_addf(&task->message.lead, _(TEXT_TOO_MANY_BLOCKS),
+	    SOURCE_PIECES_MAX);
 	task->outcome = "too many blocks";
 	return false;
 }
 
 /* ---- files ---- */
-
-static void
-refuse_notebook(struct task *task, const char *name,
-    const struct source *source)
-{
-	struct message *message = &task->message;
-
-	switch (source->fault) {
-	case SOURCE_FINE:
-		break;
-	case SOURCE_NOT_JSON:
-		render_not_notebook(message, name, source->fault_line);
-		break;
-	case SOURCE_NO_CELLS:
-		render_not_notebook(message, name, 0);
-		break;
-	case SOURCE_NO_CODE:
-		render_no_cells(message, name);
-		break;
-	case SOURCE_TOO_DEEP:
-		render_large_notebook(message, name);
-		break;
-	}
-	task->outcome = "not a notebook";
-}
 
 /* The data may be any bytes, whatever Discord says of them. */
 static bool
@@ -68,7 +44,8 @@ read_script(struct task *task, struct source *source, const char *name,
 	enum script script = script_of(name);
 
 	if (memchr(data, '\0', len) != NULL || !utf8_valid(data, len)) {
-		render_not_text(&task->message, name);
+		buf_addf(&task->message.lead, _(TEXT_NOT_TEXT),
+		    phrase_name(name, SCRIPT_SHOWN).text);
 		task->outcome = "not text";
 		return false;
 	}
@@ -77,7 +54,9 @@ read_script(struct task *task, struct source *source, const char *name,
 	source_read(source, data,
 	    script == SCRIPT_NOTEBOOK ? SOURCE_NOTEBOOK : SOURCE_TEXT);
 	if (source->fault != SOURCE_FINE) {
-		refuse_notebook(task, name, source);
+		render_not_notebook(&task->message, name, source->fault,
+		    source->fault_line);
+		task->outcome = "not a notebook";
 		return false;
 	}
 	if (source->too_many)
@@ -92,17 +71,13 @@ fetch_script(struct task *task, struct source *source, const char *link,
 {
 	int64_t most = script_most(script_of(name));
 	auto_free char *data = NULL;
-	auto_free char *text = NULL;
 	size_t len = 0;
 
 	data = command_download(task, link, *left < most ? *left : most, &len);
 	if (data == NULL)
 		return false;
 	*left -= (int64_t)len;
-	text = xmalloc(len + 1);
-	memcpy(text, data, len);
-	text[len] = '\0';
-	return read_script(task, source, name, text, len);
+	return read_script(task, source, name, data, len);
 }
 
 /* A name may say that a file is Python, or that it is none.  Any other file has

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../../base/cleanup.h"
+#include "../../base/text.h"
 
 /* The file is in our memory on its way. */
 #define PUT_MAX (100 * 1024 * 1024)
@@ -21,7 +22,8 @@ fetch(struct task *task, size_t *len)
 	if (most > PUT_MAX)
 		most = PUT_MAX;
 	if (job->attachment_size < 0 || job->attachment_size > most) {
-		render_too_large(&task->message, job->attachment_size, most);
+		buf_addf(&task->message.lead, _(TEXT_TOO_LARGE),
+		    text_size(job->attachment_size).text, text_size(most).text);
 		task->outcome = "too large";
 		return NULL;
 	}

@@ -9,7 +9,6 @@
 #include "../../base/log.h"
 #include "../../store/session.h"
 #include "../render/render_program.h"
-#include "../render/render_session.h"
 #include "program.h"
 #include "py_view.h"
 

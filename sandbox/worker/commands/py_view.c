@@ -157,15 +157,27 @@ can_be_kept(const struct cell_request *request)
 		strlen(request->source) == request->source_len);
 }
 
+/* Its buttons under an answer, of which all is shown or not: with the one that
+ * installs its package. */
+static void
+add_buttons(struct task *task, const struct view *view, bool cut, bool input)
+{
+	render_buttons(&task->message,
+	    &(struct render_buttons){
+		.config = task->worker->config,
+		.view = view,
+		.cut = cut,
+		.input = input,
+		.may_attach = task->env.may_attach,
+		.elsewhere = task->elsewhere,
+	    });
+}
+
 void
 py_view_keep(struct task *task, const struct cell_request *request, bool again)
 {
 	const struct job *job = task->job;
 	struct db *db = task->worker->db;
-	struct render_buttons b = {
-		.config = task->worker->config,
-		.may_attach = task->env.may_attach,
-	};
 	auto_view_texts struct view_texts texts = { 0 };
 	struct view view = {
 		.id = job->view_id,
@@ -177,17 +189,18 @@ py_view_keep(struct task *task, const struct cell_request *request, bool again)
 		.keep = job->keep,
 		.texts = &texts,
 	};
+	struct render_need need;
 	struct err err = { 0 };
 	int result;
 
 	if (task->taken || !can_be_kept(request))
 		return;
-	render_need(&b.need, &task->run, &task->collect.output);
+	render_need(&need, &task->run, &task->collect.output);
 	texts.text = xstrdup(request->source != NULL ? request->source : "");
 	texts.input = xstrdup(job->input);
 	texts.output = shown_output(&task->collect.output);
 	texts.files = list_files(task);
-	texts.package = xstrdup(b.need.package);
+	texts.package = xstrdup(need.package);
 	(void)snprintf(view.version, sizeof(view.version), "%s", job->version);
 	if (request->source == NULL)
 		memcpy(view.path,
@@ -200,25 +213,9 @@ py_view_keep(struct task *task, const struct cell_request *request, bool again)
 	/* it may have been forgotten while it ran */
 	if (result != 0)
 		return;
-	b.view = &view;
-	b.elsewhere = task->elsewhere;
-	b.cut = texts.output[0] != '\0' && !message_fits(&task->message);
-	render_buttons(&task->message, &b);
-}
-
-/* Its buttons under another answer, with the one that installs its package. */
-static void
-add_buttons(struct task *task, const struct view *view)
-{
-	struct render_buttons b = {
-		.config = task->worker->config,
-		.may_attach = task->env.may_attach,
-		.view = view,
-	};
-
-	(void)snprintf(b.need.package, sizeof(b.need.package), "%s",
-	    view->texts->package);
-	render_buttons(&task->message, &b);
+	add_buttons(task, &view,
+	    texts.output[0] != '\0' && !message_fits(&task->message),
+	    need.input);
 }
 
 void
@@ -232,7 +229,7 @@ py_view_offer(struct task *task)
 		&err) != 0)
 		return;
 	view.texts = &texts;
-	add_buttons(task, &view);
+	add_buttons(task, &view, false, false);
 }
 
 /* ---- editors ---- */
@@ -265,17 +262,8 @@ py_view_editor(struct task *task, const char *custom_id, const char *code,
 
 /* ---- what its buttons do ---- */
 
-/* The id that it is sent back with.  Code that somebody else shared runs as
- * one's own, on a node that may have no row of it. */
-static char *
-make_id(enum job_kind kind, const struct view *view)
-{
-	if (kind == JOB_PY_TRY)
-		return editor_id_tried(view->version, view->timeit);
-	return editor_id(kind == JOB_PY_GIVE ? ACTION_PY_INPUT : ACTION_PY,
-	    view->id);
-}
-
+/* Editors that hold a run's code and input, for its owner or for somebody who
+ * tries a shared one; or the input alone. */
 int
 cmd_py_edit(struct task *task, struct err *err)
 {
@@ -293,7 +281,12 @@ cmd_py_edit(struct task *task, struct err *err)
 		task->outcome = "not editable";
 		return 0;
 	}
-	custom_id = make_id(kind, &view);
+	/* code that somebody else shared runs as one's own, on a node that may
+	 * have no row of it */
+	custom_id = kind == JOB_PY_TRY ?
+	    editor_id_tried(view.version, view.timeit) :
+	    editor_id(kind == JOB_PY_GIVE ? ACTION_PY_INPUT : ACTION_PY,
+		view.id);
 	return py_view_editor(task, custom_id,
 	    kind == JOB_PY_GIVE ? NULL : texts.text, texts.input, err);
 }
@@ -374,7 +367,7 @@ cmd_py_install(struct task *task, struct err *err)
 	if (result != 0 || task->taken)
 		return result;
 	if (!outcome_succeeded(&task->run)) {
-		add_buttons(task, &view);
+		add_buttons(task, &view, false, false);
 		return 0;
 	}
 	message_release(&task->message);

@@ -2,9 +2,7 @@
 #include "command.h"
 
 #include "../../base/clock.h"
-#include "../../protocol/lease.h"
 #include "../../store/session.h"
-#include "../render/render_session.h"
 
 #define ASK_MS 10000
 

@@ -36,15 +36,6 @@ enum source_kind {
 	SOURCE_NOTEBOOK, /* named so: anything else is a fault */
 };
 
-/* Notebook faults. */
-enum source_fault {
-	SOURCE_FINE,
-	SOURCE_NOT_JSON, /* fault_line: where JSON ends to be JSON */
-	SOURCE_NO_CELLS,
-	SOURCE_NO_CODE,
-	SOURCE_TOO_DEEP, /* more objects than SOURCE_OBJECTS_MAX */
-};
-
 struct source {
 	struct buf code;  /* SOURCE_TEXT_MAX and the line ends between */
 	struct buf input; /* standard input, if the text has one */

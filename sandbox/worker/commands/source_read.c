@@ -8,7 +8,6 @@
 
 #include "../../base/cleanup.h"
 #include "../../base/json_mend.h"
-#include "../../base/utf8.h"
 #include "../../store/script.h"
 
 /* The result of a round may be a message or a quote itself. */
@@ -513,19 +512,16 @@ add_cells(struct source *source, const json_t *cells)
 
 /* The language of a notebook; NULL: it does not say. */
 static const char *
-find_language(const json_t *root)
+find_language(json_t *root)
 {
-	const json_t *data = json_object_get(root, "metadata");
-	const char
-	    *name = json_string_value(json_object_get(json_object_get(data,
-							  "kernelspec"),
-		"language"));
+	static const char way[] = "{s:{s:{s:s}}}";
+	const char *name = NULL;
 
-	return name != NULL ?
-	    name :
-	    json_string_value(json_object_get(json_object_get(data,
-						  "language_info"),
-		"name"));
+	if (json_unpack(root, way, "metadata", "kernelspec", "language",
+		&name) != 0)
+		(void)json_unpack(root, way, "metadata", "language_info",
+		    "name", &name);
+	return name;
 }
 
 /* Add its code cells to the code; source->fault says what is wrong with it. */

@@ -73,7 +73,8 @@ command_read_editable(struct task *task, bool may_miss)
 		command_is_editable(buf_str(data), data->len)))
 		return true;
 	if (good || outcome_failed_with(&task->run, ERROR_TOO_LARGE)) {
-		render_not_editable(&task->message, task->path);
+		buf_addf(&task->message.lead, _(TEXT_NOT_EDITABLE),
+		    phrase_path(task->path).text);
 		task->outcome = "not editable";
 		return false;
 	}

@@ -3,13 +3,12 @@
  * of which is a row. */
 #include "message.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "../../base/cleanup.h"
-#include "../../base/text.h"
 #include "../../base/utf8.h"
 #include "../../locale/locale.h"
+#include "../../store/editor.h"
 
 #define ROWS_MAX 5
 #define ROW_BUTTONS_MAX 5
@@ -70,8 +69,7 @@ void
 message_add_button(struct message *message, enum action action, int64_t view_id,
     const char *label, int style, bool disabled)
 {
-	auto_free char *id = xprintf("%s:%" PRId64,
-	    command_actions[action].name, view_id);
+	auto_free char *id = editor_id(action, view_id);
 	json_t *row = button_row(message);
 
 	if (row != NULL)
@@ -85,8 +83,7 @@ void
 message_add_menu(struct message *message, enum action action, int64_t view_id,
     const char *hint)
 {
-	auto_free char *id = xprintf("%s:%" PRId64,
-	    command_actions[action].name, view_id);
+	auto_free char *id = editor_id(action, view_id);
 	json_t *row = add_row(message);
 
 	if (row != NULL)

@@ -11,7 +11,6 @@
 #include "../../store/rule.h"
 #include "collect.h"
 #include "message.h"
-#include "outcome.h"
 #include "../../protocol/path.h"
 #include "phrase.h"
 #include "requirement.h"
@@ -19,6 +18,7 @@
 
 struct config;
 struct sandbox;
+struct session;
 
 /*
  * A typed result becomes a message: pure functions, and the only place of the
@@ -49,13 +49,6 @@ void render_progress(struct message *message, enum job_kind kind,
 void render_pip(struct message *message, const struct run_outcome *outcome,
     const struct buf *log, char *const *words, const struct render_env *env);
 
-/* ---- render_hint.c: what an error means, and what to change ---- */
-
-/* Append a sentence, with a line end before it, where one can be said: of a
- * limit, or of the error that the output ends in. */
-void render_hint(struct buf *out, const struct cell_result *result,
-    const struct buf *output, const struct render_env *env);
-
 /* ---- render_fault.c: why nothing came of it ---- */
 
 /* The operator does not let them in: this person, or all of a server. */
@@ -79,12 +72,10 @@ void render_as_file(struct message *message, const struct message *refused,
 void render_not_accepted(struct message *message,
     const struct rest_reply *reply, int64_t reference);
 void render_path(struct message *message, enum path_result result);
-void render_not_editable(struct message *message, const char *path);
-void render_too_large(struct message *message, int64_t size, int64_t most);
 void render_no_version(struct message *message, const char *version,
     const char *list);
 void render_bad_requirements(struct message *message,
-    enum requirements_result result, const char *word);
+    enum requirements_result result, const struct requirements *words);
 
 /* In the place of an answer that the server's moderation refused. */
 #define TEXT_MODERATED_FOR_ALL \
@@ -94,6 +85,10 @@ void render_bad_requirements(struct message *message,
 #define TEXT_UNKNOWN \
 	N_("Inline is being updated, and that command is too new for the " \
 	   "part that took it. It was not run. Try again in a moment.")
+#define TEXT_NOT_EDITABLE \
+	N_("%s cannot be edited here: it is not text, or has more than 4,000 " \
+	   "characters. `/il get` sends it, `/il put` takes it back.")
+#define TEXT_TOO_LARGE N_("That file is too large (%s): it may have %s.")
 #define TEXT_NO_SANDBOX N_("You have no sandbox yet. `/il create` makes one.")
 /* An attachment's link has expired; it could not be fetched otherwise. */
 #define TEXT_UPLOAD_GONE \
@@ -137,8 +132,16 @@ void render_archive(struct message *message, const char *path,
 void render_written(struct message *message, const char *path, int64_t size,
     const struct run_outcome *outcome, const struct render_env *env);
 
-/* ---- render_sandbox.c: sandboxes and the service ---- */
+/* ---- render_sandbox.c: sandboxes and their sessions ---- */
 
+/* What is kept from run to run: the commands for it, and what a run says. */
+void render_session_start(struct message *message, const struct config *config);
+void render_session_stop(struct message *message, bool was_on);
+/* until: its interpreter is kept till then, Unix seconds; 0: there is none. */
+void render_session_status(struct message *message,
+    const struct session *session, int64_t until);
+/* Below a run: why it had to begin anew; 0: it had not. */
+void render_session_ended(struct message *message, enum kept_end why);
 /* With the first answer; lost_at: when the one before it expired, or 0. */
 void render_made(struct message *message, int64_t lost_at);
 void render_created(struct message *message, const struct sandbox *sandbox,

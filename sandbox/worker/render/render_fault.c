@@ -4,14 +4,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include <jansson.h>
-
 #include "../../base/cleanup.h"
 #include "../../base/config.h"
 #include "../../base/config_images.h"
 #include "../../base/text.h"
-#include "../../store/commands.h"
-#include "../../store/sandbox.h"
 
 #define OBJECTION_MOST 80 /* code points */
 
@@ -315,25 +311,8 @@ render_path(struct message *message, enum path_result result)
 }
 
 void
-render_not_editable(struct message *message, const char *path)
-{
-	buf_addf(&message->lead,
-	    _("%s cannot be edited here: it is not text, or has more than "
-	      "4,000 characters. `/il get` sends it, `/il put` takes it back."),
-	    phrase_path(path).text);
-}
-
-void
-render_too_large(struct message *message, int64_t size, int64_t most)
-{
-	buf_addf(&message->lead,
-	    _("That file is too large (%s): it may have %s."),
-	    text_size(size).text, text_size(most).text);
-}
-
-void
 render_bad_requirements(struct message *message,
-    enum requirements_result result, const char *word)
+    enum requirements_result result, const struct requirements *words)
 {
 	struct buf *lead = &message->lead;
 
@@ -350,5 +329,5 @@ render_bad_requirements(struct message *message,
 		    _("%s is not a requirement. Give names, with versions if "
 		      "you like: `requests`, `numpy>=1.26,<2`. Options, paths, "
 		      "files and URLs are not taken."),
-		    phrase_name(word, 60).text);
+		    phrase_name(words->words[words->count - 1], 60).text);
 }

@@ -17,30 +17,20 @@
 
 /* ---- listings ---- */
 
-static struct text_short
-entry_word(const char *word)
-{
-	struct text_short size;
-
-	(void)snprintf(size.text, sizeof(size.text), "%s", word);
-	return size;
-}
-
 /* What is no file has no size that means anything. */
-static struct text_short
+static struct phrase
 entry_size(const struct collected_entry *entry)
 {
 	if (entry->kind == ENTRY_FILE)
-		return text_size(entry->size);
+		return phrase_words("%s", text_size(entry->size).text);
 	if (entry->kind == ENTRY_DIRECTORY)
-		return entry_word(_("dir"));
-	if (entry->kind == ENTRY_LINK)
-		return entry_word(_("link"));
-	return entry_word(_("other"));
+		return phrase_words("%s", _("dir"));
+	return phrase_words("%s",
+	    entry->kind == ENTRY_LINK ? _("link") : _("other"));
 }
 
 static int
-points(const struct text_short *word)
+points(const struct phrase *word)
 {
 	return (int)text_codepoints(word->text, strlen(word->text));
 }
@@ -50,7 +40,7 @@ static void
 set_entries(struct message *m, const struct collect *c)
 {
 	auto_buf struct buf lines = BUF_INIT(65536);
-	struct text_short sizes[COLLECT_ENTRIES];
+	struct phrase sizes[COLLECT_ENTRIES];
 	int width = 0;
 
 	/* no wider than it must be: on a telephone a line has some 37

@@ -55,46 +55,27 @@ explain_slip(struct buf *out, const struct render_line *line,
 	    begins(line, "IndentationError") || begins(line, "TabError");
 	bool name = begins(line, "NameError");
 
-	switch (slip->kind) {
-	case SLIP_NONE:
-		break;
-	case SLIP_STRING:
-		break; /* no error for Python: render_hint() */
-	case SLIP_ODD:
-		if (syntax)
-			buf_addf(out,
-			    _("\nLine %d has a character that looks like a "
-			      "blank or like nothing (U+%04X): type a plain "
-			      "blank in its place, or delete it."),
-			    slip->line, (unsigned)slip->point);
-		break;
-	case SLIP_FENCE:
-		if (syntax)
-			buf_adds(out,
-			    _("\nA back-tick is left over in the code: three "
-			      "go before it and three after it, or none."));
-		break;
-	case SLIP_LANGUAGE:
-		if (syntax || name)
-			buf_addf(out,
-			    _("\nThe code is marked `%s`, and only Python runs "
-			      "here."),
-			    slip->word);
-		break;
-	case SLIP_QUOTES:
-		if (syntax)
-			buf_adds(out,
-			    _("\nThe code has curly quotes, as telephones and "
-			      "text editors make them: Python needs straight "
-			      "ones, `\"` or `'`."));
-		break;
-	case SLIP_TABS:
-		if (syntax)
-			buf_adds(out, _(TEXT_TABS));
-		break;
-	}
+	if (syntax && slip->kind == SLIP_ODD)
+		buf_addf(out,
+		    _("\nLine %d has a character that looks like a blank or "
+		      "like nothing (U+%04X): type a plain blank in its "
+		      "place, or delete it."),
+		    slip->line, (unsigned)slip->point);
+	else if (syntax && slip->kind == SLIP_FENCE)
+		buf_adds(out,
+		    _("\nA back-tick is left over in the code: three go before "
+		      "it and three after it, or none."));
+	else if ((syntax || name) && slip->kind == SLIP_LANGUAGE)
+		buf_addf(out,
+		    _("\nThe code is marked `%s`, and only Python runs here."),
+		    slip->word);
+	else if (syntax && slip->kind == SLIP_QUOTES)
+		buf_adds(out,
+		    _("\nThe code has curly quotes, as telephones and text "
+		      "editors make them: Python needs straight ones, `\"` or "
+		      "`'`."));
 	/* in a file, too */
-	if (slip->kind != SLIP_TABS && begins(line, "TabError"))
+	if ((syntax && slip->kind == SLIP_TABS) || begins(line, "TabError"))
 		buf_adds(out, _(TEXT_TABS));
 }
 

@@ -6,7 +6,6 @@
 #include "../../base/cleanup.h"
 #include "../../base/config.h"
 #include "../../base/text.h"
-#include "../../locale/locale.h"
 #include "render_view.h"
 #include "render_where.h"
 

@@ -44,23 +44,6 @@ render_left_out(struct message *message, const struct slip *others,
 }
 
 void
-render_too_many_blocks(struct message *message, int most)
-{
-	buf_addf(&message->lead,
-	    _("That message has more than %d pieces of code, and nothing of it "
-	      "was run. Put what you want to run into one block."),
-	    most);
-}
-
-void
-render_not_text(struct message *message, const char *name)
-{
-	buf_addf(&message->lead,
-	    _("%s is no text in UTF-8, so it was not run."),
-	    phrase_name(name, 60).text);
-}
-
-void
 render_not_python(struct message *message, const char *name,
     const struct slip *others, size_t count)
 {
@@ -70,57 +53,48 @@ render_not_python(struct message *message, const char *name,
 		buf_addf(&message->lead,
 		    _("The code in %s is marked %s, but only Python runs "
 		      "here."),
-		    phrase_name(name, 60).text, languages);
+		    phrase_name(name, SCRIPT_SHOWN).text, languages);
 	else
 		buf_addf(&message->lead,
 		    _("%s does not look like Python, so it was not run. Is it "
 		      "Python? Then give it a name that ends in `.py`."),
-		    phrase_name(name, 60).text);
+		    phrase_name(name, SCRIPT_SHOWN).text);
 }
 
 void
-render_not_notebook(struct message *message, const char *name, int line)
+render_not_notebook(struct message *message, const char *name,
+    enum source_fault fault, int line)
 {
-	struct phrase as = phrase_name(name, 60);
+	struct phrase as = phrase_name(name, SCRIPT_SHOWN);
+	struct buf *lead = &message->lead;
 
-	if (line > 0)
-		buf_addf(&message->lead,
+	switch (fault) {
+	case SOURCE_FINE:
+		break;
+	case SOURCE_NOT_JSON:
+		buf_addf(lead,
 		    _("%s is a broken notebook: its JSON has an error in line "
 		      "%d. Save it in Jupyter once more, then upload it "
 		      "again."),
 		    as.text, line);
-	else
-		buf_addf(&message->lead,
+		break;
+	case SOURCE_NO_CELLS:
+		buf_addf(lead,
 		    _("%s is no notebook: it has no list of cells. Save it in "
 		      "Jupyter once more, then upload it again."),
 		    as.text);
-}
-
-void
-render_no_cells(struct message *message, const char *name)
-{
-	buf_addf(&message->lead,
-	    _("%s is a notebook without a code cell, so nothing was run."),
-	    phrase_name(name, 60).text);
-}
-
-void
-render_large_notebook(struct message *message, const char *name)
-{
-	buf_addf(&message->lead,
-	    _("%s has more parts than I can read. Clear its outputs in "
-	      "Jupyter and save it, then upload it again."),
-	    phrase_name(name, 60).text);
-}
-
-void
-render_too_long_to_edit(struct message *message)
-{
-	buf_adds(&message->lead,
-	    _("That code is longer than the 4,000 characters that an editor "
-	      "takes. Edit this file, then run it with `/il py` and its option "
-	      "`attachment`."));
-	buf_adds(&message->without,
-	    _("Files cannot be attached here: save the code as a file, and "
-	      "upload that."));
+		break;
+	case SOURCE_NO_CODE:
+		buf_addf(lead,
+		    _("%s is a notebook without a code cell, so nothing was "
+		      "run."),
+		    as.text);
+		break;
+	case SOURCE_TOO_DEEP:
+		buf_addf(lead,
+		    _("%s has more parts than I can read. Clear its outputs in "
+		      "Jupyter and save it, then upload it again."),
+		    as.text);
+		break;
+	}
 }

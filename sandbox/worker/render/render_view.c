@@ -11,9 +11,7 @@
 #include "../../base/config.h"
 #include "../../base/config_images.h"
 #include "../../base/text.h"
-#include "../../locale/locale.h"
 #include "../../store/view.h"
-#include "render_program.h"
 #include "render_where.h"
 #include "terminal.h"
 
@@ -53,17 +51,17 @@ static void
 add_buttons(struct message *m, const struct render_buttons *b)
 {
 	const struct view *view = b->view;
+	const char *package = view->texts->package;
 	bool code = view->texts->text[0] != '\0';
 	char label[81]; /* as Discord takes it */
 
-	if (b->need.package[0] != '\0') {
-		(void)snprintf(label, sizeof(label), _("Install %s"),
-		    b->need.package);
+	if (package[0] != '\0') {
+		(void)snprintf(label, sizeof(label), _("Install %s"), package);
 		add(m, view, ACTION_PY_INSTALL, label, BLUE);
 	}
-	if (b->need.input)
+	if (b->input)
 		add(m, view, ACTION_PY_GIVE, _("Give input"), BLUE);
-	if (b->elsewhere != NULL && b->elsewhere[0] != '\0')
+	if (b->elsewhere[0] != '\0')
 		add(m, view, ACTION_PY_AGAIN,
 		    render_way_label(WAY_RUN, b->elsewhere).text, BLUE);
 	else
@@ -158,7 +156,13 @@ void
 render_long_code(struct message *message, const char *code,
     const struct render_env *env)
 {
-	render_too_long_to_edit(message);
+	buf_adds(&message->lead,
+	    _("That code is longer than the 4,000 characters that an editor "
+	      "takes. Edit this file, then run it with `/il py` and its option "
+	      "`attachment`."));
+	buf_adds(&message->without,
+	    _("Files cannot be attached here: save the code as a file, and "
+	      "upload that."));
 	(void)attach_text(message, CODE_NAME, code, env);
 }
 

@@ -23,6 +23,13 @@ struct view;
 #define TEXT_SHARED_NOW N_("It is shared already.")
 #define TEXT_REMOVED N_("This answer is removed.")
 
+/* ---- render_hint.c: what an error means, and what to change ---- */
+
+/* Append a sentence, with a line end before it, where one can be said: of a
+ * limit, or of the error that the output ends in. */
+void render_hint(struct buf *out, const struct cell_result *result,
+    const struct buf *output, const struct render_env *env);
+
 /* The last line of output: an error that nobody caught ends in it. */
 struct render_line {
 	const char *text;
@@ -59,8 +66,8 @@ struct render_buttons {
 	const struct view *view; /* with its texts */
 	bool cut;		 /* not all of the output is shown */
 	bool may_attach;
+	bool input;	       /* it needs some */
 	const char *elsewhere; /* where the file is that was not found; "" */
-	struct render_need need;
 };
 
 void render_buttons(struct message *message, const struct render_buttons *b);

@@ -31,6 +31,7 @@ enum requirements_result {
 enum requirements_result requirements_parse(struct requirements *requirements,
     const char *text);
 void requirements_release(struct requirements *requirements);
+#define auto_requirements __attribute__((cleanup(requirements_release)))
 
 /* Is this one a requirement?  Name, extras, versions, marker. */
 bool requirement_is_valid(const char *word);

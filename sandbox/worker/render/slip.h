@@ -25,4 +25,13 @@ struct slip {
 	uint32_t point; /* and which */
 };
 
+/* What is wrong with a notebook. */
+enum source_fault {
+	SOURCE_FINE,
+	SOURCE_NOT_JSON, /* fault_line: where JSON ends to be JSON */
+	SOURCE_NO_CELLS,
+	SOURCE_NO_CODE,
+	SOURCE_TOO_DEEP, /* more parts than can be read */
+};
+
 #endif

@@ -235,27 +235,22 @@ sgr_fills(uint16_t style)
 static void
 sgr_add(struct buf *out, uint16_t from, uint16_t to)
 {
-	const char *between = "";
+	/* 0: that is not said */
+	const int numbers[] = {
+		(to & BOLD) != 0 ? 1 : 0,
+		(to & UNDERLINE) != 0 ? 4 : 0,
+		(to & FRONT) != 0 ? 29 + (to & FRONT) : 0,
+		(to & BACK) != 0 ? 39 + (to >> BACK_SHIFT & FRONT) : 0,
+	};
+	bool reset = from != 0 || to == 0;
 
-	buf_adds(out, "\033[");
-	if (from != 0 || to == 0) {
-		buf_addc(out, '0');
-		between = ";";
+	buf_adds(out, reset ? "\033[0" : "\033[");
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (numbers[i] == 0)
+			continue;
+		buf_addf(out, "%s%d", reset ? ";" : "", numbers[i]);
+		reset = true;
 	}
-	if ((to & BOLD) != 0) {
-		buf_addf(out, "%s1", between);
-		between = ";";
-	}
-	if ((to & UNDERLINE) != 0) {
-		buf_addf(out, "%s4", between);
-		between = ";";
-	}
-	if ((to & FRONT) != 0) {
-		buf_addf(out, "%s%d", between, 29 + (to & FRONT));
-		between = ";";
-	}
-	if ((to & BACK) != 0)
-		buf_addf(out, "%s%d", between, 39 + (to >> BACK_SHIFT & FRONT));
 	buf_addc(out, 'm');
 }
 
@@ -299,6 +294,14 @@ static struct row *
 row_at(struct terminal *t, size_t y)
 {
 	return &t->rows[(t->first + y) % TERMINAL_ROWS];
+}
+
+static void
+row_clear(struct row *row)
+{
+	row->len = 0;
+	row->wrapped = false;
+	row->redrawn = false;
 }
 
 /* ---- rows that are done ---- */
@@ -352,9 +355,7 @@ show_oldest(struct terminal *t)
 		if (t->count > 1)
 			buf_addc(t->out, '\n');
 	}
-	row->len = 0;
-	row->wrapped = false;
-	row->redrawn = false;
+	row_clear(row);
 	t->first = (t->first + 1) % TERMINAL_ROWS;
 	t->count--;
 }
@@ -491,13 +492,8 @@ static void
 erase_below(struct terminal *t)
 {
 	erase_in_line(t, 0);
-	while (t->count > t->y + 1) {
-		struct row *row = row_at(t, --t->count);
-
-		row->len = 0;
-		row->wrapped = false;
-		row->redrawn = false;
-	}
+	while (t->count > t->y + 1)
+		row_clear(row_at(t, --t->count));
 }
 
 /* ---- reading ---- */
