@@ -7,6 +7,8 @@
 #include "../run.h"
 #include "../task.h"
 
+struct source;
+
 /* One function per kind of job.  0 or 1: the message says what came of it; -1:
  * our fault, the message is replaced by "sandbox error" with a reference. */
 #define COMMAND(kind, name, function, ...) \
@@ -85,6 +87,40 @@ int64_t place_make_way(struct task *task, enum job_kind kind, const char *path,
 void place_offer(struct task *task);
 /* Say below any answer where one is, outside of the top. */
 void place_tell(struct task *task);
+
+/* ---- program.c, py.c: the program that a job is about, as Python ---- */
+
+/* False, or 1: message and outcome word say why there is none.  Release the
+ * source in any case. */
+
+/* The code in the text of a message and in its files, which are fetched.
+ * view_id: if the message is an answer of ours, that of its run, whose code
+ * goes before all that the message shows; 0: it is none.  If that run was of a
+ * file, the source is empty and the job's path is the file's. */
+int program_find(struct task *task, int64_t view_id, struct source *source,
+    struct err *err);
+/* The code of the option, of the editor or of the uploaded file. */
+bool program_read(struct task *task, struct source *source);
+/* Run it, or the file of the job's path, as `/il py` does, and say what was
+ * left out. */
+int program_run(struct task *task, struct source *source, struct err *err);
+
+/* ---- py_view.c: what is kept of a run for the buttons below it ---- */
+
+/* The job becomes the run that the view is about; what the job itself says goes
+ * before it.  1: the message says that it is not kept any more. */
+int py_view_again(struct task *task, struct err *err);
+/* The run is over: keep it, anew or in the view of the run before it, and put
+ * the buttons under its answer.  Where it cannot be kept there are none. */
+void py_view_keep(struct task *task, const struct cell_request *request,
+    bool again);
+/* Open an editor that is sent back with this id, filled: with the code and what
+ * it reads, or without code (NULL) with that alone, which must be given then.
+ */
+int py_view_editor(struct task *task, const char *custom_id, const char *code,
+    const char *input, struct err *err);
+/* The buttons of the job's own view, where it could not be run again. */
+void py_view_offer(struct task *task);
 
 /* create.c: make the sandbox of the job's user, unless there is one that
  * can be used; in the place of one whose time is over.  *created says which.

@@ -6,8 +6,6 @@
 
 #include "../../store/view.h"
 
-#define PAGE_ENTRIES COLLECT_ENTRIES
-
 static bool
 list(struct task *task, int64_t page)
 {
@@ -15,8 +13,8 @@ list(struct task *task, int64_t page)
 	    (struct cell_request){
 		.op = OP_LIST,
 		.path = task->path,
-		.offset = (page - 1) * PAGE_ENTRIES,
-		.count = PAGE_ENTRIES,
+		.offset = (page - 1) * COLLECT_ENTRIES,
+		.count = COLLECT_ENTRIES,
 	    });
 }
 
@@ -30,7 +28,8 @@ list_page(struct task *task, struct render_listing *listing)
 	if (!list(task, page))
 		return false;
 	total = task->run.result.total;
-	listing->pages = total / PAGE_ENTRIES + (total % PAGE_ENTRIES != 0);
+	listing->pages = total / COLLECT_ENTRIES +
+	    (total % COLLECT_ENTRIES != 0);
 	if (listing->pages == 0)
 		listing->pages = 1;
 	listing->page = page < listing->pages ? page : listing->pages;

@@ -8,9 +8,9 @@
 #include "../../base/cleanup.h"
 #include "../../base/text.h"
 #include "../../store/editor.h"
+#include "../../store/view.h"
 #include "../render/render_view.h"
-#include "program.h"
-#include "py_view.h"
+#include "source.h"
 
 static int
 open_editor(struct task *task, const char *code, const char *input,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "program.h"
+#include "command.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,9 +15,8 @@
 #include "../../store/row_id.h"
 #include "../../store/script.h"
 #include "../../store/view.h"
-#include "../render/render_program.h"
 #include "../render/render_view.h"
-#include "command.h"
+#include "source.h"
 
 #define NODE_AWAY 2
 #define NODE_MS 1500 /* for what another one says of a run */

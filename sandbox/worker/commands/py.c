@@ -8,9 +8,8 @@
 #include "../../base/clock.h"
 #include "../../base/log.h"
 #include "../../store/session.h"
-#include "../render/render_program.h"
-#include "program.h"
-#include "py_view.h"
+#include "../render/render_view.h"
+#include "source.h"
 
 /* In tracebacks: File "/code/main.py", line 1. */
 #define SOURCE_NAME "main.py"

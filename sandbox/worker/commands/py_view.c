@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "py_view.h"
+#include "command.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 #include "../../base/utf8.h"
 #include "../../store/editor.h"
 #include "../../store/script.h"
+#include "../../store/view.h"
 #include "../render/render_view.h"
 #include "../render/terminal.h"
-#include "command.h"
 
 /* Of output that is too long the beginning and the end are kept. */
 #define OUTPUT_HEAD (VIEW_TEXT_MAX / 8 * 5)

@@ -80,8 +80,6 @@ void source_read_command(char *text, struct buf *input);
 /* If a text begins with three acute accents or wide back-ticks, those around
  * its lines become back-ticks. */
 void source_mend_fences(char *text);
-/* Remove the characters that our messages put between back-ticks. */
-void source_join_ticks(char *text);
 
 /* ---- source_looks.c: what a block is marked as, what it looks like ---- */
 

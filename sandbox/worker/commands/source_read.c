@@ -9,6 +9,7 @@
 #include "../../base/cleanup.h"
 #include "../../base/json_mend.h"
 #include "../../store/script.h"
+#include "../render/message.h"
 
 /* The result of a round may be a message or a quote itself. */
 #define ROUNDS_MOST 4
@@ -205,7 +206,7 @@ add_block(struct source *source, const struct block *block)
 {
 	auto_free char *text = xstrndup(block->text, block->len);
 
-	source_join_ticks(text);
+	message_join_ticks(text);
 	if (block->class == CLASS_INPUT) {
 		source_shape_input(text, block->before, block->before_len);
 		buf_adds(&source->input, text);

@@ -8,7 +8,6 @@
 #include <strings.h>
 
 #include "../../base/utf8.h"
-#include "../render/message.h"
 
 #define STDIN_OPTION " stdin:"
 #define LEVELS_MOST 100 /* of indentation, as Python has it */
@@ -115,21 +114,6 @@ source_mend_fences(char *text)
 		*to++ = *p++;
 	}
 	*to = '\0';
-}
-
-void
-source_join_ticks(char *text)
-{
-	static const char apart[] = "`" MESSAGE_APART "`";
-	const char *p = text;
-	const char *found;
-	char *to = text;
-
-	while ((found = strstr(p, apart)) != NULL) {
-		to = keep(to, p, (size_t)(found + 1 - p));
-		p = found + sizeof(apart) - 2;
-	}
-	memmove(to, p, strlen(p) + 1);
 }
 
 /* ---- a command of ours ---- */

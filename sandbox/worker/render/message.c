@@ -11,6 +11,7 @@
 #include "../../base/utf8.h"
 #include "../../locale/locale.h"
 #include "../../protocol/path.h"
+#include "../../store/editor.h"
 #include "../../store/rule.h"
 #include "terminal.h"
 
@@ -25,6 +26,8 @@
 	"{\"content\":\"Sandbox error: the answer is lost.\"," \
 	"\"allowed_mentions\":{\"parse\":[]}}"
 
+/* Keeps two back-ticks of a block apart: a zero-width space. */
+#define APART "\xe2\x80\x8b"
 #define TICK_LOOKALIKE "\xcb\x8b" /* modifier letter grave accent */
 #define ELLIPSIS "\xe2\x80\xa6"
 
@@ -139,8 +142,24 @@ set_defused(struct message *message, struct buf *text)
 		s += n;
 		len -= n;
 		if (len > 0 && tick != NULL && *s == '`')
-			buf_adds(&message->block, MESSAGE_APART);
+			buf_adds(&message->block, APART);
 	}
+}
+
+void
+message_join_ticks(char *text)
+{
+	static const char apart[] = "`" APART "`";
+	const char *p = text;
+	const char *found;
+	char *to = text;
+
+	while ((found = strstr(p, apart)) != NULL) {
+		memmove(to, p, (size_t)(found + 1 - p));
+		to += found + 1 - p;
+		p = found + sizeof(apart) - 2;
+	}
+	memmove(to, p, strlen(p) + 1);
 }
 
 void
@@ -502,35 +521,148 @@ message_attach(struct message *message, const char *path, struct buf *data)
 	return message->files[count].name;
 }
 
-/* ---- what it says elsewhere ---- */
+/* ---- what can be pressed below it ---- */
 
-/* The block as it was before it was made unable to end itself, and without its
- * colours. */
-static void
-add_plain_block(struct buf *out, const struct buf *block)
+/* Buttons, five in a row, and menus, each of which is a row. */
+
+#define ROWS_MAX 5
+#define ROW_BUTTONS_MAX 5
+#define LABEL_MOST 100 /* code points of an option's label */
+
+enum component {
+	COMPONENT_ROW = 1,
+	COMPONENT_BUTTON = 2,
+	COMPONENT_SELECT = 3,
+};
+
+static const json_t *
+last_of(const json_t *array)
 {
-	static const char kept_apart[] = "`" MESSAGE_APART "`";
-	auto_buf struct buf text = BUF_INIT(block->len + 1);
-	const char *at = buf_str(block);
-	const char *found;
+	size_t count = json_array_size(array);
 
-	while ((found = strstr(at, kept_apart)) != NULL) {
-		buf_add(&text, at, (size_t)(found + 1 - at));
-		at = found + sizeof(kept_apart) - 2;
-	}
-	buf_adds(&text, at);
-	text_add_clean(out, buf_str(&text), text.len);
+	return count == 0 ? NULL : json_array_get(array, count - 1);
 }
+
+/* What a row holds, and of which type the last one in it is. */
+static json_t *
+parts_of(const json_t *row, int *type)
+{
+	json_t *parts = json_object_get(row, "components");
+
+	*type = (int)json_integer_value(json_object_get(last_of(parts),
+	    "type"));
+	return parts;
+}
+
+/* Append a new row; NULL: there are five. */
+static json_t *
+add_row(struct message *message)
+{
+	if (message->rows == NULL)
+		message->rows = json_array();
+	if (json_array_size(message->rows) == ROWS_MAX)
+		return NULL;
+	json_array_append_new(message->rows,
+	    json_pack("{s:i, s:[]}", "type", COMPONENT_ROW, "components"));
+	return json_object_get(last_of(message->rows), "components");
+}
+
+/* Where the next button goes. */
+static json_t *
+button_row(struct message *message)
+{
+	int type;
+	json_t *parts = parts_of(last_of(message->rows), &type);
+
+	if (type == COMPONENT_BUTTON &&
+	    json_array_size(parts) < ROW_BUTTONS_MAX)
+		return parts;
+	return add_row(message);
+}
+
+void
+message_add_button(struct message *message, enum action action, int64_t view_id,
+    const char *label, int style, bool disabled)
+{
+	auto_free char *id = editor_id(action, view_id);
+	json_t *row = button_row(message);
+
+	if (row != NULL)
+		json_array_append_new(row,
+		    json_pack("{s:i, s:i, s:s, s:s, s:b}", "type",
+			COMPONENT_BUTTON, "style", style, "label", label,
+			"custom_id", id, "disabled", (int)disabled));
+}
+
+void
+message_add_menu(struct message *message, enum action action, int64_t view_id,
+    const char *hint)
+{
+	auto_free char *id = editor_id(action, view_id);
+	json_t *row = add_row(message);
+
+	if (row != NULL)
+		json_array_append_new(row,
+		    json_pack("{s:i, s:s, s:s, s:[]}", "type", COMPONENT_SELECT,
+			"custom_id", id, "placeholder", hint, "options"));
+}
+
+/* Is there nothing to see in it?  A label of blanks alone is refused; what has
+ * no width has been named by now. */
+static bool
+is_blank(const char *text)
+{
+	size_t left = strlen(text);
+
+	while (left > 0) {
+		size_t step = utf8_step(text, left);
+
+		if (step == 0 || !utf8_is_blank(utf8_decode(text, step)))
+			return false;
+		text += step;
+		left -= step;
+	}
+	return true;
+}
+
+void
+message_add_option(struct message *message, const char *name, const char *value,
+    bool chosen)
+{
+	auto_buf struct buf label = BUF_INIT(16 * LABEL_MOST);
+	int type;
+	json_t *parts = parts_of(last_of(message->rows), &type);
+	json_t *options = json_object_get(last_of(parts), "options");
+
+	if (type != COMPONENT_SELECT ||
+	    json_array_size(options) == MESSAGE_OPTIONS_MAX)
+		return;
+	/* the ellipsis counts, too */
+	message_add_word(&label, name, LABEL_MOST - 1);
+	if (is_blank(buf_str(&label))) {
+		buf_reset(&label);
+		buf_addf(&label, _("(a name of blanks, %zu bytes)"),
+		    strlen(name));
+	}
+	json_array_append_new(options,
+	    json_pack("{s:s, s:s, s:b}", "label", buf_str(&label), "value",
+		value, "default", (int)chosen));
+}
+
+/* ---- what it says elsewhere ---- */
 
 void
 message_add_text(struct buf *out, const struct message *message)
 {
+	/* without its colours */
+	auto_free char *block = xstrdup(buf_str(&message->block));
 	const struct buf *parts[] = { &message->lead, &message->block,
 		&message->tail, &message->without };
 
+	message_join_ticks(block);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (parts[i] == &message->block)
-			add_plain_block(out, parts[i]);
+			text_add_clean(out, block, strlen(block));
 		else
 			buf_add(out, buf_str(parts[i]), parts[i]->len);
 		if (out->len > 0 && out->data[out->len - 1] != '\n')

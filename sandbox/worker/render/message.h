@@ -37,9 +37,6 @@ enum message_cut {
 	MESSAGE_CUT_START,
 };
 
-/* Keeps two back-ticks of a block apart: a zero-width space. */
-#define MESSAGE_APART "\xe2\x80\x8b"
-
 struct message {
 	struct buf lead;  /* Markdown; valid UTF-8 by construction */
 	struct buf block; /* what the block shows, defused */
@@ -104,6 +101,8 @@ void message_set_block(struct message *message, const char *text, size_t len,
  * (terminal.h), in colours where it has some, and MESSAGE_LINES_MAX lines. */
 void message_set_output(struct message *message, const char *text, size_t len,
     enum message_cut cut);
+/* Remove what keeps the back-ticks of a block apart, in place. */
+void message_join_ticks(char *text);
 /* Does the whole block fit? */
 bool message_fits(const struct message *message);
 

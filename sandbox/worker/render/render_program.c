@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "render_program.h"
+#include "render_view.h"
 
 #include "../../base/cleanup.h"
 
