@@ -47,6 +47,7 @@ struct call {
 	bool answered;
 	bool known; /* what follows is, as the answer has begun */
 	bool stream;
+	bool failed;	   /* a line of it is too long */
 	char *body;	   /* heap */
 	struct buf answer; /* of a stream: the line that is coming in */
 };
@@ -59,10 +60,31 @@ struct bridge {
 	LIST_HEAD(calls, call) calls;
 	size_t count;
 	struct buf line; /* of standard input, as far as it has come */
-	bool skipping;	 /* the rest of a line that was too long */
 	bool ended;	 /* standard input has */
 	bool failed;	 /* nobody reads standard output */
 };
+
+/* ---- lines ---- */
+
+/* Tell of each line of a stream that a piece of it ends.  line: what has come
+ * of the next one, cut where it is too long. */
+static void
+split_lines(struct buf *line, const char *data, size_t len,
+    void (*tell)(void *arg, const struct buf *line), void *arg)
+{
+	while (len > 0) {
+		const char *end = memchr(data, '\n', len);
+		size_t n = end == NULL ? len : (size_t)(end - data);
+
+		buf_add(line, data, n);
+		if (end == NULL)
+			return;
+		tell(arg, line);
+		buf_reset(line);
+		data += n + 1;
+		len -= n + 1;
+	}
+}
 
 /* ---- the request ---- */
 
@@ -143,25 +165,15 @@ put_message(struct call *call, const char *text, size_t len)
 
 /* Lines of a stream that are data are messages. */
 static void
-take_stream(struct call *call, const char *data, size_t len)
+take_stream_line(void *arg, const struct buf *line)
 {
 	static const char mark[] = "data: ";
 	const size_t skip = sizeof(mark) - 1;
+	struct call *call = arg;
 
-	while (len > 0) {
-		const char *end = memchr(data, '\n', len);
-		size_t n = end == NULL ? len : (size_t)(end - data);
-
-		buf_add(&call->answer, data, n);
-		if (end == NULL)
-			return;
-		if (strncmp(buf_str(&call->answer), mark, skip) == 0)
-			put_message(call, buf_str(&call->answer) + skip,
-			    call->answer.len - skip);
-		buf_reset(&call->answer);
-		data += n + 1;
-		len -= n + 1;
-	}
+	call->failed = call->failed || line->overflow;
+	if (!line->overflow && strncmp(buf_str(line), mark, skip) == 0)
+		put_message(call, buf_str(line) + skip, line->len - skip);
 }
 
 static size_t
@@ -178,10 +190,11 @@ take_answer(char *data, size_t size, size_t n, void *arg)
 		call->known = true;
 	}
 	if (call->stream)
-		take_stream(call, data, size * n);
+		split_lines(&call->answer, data, size * n, take_stream_line,
+		    call);
 	else
 		buf_add(&call->answer, data, size * n);
-	return call->answer.overflow ? 0 : size * n;
+	return call->failed || call->answer.overflow ? 0 : size * n;
 }
 
 /* A client that waits for an answer is told why there is none. */
@@ -331,15 +344,19 @@ cancel(struct bridge *b, const json_t *message)
 
 /* What is no JSON goes on as it is: the answer says so. */
 static void
-take_line(struct bridge *b, const char *text, size_t len)
+take_input_line(void *arg, const struct buf *line)
 {
+	struct bridge *b = arg;
 	json_auto_t *message = NULL;
 
-	if (strspn(text, " \t\r") == len)
+	if (line->overflow)
+		(void)fprintf(stderr,
+		    "ilctl mcp: a line of over 16 MB is left out\n");
+	if (line->overflow || strspn(buf_str(line), " \t\r") == line->len)
 		return;
-	message = json_loadb(text, len, 0, NULL);
+	message = json_loadb(buf_str(line), line->len, 0, NULL);
 	if (message == NULL || !cancel(b, message))
-		begin_call(b, message, text, len);
+		begin_call(b, message, buf_str(line), line->len);
 }
 
 static void
@@ -348,31 +365,10 @@ take_input(struct bridge *b)
 	char piece[PIECE];
 	ssize_t n = TEMP_FAILURE_RETRY(read(STDIN_FILENO, piece,
 	    sizeof(piece)));
-	const char *at = piece;
 
+	if (n > 0)
+		split_lines(&b->line, piece, (size_t)n, take_input_line, b);
 	b->ended = n <= 0;
-	while (n > 0) {
-		const char *end = memchr(at, '\n', (size_t)n);
-		size_t len = end == NULL ? (size_t)n : (size_t)(end - at);
-
-		if (!b->skipping)
-			buf_add(&b->line, at, len);
-		if (b->line.overflow) {
-			(void)fprintf(stderr,
-			    "ilctl mcp: a line of over 16 MB is left out\n");
-			buf_reset(&b->line);
-			b->skipping = true;
-		}
-		if (end != NULL) {
-			if (!b->skipping)
-				take_line(b, buf_str(&b->line), b->line.len);
-			buf_reset(&b->line);
-			b->skipping = false;
-			len++;
-		}
-		at += len;
-		n -= (ssize_t)len;
-	}
 }
 
 static void

@@ -134,6 +134,15 @@ def what_is_no_json_is_told_by_inline():
 
 
 @test
+def a_line_that_is_too_long_is_left_out():
+    bridge = Bridge()
+    bridge.process.stdin.write(b"x" * (17 << 20) + b"\n")
+    bridge.send(id=1, method="ping")
+    assert bridge.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    assert bridge.close() == []
+
+
+@test
 def where_there_is_no_inline_who_asks_is_told():
     bridge = Bridge("http://127.0.0.1:%d/mcp" % free_port())
     bridge.send(id=1, method="ping")
