@@ -13,6 +13,7 @@
 
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/base/shared_file.h"
 #include "../../sandbox/protocol/tokens.h"
 
 /* More than there are tokens at one time, so that one that was not used of late
@@ -46,12 +47,10 @@ key_of(const struct token *token)
 int
 limits_open(struct limits *limits, struct err *err)
 {
-	void *memory = mmap(NULL, 2 * PLACES * sizeof(*limits->rates),
-	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (memory == MAP_FAILED)
-		return err_system(err, "memory for limits");
-	limits->rates = memory;
+	limits->rates = shared_file_open(NULL,
+	    2 * PLACES * sizeof(*limits->rates), err);
+	if (limits->rates == NULL)
+		return -1;
 	limits->strangers = limits->rates + PLACES;
 	limits->slots = memfd_create("slots", MFD_CLOEXEC);
 	return limits->slots < 0 ? err_system(err, "memfd_create") : 0;

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "app.h"
 #include "reply.h"
@@ -21,6 +20,7 @@
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
+#include "../../sandbox/base/shared_file.h"
 
 #define COMPILE_MS 10000 /* of the contract; nothing is compiled */
 #define PROCESSES 64
@@ -45,14 +45,9 @@ struct piston_versions {
 int
 piston_open(struct api_app *app, struct err *err)
 {
-	void *memory = mmap(NULL,
-	    API_INTERPRETERS_MAX * sizeof(struct piston_versions),
-	    PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (memory == MAP_FAILED)
-		return err_system(err, "memory for versions");
-	app->versions = memory;
-	return 0;
+	app->versions = shared_file_open(NULL,
+	    API_INTERPRETERS_MAX * sizeof(*app->versions), err);
+	return app->versions == NULL ? -1 : 0;
 }
 
 /* A line, "3.11.2", as one number, and what follows it; 0: it is none. */

@@ -22,6 +22,7 @@
 #include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/fd.h"
+#include "../../sandbox/base/shared_file.h"
 #include "../../sandbox/base/text.h"
 
 #define FILESTORE_NEW "new-"
@@ -44,16 +45,12 @@ int
 filestore_open(struct filestore *store, const char *path,
     const struct filestore_limits *limits, struct err *err)
 {
-	void *memory;
-
 	*store = (struct filestore){ .dir = -1, .lock = -1, .limits = *limits };
 	if (fd_make_dirs(path, 0700, err) < 0)
 		return -1;
-	memory = mmap(NULL, sizeof(*store->usage), PROT_READ | PROT_WRITE,
-	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (memory == MAP_FAILED)
-		return err_system(err, "memory for the file store");
-	store->usage = memory;
+	store->usage = shared_file_open(NULL, sizeof(*store->usage), err);
+	if (store->usage == NULL)
+		return -1;
 	store->lock = memfd_create("file-store", MFD_CLOEXEC);
 	store->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (store->dir < 0 || store->lock < 0)

@@ -223,27 +223,17 @@ mcp_add_written(struct buf *out, const struct mcp_message *m, const char *path,
 	end_with(out, &text, &structured);
 }
 
-static const char *
-kind_name(enum entry_kind kind)
-{
-	switch (kind) {
-	case ENTRY_FILE:
-		return "file";
-	case ENTRY_DIRECTORY:
-		return "folder";
-	case ENTRY_LINK:
-		return "link";
-	case ENTRY_OTHER:
-		break;
-	}
-	return "other";
-}
-
 void
 mcp_add_listing(struct buf *out, const struct mcp_message *m,
     const char *folder, const struct mcp_entry *entries, size_t count,
     bool truncated)
 {
+	static const char *const kinds[] = {
+		[ENTRY_FILE] = "file",
+		[ENTRY_DIRECTORY] = "folder",
+		[ENTRY_LINK] = "link",
+		[ENTRY_OTHER] = "other",
+	};
 	auto_buf struct buf text = BUF_INIT(HALF);
 	auto_buf struct buf list = BUF_INIT(HALF + ENTRY_MAX);
 	auto_buf struct buf path = BUF_INIT(PATH_MAX_BYTES);
@@ -260,7 +250,7 @@ mcp_add_listing(struct buf *out, const struct mcp_message *m,
 		path_text_write(&path, entry->name);
 		pydump_addf(&list, PYDUMP_ASCII,
 		    "%s{\"path\":\"%s\",\"kind\":\"%s\",\"size\":%" PRId64 "}",
-		    i == 0 ? "" : ",", buf_str(&path), kind_name(entry->kind),
+		    i == 0 ? "" : ",", buf_str(&path), kinds[entry->kind],
 		    is_file ? entry->size : 0);
 		if (list.len > HALF) {
 			list.len = before;
@@ -271,7 +261,7 @@ mcp_add_listing(struct buf *out, const struct mcp_message *m,
 		if (is_file)
 			buf_addf(&text, "\t%" PRId64 " bytes\n", entry->size);
 		else
-			buf_addf(&text, "\t%s\n", kind_name(entry->kind));
+			buf_addf(&text, "\t%s\n", kinds[entry->kind]);
 	}
 	buf_addf(&list, "],\"truncated\":%s}", truncated ? "true" : "false");
 	if (truncated)

@@ -142,6 +142,9 @@ static const struct mcp_rule
 	SCHEMA(RUN_FIELDS, \
 	    "\"stdout\",\"stderr\",\"exit_code\",\"reason\",\"timed_out\"," \
 	    "\"duration_ms\",\"truncated\",\"files\",\"left_out\"")
+#define READ_FIELDS \
+	TEXT("text") "," TEXT("base64") "," NUMBER("size") "," \
+	TEXT("mime_type") "," FIELD("next_offset", "[\"integer\",\"null\"]")
 #define LISTING_SCHEMA \
 	SCHEMA(LIST("files", TEXT("path") "," \
 	    "\"kind\":{\"type\":\"string\",\"enum\":[\"file\"," \
@@ -164,14 +167,14 @@ static const struct mcp_tool_row rows[MCP_TOOLS] = {
 	    "middle: write long output to a file. At most 120 seconds.",
 	    { &arg_code, &arg_input, &arg_files, &arg_args, &arg_session,
 		&arg_python, &arg_timeout },
-	    RUN_SCHEMA, .destroys = false, .long_answer = true },
+	    RUN_SCHEMA, .long_answer = true },
 	[MCP_RUN_SHELL] = { "run_shell", "Run a shell command",
 	    "Run a shell command in a container without network, and get what "
 	    "it prints, how it ended and the files that it leaves; as with "
 	    "run_python. Without `session` nothing stays.",
 	    { &arg_command, &arg_input, &arg_files, &arg_session, &arg_python,
 		&arg_timeout },
-	    RUN_SCHEMA, .destroys = false, .long_answer = true },
+	    RUN_SCHEMA, .long_answer = true },
 	[MCP_CREATE_SESSION] = { "create_session", "Create a session",
 	    "Make a folder that stays from run to run, for 15 minutes when "
 	    "nothing else is said: its handle is the `session` of the other "
@@ -179,14 +182,12 @@ static const struct mcp_tool_row rows[MCP_TOOLS] = {
 	    "restarted, and when it is at rest while all are taken and you "
 	    "make another one.",
 	    { &arg_ttl, &arg_python },
-	    SCHEMA(FIELD("session", "\"string\"") "," FIELD("expires_at",
-		       "\"string\""),
-		"\"session\",\"expires_at\""),
-	    .reads = false },
+	    SCHEMA(TEXT("session") "," TEXT("expires_at"),
+		"\"session\",\"expires_at\"") },
 	[MCP_CLOSE_SESSION] = { "close_session", "Close a session",
 	    "End a session, and remove its files.", { &arg_of_session },
-	    SCHEMA(FIELD("closed", "\"boolean\""), "\"closed\""),
-	    .destroys = true, .idempotent = true },
+	    SCHEMA(TRUTH("closed"), "\"closed\""), .destroys = true,
+	    .idempotent = true },
 	[MCP_LIST_FILES] = { "list_files", "List files",
 	    "List a folder of a session: folders first, then by name; at most "
 	    "1,000 entries.",
@@ -197,18 +198,13 @@ static const struct mcp_tool_row rows[MCP_TOOLS] = {
 	    "picture comes to be seen as well. 20,000 bytes when nothing else "
 	    "is said; next_offset is null at the end of the file.",
 	    { &arg_of_session, &arg_path, &arg_offset, &arg_limit },
-	    SCHEMA(FIELD("text", "\"string\"") "," FIELD("base64",
-		       "\"string\"") "," FIELD("size",
-		       "\"integer\"") "," FIELD("mime_type",
-		       "\"string\"") "," FIELD("next_offset",
-		       "[\"integer\",\"null\"]"),
-		"\"size\",\"mime_type\",\"next_offset\""),
+	    SCHEMA(READ_FIELDS, "\"size\",\"mime_type\",\"next_offset\""),
 	    .reads = true, .long_answer = true },
 	[MCP_WRITE_FILE] = { "write_file", "Write a file",
 	    "Write a file of a session, whole: what it held before is gone. "
 	    "Its folders are made.",
 	    { &arg_of_session, &arg_path, &arg_text, &arg_base64 },
-	    SCHEMA(FIELD("size", "\"integer\""), "\"size\""), .destroys = true,
+	    SCHEMA(NUMBER("size"), "\"size\""), .destroys = true,
 	    .idempotent = true },
 };
 
@@ -551,24 +547,20 @@ static bool
 stage_file(struct checking *c, struct stage *stage, const char *path,
     const char *label)
 {
-	switch (stage_add(stage, path)) {
-	case STAGE_FINE:
-		return true;
-	case STAGE_EMPTY:
-		return object_to(c, label, "has a path that names no file.");
-	case STAGE_LONG:
-		return object_to(c, label, "has a name of over %d bytes.",
-		    LIMIT_NAME);
-	case STAGE_FULL:
-		return object_to(c, label, "is one too many.");
-	case STAGE_IS_FOLDER:
-		return object_to(c, label,
-		    "has the path of a folder that another file needs.");
-	case STAGE_PARENT_IS_FILE:
-	case STAGE_ABOVE_IS_FILE:
-		break;
-	}
-	return object_to(c, label, "has a path below another file.");
+	static const char *const wrong[] = {
+		[STAGE_EMPTY] = "has a path that names no file.",
+		[STAGE_LONG] = "has a name of over 255 bytes.",
+		[STAGE_FULL] = "is one too many.",
+		[STAGE_IS_FOLDER] =
+		    "has the path of a folder that another file needs.",
+		[STAGE_PARENT_IS_FILE] = "has a path below another file.",
+		[STAGE_ABOVE_IS_FILE] = "has a path below another file.",
+	};
+	enum stage_outcome outcome = stage_add(stage, path);
+
+	_Static_assert(LIMIT_NAME == 255, "as it is told");
+	return outcome == STAGE_FINE ||
+	    object_to(c, label, "%s", wrong[outcome]);
 }
 
 static bool
