@@ -435,7 +435,6 @@ create(struct api_app *app, struct http_request *req, int64_t ttl_ms,
 	bool bash = true;
 	int64_t next_ms;
 	struct err err;
-	int result;
 
 	/* The cell, then its files, then its holder. */
 	refusal = session_cell_lease(app, req, NULL, ttl_ms, &lease, &next_ms,
@@ -450,10 +449,7 @@ create(struct api_app *app, struct http_request *req, int64_t ttl_ms,
 		lease_close(&lease);
 		return;
 	}
-	result = session_holder_start(app, &lease,
-	    clock_monotonic_ms() + ttl_ms, id, &err);
-	lease_close(&lease); /* the holder has its own descriptors */
-	if (result == 0) {
+	if (session_holder_start(app, &lease, ttl_ms, id, &err) == 0) {
 		execute_add_session(&body, id, clock_wall_ms() + ttl_ms);
 		if (!bash)
 			log_warn("the image has no bash: "

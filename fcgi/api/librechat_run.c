@@ -87,10 +87,9 @@ start(struct api_app *app, struct http_request *req,
 		return -1;
 	}
 	app->slot = slot;
-	result = session_holder_start_claimed(app, &lease,
-	    clock_monotonic_ms() + LASTS_MS, claim, err);
+	result = session_holder_start_claimed(app, &lease, LASTS_MS, claim,
+	    err);
 	app->slot = run_slot;
-	lease_close(&lease); /* the holder has its own descriptors */
 	return result;
 }
 

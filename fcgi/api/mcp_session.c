@@ -118,7 +118,6 @@ create(struct mcp_exchange *x)
 	struct lease lease;
 	int64_t next_ms;
 	struct err err;
-	int result;
 
 	if (session_cell_lease(x->app, x->req, x->call.python.data, ttl_ms,
 		&lease, &next_ms, &err) != REFUSAL_NONE) {
@@ -135,10 +134,7 @@ create(struct mcp_exchange *x)
 		lease_close(&lease);
 		return;
 	}
-	result = session_holder_start(x->app, &lease,
-	    clock_monotonic_ms() + ttl_ms, id, &err);
-	lease_close(&lease); /* the holder has its own descriptors */
-	if (result != 0) {
+	if (session_holder_start(x->app, &lease, ttl_ms, id, &err) != 0) {
 		log_err("session: %s", err.text);
 		mcp_failed(x);
 		return;

@@ -278,13 +278,13 @@ session_holder_disclaim(struct api_app *app, struct session_claim *claim)
 }
 
 int
-session_holder_start_claimed(struct api_app *app, const struct lease *lease,
-    int64_t until_ms, struct session_claim *claim, struct err *err)
+session_holder_start_claimed(struct api_app *app, struct lease *lease,
+    int64_t ttl_ms, struct session_claim *claim, struct err *err)
 {
 	auto_free char *path = path_of(app, claim->id);
 	struct session_holder k = { .app = app,
 		.path = path,
-		.until_ms = until_ms,
+		.until_ms = clock_monotonic_ms() + ttl_ms,
 		.rest_ms = claim->rest_ms,
 		.since_ms = clock_monotonic_ms(),
 		.cell_fd = lease->cell_fd,
@@ -306,18 +306,20 @@ session_holder_start_claimed(struct api_app *app, const struct lease *lease,
 		metrics_change(&app->metrics, METRICS_SESSIONS, 1);
 		serve_requests(&k);
 	}
+	if (pid < 0)
+		(void)err_system(err, "clone");
+	lease_close(lease);
 	if (pid > 0) {
 		(void)close(claim->listen_fd);
 		return 0;
 	}
-	(void)err_system(err, "clone");
 	session_holder_disclaim(app, claim);
 	return -1;
 }
 
 int
-session_holder_start(struct api_app *app, const struct lease *lease,
-    int64_t until_ms, char id[SESSION_ID_SIZE], struct err *err)
+session_holder_start(struct api_app *app, struct lease *lease, int64_t ttl_ms,
+    char id[SESSION_ID_SIZE], struct err *err)
 {
 	struct session_claim claim = { .rest_ms = INT64_MAX };
 
@@ -326,9 +328,11 @@ session_holder_start(struct api_app *app, const struct lease *lease,
 	text_random_hex(claim.id + strlen(SESSION_PREFIX), SESSION_DIGITS);
 	node_table_mark(app->nodes, claim.id + strlen(SESSION_PREFIX));
 	memcpy(id, claim.id, sizeof(claim.id));
-	if (session_holder_claim(app, &claim, err) != 0)
-		return -1;
-	return session_holder_start_claimed(app, lease, until_ms, &claim, err);
+	if (session_holder_claim(app, &claim, err) == 0)
+		return session_holder_start_claimed(app, lease, ttl_ms, &claim,
+		    err);
+	lease_close(lease);
+	return -1;
 }
 
 void

@@ -23,11 +23,11 @@ struct http_request;
 #define SESSION_DIGITS 32
 #define SESSION_ID_SIZE (sizeof(SESSION_PREFIX) + SESSION_DIGITS)
 
-/* Have a new holder keep the lease until this monotonic time, and app->slot
- * with it.  After 0 id is the session's, and the lease is the holder's alone
- * when the caller has closed it. */
-int session_holder_start(struct api_app *app, const struct lease *lease,
-    int64_t until_ms, char id[SESSION_ID_SIZE], struct err *err);
+/* Have a new holder keep the lease for so long, and app->slot with it.  After 0
+ * id is the session's.  The lease is closed here in any case: the holder has its
+ * own descriptors. */
+int session_holder_start(struct api_app *app, struct lease *lease,
+    int64_t ttl_ms, char id[SESSION_ID_SIZE], struct err *err);
 
 /* One that is called by an id of the caller's, whoever comes first: */
 struct session_claim {
@@ -39,8 +39,8 @@ struct session_claim {
  * one of the other two. */
 int session_holder_claim(struct api_app *app, struct session_claim *claim,
     struct err *err);
-int session_holder_start_claimed(struct api_app *app, const struct lease *lease,
-    int64_t until_ms, struct session_claim *claim, struct err *err);
+int session_holder_start_claimed(struct api_app *app, struct lease *lease,
+    int64_t ttl_ms, struct session_claim *claim, struct err *err);
 void session_holder_disclaim(struct api_app *app, struct session_claim *claim);
 
 /* At the start: remove the sockets of holders that died with their master. */
@@ -78,7 +78,7 @@ bool session_holder_make_room(const struct api_app *app, bool end,
  * one of the same owner's that has been at rest for the longest time ends for
  * it.  interpreter NULL: the default one.
  *
- * REFUSAL_NONE: the lease is to be closed, when the session's holder has it.
+ * REFUSAL_NONE: the lease is for session_holder_start(), or to be closed.
  * Otherwise err says why, *next_ms in how long it may be had; who asked may be
  * gone.
  */

@@ -65,8 +65,8 @@ make_session(struct session *s, int64_t ttl_ms)
 		lease.cell_fd = pairs[0][1];
 		lease.broker_fd = pairs[1][1];
 		app.slot = pairs[2][1];
-		if (session_holder_start(&app, &lease,
-			clock_monotonic_ms() + ttl_ms, s->id, &err) == 0)
+		if (session_holder_start(&app, &lease, ttl_ms, s->id, &err) ==
+		    0)
 			(void)!write(pairs[4][1], s->id, sizeof(s->id));
 		(void)kill(getpid(), SIGKILL);
 	}

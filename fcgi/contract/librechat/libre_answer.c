@@ -59,25 +59,17 @@ add_line(struct buf *text, const char *fmt, ...)
 static void
 add_end(struct buf *text, const struct libre_outcome *o)
 {
-	switch (o->cell->reason) {
-	case REASON_TIME:
+	const struct cell_result *cell = o->cell;
+	const char *name = sigabbrev_np((int)cell->signal);
+
+	if (cell->reason == REASON_TIME)
 		add_line(text, "Time limit exceeded: ended after %.3g s",
 		    (double)o->timeout_ms / 1000);
-		break;
-	case REASON_MEMORY:
+	else if (cell->reason == REASON_MEMORY)
 		add_line(text, "Out of memory: the program was ended");
-		break;
-	case REASON_SIGNAL:
+	else if (cell->reason == REASON_SIGNAL)
 		add_line(text, "The program was ended by SIG%s",
-		    sigabbrev_np((int)o->cell->signal) == NULL ?
-			"?" :
-			sigabbrev_np((int)o->cell->signal));
-		break;
-	case REASON_OUTPUT:
-	case REASON_EXIT:
-	case REASON_ERROR:
-		break;
-	}
+		    name == NULL ? "?" : name);
 }
 
 /* A member that may hold anything, with a comma before it. */

@@ -413,27 +413,19 @@ add_end(struct buf *text, const struct mcp_run *run)
 {
 	const struct cell_result *cell = run->cell;
 
-	switch (cell->reason) {
-	case REASON_EXIT:
+	if (cell->reason == REASON_EXIT)
 		buf_addf(text, "[exit code %" PRId64 ", %" PRId64 " ms]\n",
 		    cell->status, run->duration_ms);
-		break;
-	case REASON_SIGNAL:
+	else if (cell->reason == REASON_SIGNAL)
 		buf_addf(text, "[ended by signal %" PRId64 "]\n", cell->signal);
-		break;
-	case REASON_TIME:
+	else if (cell->reason == REASON_TIME)
 		buf_addf(text,
 		    "[timed out: ended after timeout_seconds, %" PRId64 "]\n",
 		    run->timeout_s);
-		break;
-	case REASON_MEMORY:
+	else if (cell->reason == REASON_MEMORY)
 		buf_adds(text, "[ended: it used up its memory]\n");
-		break;
-	case REASON_OUTPUT:
-	case REASON_ERROR:
+	else
 		buf_adds(text, "[ended: it printed too much]\n");
-		break;
-	}
 	if (cell->disk_full == DISK_FULL_FILES)
 		buf_adds(text, "[its folder is full: too many files]\n");
 	else if (cell->disk_full != 0)
