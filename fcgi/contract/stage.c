@@ -99,15 +99,17 @@ stage_add(struct stage *stage, const char *path)
 }
 
 size_t
-stage_resolve(const char *path, size_t len, char *out, size_t n, bool *up)
+stage_resolve(const char *path, size_t len, char *out, size_t n,
+    enum stage_up *up)
 {
+	*up = STAGE_DOWN;
 	for (size_t i = 0; i < len;) {
 		const char *slash = memchr(path + i, '/', len - i);
 		size_t part = (slash == NULL ? len : (size_t)(slash - path)) -
 		    i;
 
 		if (part == 2 && memcmp(path + i, "..", 2) == 0) {
-			*up = true;
+			*up = n == 0 || *up == STAGE_OUT ? STAGE_OUT : STAGE_UP;
 			while (n > 0 && out[n - 1] != '/')
 				n--;
 			n -= n > 0 ? 1 : 0;

@@ -36,12 +36,15 @@ void stage_release(struct stage *stage);
 /* The path is kept, not copied.  The same path again is fine. */
 enum stage_outcome stage_add(struct stage *stage, const char *path);
 
+/* Has a path a "..", and does one lead out of where the path begins? */
+enum stage_up { STAGE_DOWN, STAGE_UP, STAGE_OUT };
+
 /* Make a path normalised: append its parts to the n bytes of a path that are at
  * out, without empty ones and ".", and with ".." undone as far as there is
  * something.  out has room for n + len + 2 bytes; its new length, and a NUL
- * follows.  *up: set when there was a "..". */
+ * follows. */
 size_t stage_resolve(const char *path, size_t len, char *out, size_t n,
-    bool *up);
+    enum stage_up *up);
 
 /*
  * Paths on disk are bytes, and answers are UTF-8.  A name that is UTF-8 is its

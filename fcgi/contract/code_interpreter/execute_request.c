@@ -457,13 +457,13 @@ stage_file(struct stage *stage, struct execute_request *req,
 		[STAGE_ABOVE_IS_FILE] = "File path lies below another file.",
 	};
 	char *out = pyjson_tree_array(&req->doc, path->len + 2, 1);
-	bool up = false;
+	enum stage_up up;
 	size_t n = stage_resolve(path->text, path->len, out, 0, &up);
 
 	input->path = out;
 	if (path->len > 0 && path->text[0] == '/')
 		return "File paths must be relative.";
-	if (up)
+	if (up != STAGE_DOWN)
 		return "File paths must not contain '..'.";
 	if (strlen(out) != n)
 		return "File paths must not contain a NUL character.";

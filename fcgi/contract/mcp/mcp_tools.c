@@ -416,7 +416,7 @@ static bool
 take_path(struct checking *c, const char *label, const struct pyvalue *value,
     struct mcp_bytes *path)
 {
-	bool up = false;
+	enum stage_up up;
 	char *out;
 	size_t text_len;
 	size_t len;
@@ -434,7 +434,7 @@ take_path(struct checking *c, const char *label, const struct pyvalue *value,
 	}
 	out = pyjson_tree_array(&c->m->doc, path->len + 2, 1);
 	len = stage_resolve(path->data, path->len, out, 0, &up);
-	if (up)
+	if (up != STAGE_DOWN)
 		return object_to(c, label, "must not hold '..'.");
 	text_len = len;
 	if (is_long(out))

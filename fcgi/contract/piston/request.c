@@ -274,29 +274,6 @@ decode(const struct pyvalue *content, enum encoding encoding)
 
 /* ---- files: their names ---- */
 
-/* Does a path lead out of where it begins? */
-static bool
-leaves(const char *path, size_t len)
-{
-	size_t depth = 0;
-
-	for (size_t i = 0; i < len;) {
-		const char *slash = memchr(path + i, '/', len - i);
-		size_t part = (slash == NULL ? len : (size_t)(slash - path)) -
-		    i;
-
-		if (part == 2 && memcmp(path + i, "..", 2) == 0) {
-			if (depth == 0)
-				return true;
-			depth--;
-		} else if (part > 1 || (part == 1 && path[i] != '.')) {
-			depth++;
-		}
-		i += part + 1;
-	}
-	return false;
-}
-
 /* What was sent, or the name of one that has none; it may hold anything.  NULL:
  * it is no text. */
 static const char *
@@ -333,16 +310,16 @@ take_path(struct pyjson *doc, struct stage *stage, const struct pyvalue *file,
 	size_t len = 0;
 	const char *name = name_of(doc, file, index, &len);
 	char *path;
-	bool up = false;
+	enum stage_up up;
 
 	if (name == NULL)
 		return "must be a string";
 	if (memchr(name, '\0', len) != NULL)
 		return "must not contain a NUL character";
-	if (leaves(name, len))
-		return "leads out of the folder";
 	path = pyjson_tree_array(doc, len + 2, 1);
 	piston_make_text(path, stage_resolve(name, len, path, 0, &up));
+	if (up == STAGE_OUT)
+		return "leads out of the folder";
 	input->path = path;
 	return wrong[stage_add(stage, path)];
 }

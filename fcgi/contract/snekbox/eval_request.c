@@ -579,7 +579,7 @@ take_interpreter(struct eval_request *req, const char *const *interpreters,
     bool fallback, const struct pyvalue *path, struct eval_refusal *refusal)
 {
 	const char *why_not;
-	bool up = false;
+	enum stage_up up;
 	char *out;
 
 	if (path == NULL || path->count == 0)
@@ -616,12 +616,13 @@ take_path(struct eval_request *req, struct cell_input *file,
     const struct pyvalue *path, struct eval_refusal *refusal)
 {
 	size_t home = strlen(HOME);
+	enum stage_up up;
 	char *out = pyjson_tree_array(&req->doc, sizeof(HOME) + path->count + 1,
 	    1);
 
 	memcpy(out, HOME, sizeof(HOME));
-	(void)stage_resolve(path->u.text, path->count, out, home,
-	    &file->always);
+	(void)stage_resolve(path->u.text, path->count, out, home, &up);
+	file->always = up != STAGE_DOWN;
 	if (strlen(path->u.text) != path->count ||
 	    pyutf8_has_surrogate(path->u.text, path->count) ||
 	    strncmp(out, HOME, home) != 0 ||
