@@ -32,6 +32,7 @@
 
 #define OUTPUT_MAX 1000000 /* MAX_OUTPUT_BYTES of the contract */
 #define PROCESSES 64
+#define FILE_MODE 0644
 #define FILES_MAX 1000
 #define FILE_BYTES (INT64_C(100) << 20)
 #define COLLECT_MS 10000
@@ -253,16 +254,102 @@ answer_run(struct execution *x)
 	api_run_end(&x->run, x->kind);
 }
 
-/* ---- the request ---- */
+/* ---- a request, and its files ---- */
+
+/* Read and parse it.  False: it was answered; otherwise it is to be released. */
+static bool
+read_request(struct execute_request *request, enum execute_route route,
+    struct http_request *req)
+{
+	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
+	struct detail detail;
+
+	if (!api_read_body(req, &body))
+		return false;
+	if (execute_parse(request, route, http_param(req, "CONTENT_TYPE"),
+		buf_str(&body), body.len, &detail))
+		return true;
+	reply_json(req, detail.status, NULL, &detail.body);
+	return false;
+}
+
+/* The files of a request, out of the store, as a cell takes them. */
+struct inputs {
+	struct cell_input *items; /* of the request's document */
+	size_t count;
+	size_t own;	   /* the first ones, which are not of the store */
+	const char *wrong; /* with a path: 422; static.  NULL: nothing */
+};
+
+static void
+inputs_close(struct inputs *in)
+{
+	for (size_t i = in->own; i < in->count; i++)
+		api_input_unmap(&in->items[i]);
+}
+
+/* A file that is there cannot be had.  False: it is not there. */
+static bool
+refuse_away(struct http_request *req, const struct err *err)
+{
+	if (err->code == ERR_LIMIT)
+		reply_detail(req, 413, NULL,
+		    "Files of other nodes are too large together");
+	else if (err->code == ERR_UNAVAILABLE)
+		reply_detail(req, 503, "Retry-After: 1\r\n",
+		    "A file of another node cannot be had just now");
+	return err->code == ERR_LIMIT || err->code == ERR_UNAVAILABLE ||
+	    err->code == ERR_TIMEOUT; /* nobody waits for an answer */
+}
+
+/* False: one of them cannot be had; it was answered, and there is nothing to
+ * close. */
+static bool
+inputs_open(struct inputs *in, struct api_app *app, struct http_request *req,
+    struct execute_request *request)
+{
+	struct detail detail;
+	struct err err = { .code = ERR_NONE };
+
+	*in = (struct inputs){ .items = pyjson_tree_array(&request->doc,
+				   request->file_count + 1,
+				   sizeof(*in->items)) };
+	/* The code itself comes first, and is not of the store. */
+	if (request->code.text != NULL) {
+		in->own = in->count = 1;
+		in->items[0] = (struct cell_input){ .path = "__main__.py",
+			.content = { request->code.text, request->code.len },
+			.mode = FILE_MODE };
+	}
+	for (size_t i = 0; i < request->file_count; i++) {
+		const struct execute_file *file = &request->files[i];
+
+		if (!api_input_find(&in->items[in->count], app, req,
+			file->id.text, file->id.len, &err)) {
+			inputs_close(in);
+			if (refuse_away(req, &err))
+				return false;
+			(void)execute_refuse_file(file, &detail);
+			reply_json(req, detail.status, NULL, &detail.body);
+			return false;
+		}
+		in->count++;
+	}
+	/* Their paths are looked at when all are there: 404 comes first. */
+	in->wrong = execute_stage(request, in->items + in->own);
+	return true;
+}
+
+/* ---- the run ---- */
 
 /* The files are found, their paths are checked; then it runs. */
 static void
 run_code(struct execution *x, struct execute_request *execute,
     struct cell_request *cell)
 {
-	struct api_inputs inputs;
+	struct inputs inputs;
 
-	if (!api_inputs_open(&inputs, x->run.app, x->run.req, execute))
+	if (!inputs_open(&inputs, x->run.app, x->run.req, execute))
 		return;
 	cell->op = OP_RUN;
 	cell->path = "__main__.py";
@@ -285,7 +372,7 @@ run_code(struct execution *x, struct execute_request *execute,
 			begin_stream(x->run.req);
 		answer_trouble(x, 422, inputs.wrong);
 	}
-	api_inputs_close(&inputs);
+	inputs_close(&inputs);
 }
 
 /* The session's cell is borrowed for it. */
@@ -335,7 +422,7 @@ answer(struct api_app *app, struct http_request *req, enum api_kind kind)
 		.frame = BUF_INIT(FRAME_BUF) };
 	struct execute_request request;
 
-	if (!api_read_request(&request,
+	if (!read_request(&request,
 		kind == API_BASH ? EXECUTE_BASH : EXECUTE_CODE, req))
 		return;
 	cell.wall_ms = request.timeout_ms;
@@ -376,7 +463,7 @@ api_session_bash(struct api_app *app, struct http_request *req)
  * answered. */
 static bool
 stage(struct api_app *app, struct http_request *req, const struct lease *lease,
-    const struct api_inputs *inputs, bool *bash)
+    const struct inputs *inputs, bool *bash)
 {
 	const struct cell_request request = {
 		.op = OP_STAGE,
@@ -426,7 +513,7 @@ answer_refusal(struct http_request *req, enum refusal refusal, int64_t next_ms)
 /* Lease a cell for it, and have a holder keep that. */
 static void
 create(struct api_app *app, struct http_request *req, int64_t ttl_ms,
-    const struct api_inputs *inputs)
+    const struct inputs *inputs)
 {
 	auto_buf struct buf body = BUF_INIT(1024);
 	char id[SESSION_ID_SIZE];
@@ -466,16 +553,16 @@ void
 api_session_create(struct api_app *app, struct http_request *req)
 {
 	struct execute_request session;
-	struct api_inputs inputs;
+	struct inputs inputs;
 
-	if (!api_read_request(&session, EXECUTE_SESSION, req))
+	if (!read_request(&session, EXECUTE_SESSION, req))
 		return;
-	if (api_inputs_open(&inputs, app, req, &session)) {
+	if (inputs_open(&inputs, app, req, &session)) {
 		if (inputs.wrong == NULL)
 			create(app, req, session.ttl_seconds * 1000, &inputs);
 		else
 			reply_detail(req, 422, NULL, "%s", inputs.wrong);
-		api_inputs_close(&inputs);
+		inputs_close(&inputs);
 	}
 	pyjson_release(&session.doc);
 }

@@ -208,10 +208,8 @@ struct connection {
 	/* of its run */
 	struct piston_request request;
 	struct api_run run;
-	struct pyutf8 decoders[2];
-	size_t left[2]; /* bytes of output */
-	int full;	/* as in struct piston_output */
-	int reader;	/* of the pipe; both -1: closed */
+	struct piston_output output; /* that is not said yet */
+	int reader;		     /* of the pipe; both -1: closed */
 	int writer;
 	struct buf typed;
 	size_t written;
@@ -354,26 +352,21 @@ take_others(void *arg)
 	settle(x);
 }
 
+/* Say what is there of the output. */
 static void
-take_output(struct connection *x, int64_t stream, const void *data, size_t len)
+say_output(struct connection *x)
 {
-	auto_buf struct buf text = BUF_INIT(3 * PIECE);
-	auto_buf struct buf message = BUF_INIT(20 * PIECE);
-	size_t i = stream == 2 ? 1 : 0;
+	for (int i = 0; i < 2; i++) {
+		auto_buf struct buf message = BUF_INIT(20 * PIECE);
+		struct buf *text = &x->output.streams[i].text;
 
-	if (x->full != 0)
-		return;
-	if (len > x->left[i]) {
-		len = x->left[i];
-		x->full = stream == 2 ? 2 : 1;
-		x->run.c.enough = true;
+		if (text->len == 0)
+			continue;
+		piston_say_data(&message, i + 1, buf_str(text), text->len);
+		web_socket_say(&x->s, &message);
+		buf_reset(text);
 	}
-	x->left[i] -= len;
-	pyutf8_add(&x->decoders[i], &text, data, len);
-	if (text.len == 0)
-		return;
-	piston_say_data(&message, stream, buf_str(&text), text.len);
-	web_socket_say(&x->s, &message);
+	buf_reset(&x->output.all);
 }
 
 static void
@@ -390,27 +383,12 @@ take_event(void *arg, const struct cell_event *event)
 		/* What came with the request makes nobody wake us. */
 		take_messages(x);
 	} else if (event->kind == CELL_OUTPUT) {
-		take_output(x, event->stream, event->data, event->len);
+		if (!piston_output_add(&x->output, event->stream, event->data,
+			event->len))
+			x->run.c.enough = true;
+		say_output(x);
 	}
 	settle(x);
-}
-
-/* What began and never ended is told as it is. */
-static void
-end_streams(struct connection *x)
-{
-	for (int i = 0; i < 2; i++) {
-		auto_buf struct buf text = BUF_INIT(64);
-		auto_buf struct buf message = BUF_INIT(256);
-
-		if (x->full == i + 1)
-			continue;
-		pyutf8_end(&x->decoders[i], &text);
-		if (text.len == 0)
-			continue;
-		piston_say_data(&message, i + 1, buf_str(&text), text.len);
-		web_socket_say(&x->s, &message);
-	}
 }
 
 static void
@@ -431,8 +409,9 @@ tell_end(struct connection *x)
 		log_warn("the cell says: %s", x->run.result.error_text);
 		say_trouble(x, "The files or arguments cannot be taken");
 	} else if (x->run.end == API_RESULT) {
-		end_streams(x);
-		piston_end(&end, &x->request, &x->run.result, x->full);
+		piston_output_end(&x->output);
+		say_output(x);
+		piston_end(&end, &x->request, &x->run.result, x->output.full);
 		piston_say_exit(&message, &end);
 		web_socket_say(&x->s, &message);
 		web_socket_goodbye(&x->s, 4999, "Job Completed");
@@ -469,12 +448,13 @@ run_job(struct connection *x)
 		    .other_count = CONVERSATION_OTHERS,
 		    .other = take_others,
 		    .arg = x } };
-	x->left[0] = x->left[1] = PISTON_OUTPUT_MAX;
+	piston_output_init(&x->output);
 	set_others(x);
 	api_run(&x->run, x->request.runtime->interpreter);
 	cleanup_close(&x->reader);
 	cleanup_close(&x->writer);
 	tell_end(x);
+	piston_output_release(&x->output);
 	api_run_count(&x->run, API_CONNECT);
 }
 

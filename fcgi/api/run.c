@@ -357,7 +357,7 @@ api_run_end(const struct api_run *run, enum api_kind kind)
 	api_run_count(run, kind);
 }
 
-/* ---- the request of the code-interpreter's routes ---- */
+/* ---- what it needs ---- */
 
 bool
 api_read_body(struct http_request *req, struct buf *body)
@@ -365,22 +365,6 @@ api_read_body(struct http_request *req, struct buf *body)
 	if (req->length <= (int64_t)API_BODY_MAX)
 		return http_read_all(req, body);
 	reply_error(req, 413, NULL, "The body is too long");
-	return false;
-}
-
-bool
-api_read_request(struct execute_request *request, enum execute_route route,
-    struct http_request *req)
-{
-	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
-	struct detail detail;
-
-	if (!api_read_body(req, &body))
-		return false;
-	if (execute_parse(request, route, http_param(req, "CONTENT_TYPE"),
-		buf_str(&body), body.len, &detail))
-		return true;
-	reply_json(req, detail.status, NULL, &detail.body);
 	return false;
 }
 
@@ -417,61 +401,4 @@ api_input_unmap(const struct cell_input *input)
 	if (input->content.len > 0)
 		(void)munmap((void *)(uintptr_t)input->content.data,
 		    input->content.len);
-}
-
-/* A file that is there cannot be had.  False: it is not there. */
-static bool
-refuse_away(struct http_request *req, const struct err *err)
-{
-	if (err->code == ERR_LIMIT)
-		reply_detail(req, 413, NULL,
-		    "Files of other nodes are too large together");
-	else if (err->code == ERR_UNAVAILABLE)
-		reply_detail(req, 503, "Retry-After: 1\r\n",
-		    "A file of another node cannot be had just now");
-	return err->code == ERR_LIMIT || err->code == ERR_UNAVAILABLE ||
-	    err->code == ERR_TIMEOUT; /* nobody waits for an answer */
-}
-
-bool
-api_inputs_open(struct api_inputs *in, struct api_app *app,
-    struct http_request *req, struct execute_request *request)
-{
-	struct detail detail;
-	struct err err = { .code = ERR_NONE };
-
-	*in = (struct api_inputs){ .items = pyjson_tree_array(&request->doc,
-				       request->file_count + 1,
-				       sizeof(*in->items)) };
-	/* The code itself comes first, and is not of the store. */
-	if (request->code.text != NULL) {
-		in->own = in->count = 1;
-		in->items[0] = (struct cell_input){ .path = "__main__.py",
-			.content = { request->code.text, request->code.len },
-			.mode = FILE_MODE };
-	}
-	for (size_t i = 0; i < request->file_count; i++) {
-		const struct execute_file *file = &request->files[i];
-
-		if (!api_input_find(&in->items[in->count], app, req,
-			file->id.text, file->id.len, &err)) {
-			api_inputs_close(in);
-			if (refuse_away(req, &err))
-				return false;
-			(void)execute_refuse_file(file, &detail);
-			reply_json(req, detail.status, NULL, &detail.body);
-			return false;
-		}
-		in->count++;
-	}
-	/* Their paths are looked at when all are there: 404 comes first. */
-	in->wrong = execute_stage(request, in->items + in->own);
-	return true;
-}
-
-void
-api_inputs_close(struct api_inputs *in)
-{
-	for (size_t i = in->own; i < in->count; i++)
-		api_input_unmap(&in->items[i]);
 }

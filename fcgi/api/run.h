@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 #include "metrics.h"
-#include "../contract/code_interpreter/execute_request.h"
 
 #include "../../sandbox/protocol/conversation.h"
 
 struct api_app;
+struct buf;
 struct err;
 struct filestore_new;
 struct http_request;
@@ -101,34 +101,13 @@ void api_answer_lost(const struct api_run *run);
 /* The whole body.  False: it was too long, which was answered, or its sender is
  * gone. */
 bool api_read_body(struct http_request *req, struct buf *body);
-/* Read and parse a request of the code-interpreter's routes.  False: it was
- * answered; otherwise it is to be released. */
-bool api_read_request(struct execute_request *request, enum execute_route route,
-    struct http_request *req);
-
-/*
- * The files of a request, out of the store, as a cell takes them.  They are
- * mapped, not read: a request may name many large ones.
- */
-struct api_inputs {
-	struct cell_input *items; /* of the request's document */
-	size_t count;
-	size_t own;	   /* the first ones, which are not of the store */
-	const char *wrong; /* with a path: 422; static.  NULL: nothing */
-};
-
-/* Map a file of the store, whole; an empty one needs nothing.  False: it cannot
- * be had. */
+/* Map a file of the store, whole, as a request may name many large ones; an
+ * empty one needs nothing.  False: it cannot be had. */
 bool api_input_map(struct cell_input *input, int fd);
 /* The same by its id; false: as nodes_get_file(). */
 bool api_input_find(struct cell_input *input, struct api_app *app,
     const struct http_request *req, const char *id, size_t len,
     struct err *err);
 void api_input_unmap(const struct cell_input *input);
-/* False: one of them cannot be had; it was answered, and there is nothing to
- * close. */
-bool api_inputs_open(struct api_inputs *in, struct api_app *app,
-    struct http_request *req, struct execute_request *request);
-void api_inputs_close(struct api_inputs *in);
 
 #endif

@@ -51,9 +51,8 @@ piston_output_add(struct piston_output *output, int64_t stream,
 	return output->full == 0;
 }
 
-/* What a stream has begun and not ended is a fault, but where we cut it. */
-static void
-end_output(struct piston_output *output)
+void
+piston_output_end(struct piston_output *output)
 {
 	for (int i = 0; i < 2; i++) {
 		struct piston_stream *s = &output->streams[i];
@@ -176,7 +175,7 @@ piston_add_answer(struct buf *out, const struct piston_request *req,
 {
 	struct piston_end end;
 
-	end_output(output);
+	piston_output_end(output);
 	piston_end(&end, req, cell, output->full);
 	buf_adds(out, "{\"run\":{");
 	add_word(out, "signal", end.signal);

@@ -42,6 +42,9 @@ void piston_output_release(struct piston_output *output);
 /* stream: 1 or 2.  False: there is no room for more. */
 bool piston_output_add(struct piston_output *output, int64_t stream,
     const void *data, size_t len);
+/* No more comes: what a stream has begun and not ended is a fault, but where we
+ * cut it. */
+void piston_output_end(struct piston_output *output);
 
 #define PISTON_SIGNAL_MAX 16
 
