@@ -141,7 +141,7 @@ is_cancelled(int fd)
 	return fstat(fd, &st) == 0 && st.st_size > 0;
 }
 
-/* ---- the run ---- */
+/* ---- the call ---- */
 
 /* False: the call was cancelled before it began.  A call without an id, or
  * whose file cannot be made, cannot be cancelled. */

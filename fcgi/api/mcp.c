@@ -42,8 +42,7 @@
 
 /* ---- the answer ---- */
 
-/* A stream begins, if it may; and what else there is to be told while a run
- * goes on.  ms: since it began, -1: it has not.  text: of progress. */
+/* A stream begins, if it may. */
 static void
 mcp_stream(struct mcp_exchange *x)
 {

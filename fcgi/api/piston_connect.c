@@ -73,7 +73,7 @@ web_socket_flush(struct web_socket *s)
 	s->sent = 0;
 }
 
-/* A message, and the last word; after that nothing is sent. */
+/* Send a message. */
 static void
 web_socket_say(struct web_socket *s, const struct buf *text)
 {
@@ -85,6 +85,7 @@ web_socket_say(struct web_socket *s, const struct buf *text)
 	web_socket_flush(s);
 }
 
+/* Send the last word; after that nothing is sent. */
 static void
 web_socket_goodbye(struct web_socket *s, int code, const char *reason)
 {

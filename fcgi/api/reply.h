@@ -38,6 +38,7 @@ void reply_add_left_out(struct buf *headers, size_t count, bool more);
 /* ---- refusals of any contract: /eval, /api/v2, /librechat and /mcp have
  * manners of their own, all else those of the code-interpreter ---- */
 
+/* Whose a path is. */
 enum reply_contract {
 	REPLY_EVAL,
 	REPLY_PISTON,

@@ -23,7 +23,7 @@
 
 /* ---- what is refused ---- */
 
-/* The same of a text that may hold anything. */
+/* Refuse with a text that may hold anything.  Always false. */
 static bool
 piston_refuse_bytes(struct piston_refusal *refusal, int status,
     const char *text, size_t len)

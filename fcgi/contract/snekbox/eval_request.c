@@ -51,7 +51,7 @@ eval_refuse_with(struct eval_refusal *refusal, int status, const char *title,
 	return false;
 }
 
-/* 400, EVAL_TITLE_INVALID: "<repr><why>". */
+/* Refuse with 400, EVAL_TITLE_INVALID: "<repr><why>". */
 static bool __attribute__((format(printf, 3, 4)))
 eval_refuse_value(struct eval_refusal *refusal, const struct pyvalue *value,
     const char *why, ...)
@@ -237,10 +237,10 @@ is_interpreter(const char *path, const char *name, bool *folder)
 	return found;
 }
 
-/* * Which interpreter a path means, the field executable_path of /eval.  NULL:
- * that one, and *found is one of names ("3.11", …, NULL), or NULL for the
- * default one.  Else the title of the refusal; *found is NULL then.  path is
- * without its first '/', its ".", ".." and double slashes. */
+/* Find the interpreter that a path means, the field executable_path of /eval.
+ * NULL: *found is one of names ("3.11", …, NULL), or NULL for the default one.
+ * Otherwise the title of the refusal; *found is NULL then.  The path is without
+ * its first '/', its ".", ".." and double slashes. */
 static const char *
 eval_interpreter(const char *const *names, const char *path, const char **found)
 {
