@@ -3,7 +3,6 @@
  * POST /eval: snekbox's contract on a leased cell.
  */
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "app.h"

@@ -42,7 +42,6 @@
 #include "../server/serve.h"
 
 #include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/config_images.h"
 #include "../../sandbox/base/err.h"

@@ -18,7 +18,6 @@
 
 #include "../../sandbox/base/buf.h"
 #include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"

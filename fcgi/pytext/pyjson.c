@@ -188,12 +188,6 @@ pyvalue_find(const struct pyvalue *object, const char *name, size_t len)
 }
 
 bool
-pyvalue_is_absent(const struct pyvalue *value)
-{
-	return value == NULL || value->type == PYVALUE_NULL;
-}
-
-bool
 pyvalue_is(const struct pyvalue *value, const char *text)
 {
 	return value != NULL && value->type == PYVALUE_STRING &&

@@ -63,7 +63,12 @@ const struct pyvalue *pyvalue_get(const struct pyvalue *object,
 struct pyvalue *pyvalue_find(const struct pyvalue *object, const char *name,
     size_t len);
 /* There is none, or null stands for it. */
-bool pyvalue_is_absent(const struct pyvalue *value);
+static inline bool
+pyvalue_is_absent(const struct pyvalue *value)
+{
+	return value == NULL || value->type == PYVALUE_NULL;
+}
+
 /* A value is that text; NULL is none. */
 bool pyvalue_is(const struct pyvalue *value, const char *text);
 /* A text that is Unicode and holds no NUL; NULL: it is something else, or there

@@ -2,7 +2,6 @@
 #include "eval_answer.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../../pytext/pydump.h"
