@@ -649,7 +649,7 @@ static bool
 take_arguments(struct piston_request *req, const struct pyvalue *args,
     struct piston_refusal *refusal)
 {
-	if (pyvalue_is_absent(args))
+	if (args == NULL || args->type == PYVALUE_NULL)
 		return true;
 	if (args->type == PYVALUE_STRING)
 		return split_argument(req, args, refusal);
