@@ -256,7 +256,8 @@ answer_run(struct execution *x)
 
 /* ---- a request, and its files ---- */
 
-/* Read and parse it.  False: it was answered; otherwise it is to be released. */
+/* Read and parse it.  False: it was answered; otherwise it is to be released.
+ */
 static bool
 read_request(struct execute_request *request, enum execute_route route,
     struct http_request *req)

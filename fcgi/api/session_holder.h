@@ -24,8 +24,8 @@ struct http_request;
 #define SESSION_ID_SIZE (sizeof(SESSION_PREFIX) + SESSION_DIGITS)
 
 /* Have a new holder keep the lease for so long, and app->slot with it.  After 0
- * id is the session's.  The lease is closed here in any case: the holder has its
- * own descriptors. */
+ * id is the session's.  The lease is closed here in any case: the holder has
+ * its own descriptors. */
 int session_holder_start(struct api_app *app, struct lease *lease,
     int64_t ttl_ms, char id[SESSION_ID_SIZE], struct err *err);
 
