@@ -260,7 +260,7 @@ run_eval(struct api_app *app, struct http_request *req,
 	x.stands_in = eval->stands_in ? eval->interpreter : NULL;
 	fill_request(&cell, eval);
 	api_run(&x.run, eval->interpreter);
-	if (x.run.end == API_RESULT)
+	if (x.run.end == RUN_RESULT)
 		answer_cell(&x, &x.run.result);
 	api_run_end(&x.run, API_EVAL);
 	run_files_release(&x.files);

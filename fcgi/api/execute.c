@@ -239,12 +239,12 @@ answer_run(struct execution *x)
 {
 	char text[64];
 
-	if (x->run.end == API_LOST && x->run.req->begun) {
+	if (x->run.end == RUN_BROKEN && x->run.req->begun) {
 		(void)snprintf(text, sizeof(text),
 		    "Internal Server Error, reference %s", x->run.reference);
 		answer_trouble(x, 500, text);
 	}
-	if (x->run.end == API_RESULT) {
+	if (x->run.end == RUN_RESULT) {
 		end_file(x);
 		if (x->run.result.reason == REASON_ERROR)
 			answer_error(x, &x->run.result);
@@ -478,7 +478,7 @@ stage(struct api_app *app, struct http_request *req, const struct lease *lease,
 		false };
 
 	(void)api_run_in(&run, &cell);
-	if (run.end != API_RESULT) {
+	if (run.end != RUN_RESULT) {
 		api_answer_lost(&run);
 		return false;
 	}

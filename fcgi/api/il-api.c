@@ -46,7 +46,7 @@
 #include "../../sandbox/base/config_images.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
-#include "../../sandbox/base/priority.h"
+#include "../../sandbox/base/process.h"
 #include "../../sandbox/protocol/lease.h"
 
 #define STORE_COUNT 100000
@@ -156,7 +156,7 @@ run(const struct config *config, bool linger, struct err *err)
 		.linger = linger,
 	};
 
-	priority_take_short_slices();
+	process_take_short_slices();
 	if (app_open(&app, config, err) != 0)
 		return -1;
 	return master_run(&serve, config, err);

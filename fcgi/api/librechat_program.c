@@ -409,14 +409,14 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 		program.session :
 		session,
 	    sizeof(x.session));
-	x.run.end = API_GONE;
+	x.run.end = RUN_STOPPED;
 	if (librechat_call_open(&call, app, req)) {
 		x.run.stop_fd = call.cancelled_fd;
 		librechat_run(&x, answer_round, &asked);
 	}
 	librechat_call_close(&call);
 	/* A client that cancels closes its connection; a proxy may not. */
-	if (x.run.end == API_GONE && !http_client_gone(req))
+	if (x.run.end == RUN_STOPPED && !http_client_gone(req))
 		reply_librechat(req, 409, NULL, "The execution was cancelled",
 		    NULL);
 	libre_program_release(&program);

@@ -548,7 +548,7 @@ run_in_own(struct libre_run *x)
 		(void)api_remove_in(&x->run, &x->own.cell, x->exec->entry);
 	session_holder_return(&x->own.cell);
 	if (x->cancelled)
-		x->run.end = API_GONE;
+		x->run.end = RUN_STOPPED;
 }
 
 void
@@ -587,7 +587,7 @@ librechat_run(struct libre_run *x,
 		run_in_own(x);
 	else
 		api_run(&x->run, NULL);
-	if (x->run.end == API_RESULT) {
+	if (x->run.end == RUN_RESULT) {
 		end_file(x);
 		sum_up(x);
 		if (x->run.result.reason == REASON_ERROR)

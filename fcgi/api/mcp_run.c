@@ -272,21 +272,25 @@ mcp_work_answer(struct mcp_work *w)
 
 	mcp_work_end_file(w);
 	if (w->cancelled)
-		run->end = API_GONE;
+		run->end = RUN_STOPPED;
 	switch (run->end) {
-	case API_REFUSED:
+	case RUN_REFUSED:
 		mcp_busy(w->x);
 		break;
-	case API_LOST:
+	case RUN_BROKEN:
+	case RUN_OVERDUE:
 		mcp_trouble(w->x,
 		    "A fault of Inline's, not of the code: the container was "
 		    "lost, and nothing is known of what the run did "
 		    "(reference %s).",
 		    run->reference);
 		break;
-	case API_GONE:
+	case RUN_STOPPED:
+	case RUN_TOO_LATE:
+	case RUN_TAKEN:
+	case RUN_CANCELLED:
 		break;
-	case API_RESULT:
+	case RUN_RESULT:
 		if (run->result.reason == REASON_ERROR)
 			mcp_explain(w->x, &run->result);
 		else
@@ -604,7 +608,7 @@ run_borrowed(struct mcp_work *w, struct session_borrowed *b)
 		    !w->cancelled && mcp_scan(&after, w->x, b))
 			mcp_scan_collect(w, b, &before, &after, since_s);
 	} else {
-		w->run.end = API_LOST;
+		w->run.end = RUN_BROKEN;
 	}
 	mcp_scan_release(&before);
 	mcp_scan_release(&after);

@@ -34,17 +34,17 @@ static const char *const kinds[API_KINDS] = {
 	[API_MCP] = "mcp",
 };
 
-/* The reasons begin at 1. */
+/* Ends, and behind them the reasons of results, which begin at 1. */
 static const char *const outcomes[] = {
-	[API_REFUSED] = "refused",
-	[API_LOST] = "lost",
-	[API_GONE] = "gone",
-	[API_RESULT + REASON_EXIT - 1] = "exit",
-	[API_RESULT + REASON_SIGNAL - 1] = "signal",
-	[API_RESULT + REASON_TIME - 1] = "time",
-	[API_RESULT + REASON_MEMORY - 1] = "memory",
-	[API_RESULT + REASON_OUTPUT - 1] = "output",
-	[API_RESULT + REASON_ERROR - 1] = "error",
+	[RUN_REFUSED] = "refused",
+	[RUN_BROKEN] = "lost",
+	[RUN_STOPPED] = "gone",
+	[RUN_CANCELLED + REASON_EXIT] = "exit",
+	[RUN_CANCELLED + REASON_SIGNAL] = "signal",
+	[RUN_CANCELLED + REASON_TIME] = "time",
+	[RUN_CANCELLED + REASON_MEMORY] = "memory",
+	[RUN_CANCELLED + REASON_OUTPUT] = "output",
+	[RUN_CANCELLED + REASON_ERROR] = "error",
 };
 
 /* The answers of the broker. */
@@ -124,14 +124,14 @@ metrics_lease(struct metrics *m, enum refusal outcome)
 }
 
 void
-metrics_run(struct metrics *m, enum api_kind kind, enum api_end end,
+metrics_run(struct metrics *m, enum api_kind kind, enum run_end end,
     enum run_reason reason, int64_t duration_us, int64_t waited_us)
 {
 	size_t outcome = end;
 
 	assert(kind < API_KINDS);
-	if (end == API_RESULT) {
-		outcome += reason - REASON_EXIT;
+	if (end == RUN_RESULT) {
+		outcome = (size_t)RUN_CANCELLED + reason;
 		assert(outcome < COUNT(outcomes));
 		histogram_observe(&m->shared->duration[kind], duration_us);
 		histogram_observe(&m->shared->waited[kind], waited_us);

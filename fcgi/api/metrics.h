@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../sandbox/protocol/cell.h"
+#include "../../sandbox/protocol/conversation.h"
 #include "../../sandbox/protocol/lease.h"
 
 struct buf;
@@ -37,14 +37,6 @@ enum api_kind {
 	API_KINDS,
 };
 
-/* What became of it. */
-enum api_end {
-	API_REFUSED, /* there was no cell */
-	API_LOST,    /* its cell broke off */
-	API_GONE,    /* its client hung up */
-	API_RESULT,  /* enum run_reason says more */
-};
-
 /* The list ends with NULL and is kept; of equal names one is counted. */
 int metrics_open(struct metrics *m, const char *const *routes, struct err *err);
 
@@ -57,8 +49,8 @@ void metrics_queued(struct metrics *m, int64_t waited_us);
 /* What the broker answered to whoever asked for a cell. */
 void metrics_lease(struct metrics *m, enum refusal outcome);
 /* A run ended so; reason, how long it took and had waited for its cell: of
- * API_RESULT alone. */
-void metrics_run(struct metrics *m, enum api_kind kind, enum api_end end,
+ * RUN_RESULT alone. */
+void metrics_run(struct metrics *m, enum api_kind kind, enum run_end end,
     enum run_reason reason, int64_t duration_us, int64_t waited_us);
 
 /* What is going on now: +1 and -1. */

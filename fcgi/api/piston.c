@@ -95,8 +95,8 @@ static const char *const environment[] = {
 static bool
 cannot_start(const struct api_run *run)
 {
-	return run->end == API_RESULT ||
-	    (run->end == API_REFUSED &&
+	return run->end == RUN_RESULT ||
+	    (run->end == RUN_REFUSED &&
 		(run->refusal == REFUSAL_IMAGE ||
 		    run->refusal == REFUSAL_START));
 }
@@ -134,7 +134,7 @@ ask(struct api_app *app, struct http_request *req, size_t index)
 	api_run(&run, app->interpreters[index]);
 	told = buf_str(&text);
 	python = pack_version(&told);
-	if (run.end != API_RESULT || python == 0) {
+	if (run.end != RUN_RESULT || python == 0) {
 		log_warn("interpreter %s does not tell its version",
 		    app->interpreters[index]);
 		if (cannot_start(&run))
@@ -286,9 +286,9 @@ execute(struct api_app *app, struct http_request *req,
 	piston_fill(&cell, request);
 	piston_output_init(&x.output);
 	api_run(&x.run, request->runtime->interpreter);
-	if (x.run.end == API_RESULT && x.run.result.reason == REASON_ERROR) {
+	if (x.run.end == RUN_RESULT && x.run.result.reason == REASON_ERROR) {
 		answer_error(req, &x.run.result);
-	} else if (x.run.end == API_RESULT) {
+	} else if (x.run.end == RUN_RESULT) {
 		piston_add_answer(&body, request, &x.output, &x.run.result);
 		if (request->stands_in)
 			buf_addf(&headers, REPLY_STANDS_IN,

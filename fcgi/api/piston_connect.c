@@ -399,17 +399,17 @@ tell_end(struct connection *x)
 	struct piston_end end;
 	char text[64];
 
-	if (x->run.end == API_REFUSED) {
+	if (x->run.end == RUN_REFUSED) {
 		say_trouble(x, "There is no cell to run it in just now");
-	} else if (x->run.end == API_LOST) {
+	} else if (x->run.end == RUN_BROKEN) {
 		(void)snprintf(text, sizeof(text),
 		    "Internal Server Error, reference %s", x->run.reference);
 		say_trouble(x, text);
-	} else if (x->run.end == API_RESULT &&
+	} else if (x->run.end == RUN_RESULT &&
 	    x->run.result.reason == REASON_ERROR) {
 		log_warn("the cell says: %s", x->run.result.error_text);
 		say_trouble(x, "The files or arguments cannot be taken");
-	} else if (x->run.end == API_RESULT) {
+	} else if (x->run.end == RUN_RESULT) {
 		piston_output_end(&x->output);
 		say_output(x);
 		piston_end(&end, &x->request, &x->run.result, x->output.full);

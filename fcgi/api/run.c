@@ -184,7 +184,6 @@ converse(struct api_run *run, int cell_fd, int broker_fd,
     const struct pollfd *stop, const char *cell_name)
 {
 	int64_t began_us = clock_monotonic_us();
-	enum conversation_end end;
 	struct err err;
 
 	run->c.cell_fd = cell_fd;
@@ -193,17 +192,16 @@ converse(struct api_run *run, int cell_fd, int broker_fd,
 	run->c.within_ms = limits_ms(run->request);
 	run->c.stop = stop;
 	metrics_change(&run->app->metrics, METRICS_RUNNING, 1);
-	end = conversation_hold(&run->c, run->request, &run->result, &err);
+	run->end = conversation_hold(&run->c, run->request, &run->result, &err);
 	metrics_change(&run->app->metrics, METRICS_RUNNING, -1);
 	run->duration_us = clock_monotonic_us() - began_us;
 	/* The contracts know fewer ends. */
-	run->end = end == CONVERSATION_RESULT ? API_RESULT :
-	    end == CONVERSATION_STOPPED	      ? API_GONE :
-						API_LOST;
-	run->lost = end != CONVERSATION_RESULT || run->c.died;
-	if (run->lost && end != CONVERSATION_STOPPED)
+	if (run->end == RUN_OVERDUE)
+		run->end = RUN_BROKEN;
+	run->lost = run->end != RUN_RESULT || run->c.died;
+	if (run->lost && run->end != RUN_STOPPED)
 		log_warn("%s cell=%s", err.text, cell_name);
-	if (run->end != API_LOST)
+	if (run->end != RUN_BROKEN)
 		return;
 	/* A run does not take its cell with it, and where it does by using up
 	 * the memory, that is known.  So this is our fault, or somebody ended
@@ -246,7 +244,7 @@ attempt(struct api_run *run, const char *interpreter, const struct pollfd *gone)
 	struct lease lease;
 	struct err err;
 
-	run->end = API_GONE;
+	run->end = RUN_STOPPED;
 	if (is_over(run, gone))
 		return;
 	/* Wait for a cell, but not longer than the client does. */
@@ -263,7 +261,7 @@ attempt(struct api_run *run, const char *interpreter, const struct pollfd *gone)
 	metrics_lease(metrics, refusal);
 	run->waited_us += clock_monotonic_us() - asked_us;
 	if (refusal != REFUSAL_NONE) {
-		run->end = API_REFUSED;
+		run->end = RUN_REFUSED;
 		run->refusal = refusal;
 		return;
 	}
@@ -303,7 +301,7 @@ api_run(struct api_run *run, const char *interpreter)
 	}
 	attempt(run, interpreter, &gone);
 	/* It was gone before it began: nothing of the request has happened. */
-	if (run->end == API_LOST && !run->c.heard)
+	if (run->end == RUN_BROKEN && !run->c.heard)
 		attempt(run, interpreter, &gone);
 }
 
@@ -311,7 +309,7 @@ bool
 api_run_in(struct api_run *run, struct session_borrowed *b)
 {
 	converse(run, b->cell_fd, b->connection, NULL, "of a session");
-	b->lost = run->end != API_RESULT || run->lost;
+	b->lost = run->end != RUN_RESULT || run->lost;
 	return !b->lost;
 }
 
@@ -350,9 +348,9 @@ api_run_count(const struct api_run *run, enum api_kind kind)
 void
 api_run_end(const struct api_run *run, enum api_kind kind)
 {
-	if (run->end == API_REFUSED)
+	if (run->end == RUN_REFUSED)
 		reply_busy(run->req);
-	if (run->end == API_LOST && !run->req->begun)
+	if (run->end == RUN_BROKEN && !run->req->begun)
 		api_answer_lost(run);
 	api_run_count(run, kind);
 }

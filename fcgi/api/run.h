@@ -48,11 +48,11 @@ struct api_run {
 	 * may set c.enough and c.hang_up; the rest is
 	 * set here */
 	struct conversation c;
-	enum api_end end;
-	enum refusal refusal;	   /* of API_REFUSED */
-	struct cell_result result; /* of API_RESULT */
+	enum run_end end;
+	enum refusal refusal;	   /* of RUN_REFUSED */
+	struct cell_result result; /* of RUN_RESULT */
 	bool lost;		   /* the cell, whatever else is known */
-	char reference[API_REFERENCE_LEN + 1]; /* of API_LOST, in the log */
+	char reference[API_REFERENCE_LEN + 1]; /* of RUN_BROKEN, in the log */
 	int64_t waited_us;		       /* for the cell */
 	int64_t duration_us;		       /* from there to the end */
 };
@@ -93,7 +93,8 @@ void api_run_end(const struct api_run *run, enum api_kind kind);
 /* Count it alone. */
 void api_run_count(const struct api_run *run, enum api_kind kind);
 
-/* The answer to API_LOST: 500, not 137, since nobody knows what the run did. */
+/* The answer to RUN_BROKEN: 500, not 137, since nobody knows what the run
+ * did. */
 void api_answer_lost(const struct api_run *run);
 
 /* ---- what it needs ---- */

@@ -599,7 +599,7 @@ front_open(struct front *front, const struct config *config, struct err *err)
 	front->held.instead = chat_health_instead;
 	front->held.instead_arg = &front->health;
 	front->health = (struct chat_health){ config, &front->db, 0, 0 };
-	wake_init(&front->wake, config_state_path(config, "wake"));
+	front->wake = (struct wake){ config_state_path(config, "wake"), -1 };
 	return 0;
 }
 
@@ -635,7 +635,7 @@ front_close(void *arg)
 	wake_workers(&front->wake,
 	    siblings_end(front->siblings, front->index, 0, false,
 		clock_monotonic_ms()));
-	wake_close(&front->wake);
+	cleanup_close(&front->wake.fd);
 	shared_file_close(front->siblings, sizeof(*front->siblings));
 	front->siblings = NULL;
 	chat_metrics_close(front->metrics);

@@ -46,7 +46,7 @@
 #include "../../sandbox/base/config.h"
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
-#include "../../sandbox/base/priority.h"
+#include "../../sandbox/base/process.h"
 #include "../../sandbox/protocol/condition.h"
 #include "../../sandbox/store/db.h"
 #include "../../sandbox/store/job.h"
@@ -109,7 +109,7 @@ run(const struct config *config, struct err *err)
 	};
 	int result;
 
-	priority_take_short_slices();
+	process_take_short_slices();
 	if (front_open(&front, config, err) < 0)
 		return -1;
 	result = master_run(&serve, config, err);

@@ -6,14 +6,17 @@
  */
 #include "config.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
 #include <regex.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "buf.h"
-#include "ca_bundle.h"
 #include "cleanup.h"
 #include "config_images.h"
 #include "envfile.h"
@@ -91,6 +94,89 @@ static const struct config_key {
 };
 
 #define KEYS (sizeof(config_keys) / sizeof(config_keys[0]))
+
+/* ---- what follows from where we are ---- */
+
+/* Where the programs' own files are when IL_LIB_DIR does not say: in <folder of
+ * the program>/../lib, where a build tree has its copies, or else in
+ * ../lib/inline, where they are installed: below any prefix.  Heap. */
+static char *
+config_lib_dir(void)
+{
+	char self[PATH_MAX] = "";
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	const char *top = len > 0 ? dirname(dirname(self)) : "/usr";
+	auto_free char *mark = xprintf("%s/lib/cell/cell.py", top);
+
+	return xprintf("%s/lib%s", top,
+	    access(mark, R_OK) == 0 ? "" : "/inline");
+}
+
+char *
+config_state_path(const struct config *config, const char *name)
+{
+	return xprintf("%s/%s", config->state_dir, name);
+}
+
+/* An absolute path without "./" before and '/' after; heap. */
+static char *
+config_absolute(const char *path)
+{
+	auto_buf struct buf out = BUF_INIT(16384);
+	auto_free char *here = NULL;
+
+	if (*path != '/') {
+		here = getcwd(NULL, 0);
+		buf_adds(&out, here != NULL ? here : "");
+		if (out.len == 0 || out.data[out.len - 1] != '/')
+			buf_addc(&out, '/');
+		while (path[0] == '.' && path[1] == '/')
+			path += 1 + strspn(path + 1, "/");
+		if (strcmp(path, ".") == 0)
+			path++;
+	}
+	buf_adds(&out, path);
+	while (out.len > 1 && out.data[out.len - 1] == '/')
+		buf_cut(&out, out.len - 1);
+	return buf_steal(&out, NULL);
+}
+
+/* This host's name as far as its first dot, in characters that IL_NODE takes.
+ * Returns name.  The kernel's names have 64 bytes, IL_NODE has 63. */
+#define CONFIG_NODE_SIZE 65
+static const char *
+config_node(char name[CONFIG_NODE_SIZE])
+{
+	size_t len = 0;
+
+	if (gethostname(name, CONFIG_NODE_SIZE) != 0)
+		*name = '\0';
+	for (; name[len] != '\0' && name[len] != '.'; len++)
+		name[len] = isalnum((unsigned char)name[len]) ?
+		    (char)tolower((unsigned char)name[len]) :
+		    '-';
+	name[len] = '\0';
+	return isalnum((unsigned char)*name) != 0 ? name : "node";
+}
+
+/* Where distributions keep the authorities that a host trusts. */
+static const char *const ca_bundles[] = {
+	"/etc/ssl/certs/ca-certificates.crt", /* Debian, Alpine, Arch */
+	"/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora */
+	"/etc/ssl/ca-bundle.pem",	      /* openSUSE */
+};
+
+/* Heap; "": there is none. */
+static char *
+config_find_ca_bundle(void)
+{
+	for (size_t i = 0; i < sizeof(ca_bundles) / sizeof(ca_bundles[0]);
+	     i++) {
+		if (access(ca_bundles[i], R_OK) == 0)
+			return xstrdup(ca_bundles[i]);
+	}
+	return xstrdup("");
+}
 
 /* ---- numbers ---- */
 
@@ -177,6 +263,20 @@ static const struct {
 	    "must be all, or some of " A_CONTRACT " with commas between them" },
 };
 
+/* pattern: extended. */
+static bool
+config_matches(const char *pattern, const char *text)
+{
+	regex_t regex;
+	bool found;
+
+	if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0)
+		log_fatal(1, "out of memory");
+	found = regexec(&regex, text, 0, NULL, 0) == 0;
+	regfree(&regex);
+	return found;
+}
+
 /* The reason why a text is wrong, or NULL. */
 static const char *
 config_check_text(enum config_type type, const char *text)
@@ -189,17 +289,10 @@ config_check_text(enum config_type type, const char *text)
 		return bad_path;
 	for (size_t i = 0; i < sizeof(config_rules) / sizeof(*config_rules);
 	     i++) {
-		regex_t regex;
-		bool found;
-
 		if ((config_rules[i].types & BIT(type)) == 0)
 			continue;
-		if (regcomp(&regex, config_rules[i].pattern,
-			REG_EXTENDED | REG_NOSUB) != 0)
-			log_fatal(1, "out of memory");
-		found = regexec(&regex, text, 0, NULL, 0) == 0;
-		regfree(&regex);
-		if (found != config_rules[i].must)
+		if (config_matches(config_rules[i].pattern, text) !=
+		    config_rules[i].must)
 			return config_rules[i].why;
 	}
 	return NULL;
@@ -309,6 +402,29 @@ config_unknown(const char *key, size_t len, struct err *err)
 	return err_set(err, ERR_CONFIG, "%.*s: %s",
 	    (int)(len < 100 ? len : 100), key,
 	    server ? no_server : "unknown key");
+}
+
+/* Does KEY=VALUE begin as the keys of Inline do? */
+static bool
+config_is_ours(const char *pair)
+{
+	return strncmp(pair, "IL_", 3) == 0 ||
+	    strncmp(pair, "SANDBOX_", 8) == 0 ||
+	    strncmp(pair, "DISCORD_", 8) == 0;
+}
+
+/* Does it name a service that runs beside us?  Kubernetes and `docker run
+ * --link` put such into each environment: SANDBOX_SERVICE_HOST=10.0.0.1, say,
+ * and IL_HTTP_PORT=tcp://10.0.0.1:80. */
+static bool
+config_is_link(const char *pair)
+{
+	static const char pattern[] =
+	    "^[A-Z0-9_]+_(SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)=|"
+	    "PORT(_[0-9]+_(TCP|UDP|SCTP))?=(tcp|udp|sctp)://|"
+	    "PORT_[0-9]+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)=)";
+
+	return config_is_ours(pair) && config_matches(pattern, pair);
 }
 
 /* A line of the env file. */
@@ -424,7 +540,7 @@ config_store(struct config *config, const struct config_values *values,
 	config_default(&config->chat_images,
 	    images_led_by(config->sandbox_image, config->sandbox_images));
 	if (!config_is_said(values, "IL_PIP_CA_BUNDLE"))
-		config_default(&config->pip_ca_bundle, ca_bundle_find());
+		config_default(&config->pip_ca_bundle, config_find_ca_bundle());
 	return config_read_secret("DISCORD_TOKEN",
 	    config_said(values, config_find("DISCORD_TOKEN_FILE", 18)),
 	    &config->discord_token, err);
@@ -475,4 +591,10 @@ config_find_row(size_t number, struct config_row *row)
 	*row = (struct config_row){ config_keys[number].name,
 		config_keys[number].fallback, config_keys[number].help };
 	return true;
+}
+
+int
+config_lease_wait_ms(const struct config *config)
+{
+	return (int)(config->stop_ms + 2 * config->start_ms + 5000);
 }

@@ -53,20 +53,5 @@ bool config_find_row(size_t number, struct config_row *row);
 int config_lease_wait_ms(const struct config *config);
 /* "<state_dir>/<name>", heap, caller frees. */
 char *config_state_path(const struct config *config, const char *name);
-/* An absolute path without "./" before and '/' after; heap, caller frees. */
-char *config_absolute(const char *path);
-/* Where the programs' own files are when IL_LIB_DIR does not say: beside this
- * one in a build, otherwise as installed.  Heap, caller frees. */
-char *config_lib_dir(void);
-/* This host's name as far as its first dot, in characters that IL_NODE takes.
- * Returns name.  The kernel's names have 64 bytes, IL_NODE has 63. */
-#define CONFIG_NODE_SIZE 65
-const char *config_node(char name[CONFIG_NODE_SIZE]);
-/* Does KEY=VALUE begin as the keys of Inline do? */
-bool config_is_ours(const char *pair);
-/* Does it name a service that runs beside us?  Kubernetes and `docker run
- * --link` put such into each environment: SANDBOX_SERVICE_HOST=10.0.0.1, say,
- * and IL_HTTP_PORT=tcp://10.0.0.1:80. */
-bool config_is_link(const char *pair);
 
 #endif

@@ -58,3 +58,12 @@ file_write(const char *path, const char *text, size_t len, bool lasting,
 	(void)unlink(temporary);
 	return -1;
 }
+
+bool
+file_is_same(const struct stat *one, const struct stat *other)
+{
+	return one->st_dev == other->st_dev && one->st_ino == other->st_ino &&
+	    one->st_size == other->st_size &&
+	    one->st_ctim.tv_sec == other->st_ctim.tv_sec &&
+	    one->st_ctim.tv_nsec == other->st_ctim.tv_nsec;
+}

@@ -7,6 +7,7 @@
 
 struct buf;
 struct err;
+struct stat;
 
 /* Append a whole file to out.  ERR_CONFIG when it cannot be read or is larger
  * than out may be: these are files of the installation. */
@@ -16,5 +17,7 @@ int file_read(const char *path, struct buf *out, struct err *err);
  * does not undo it. */
 int file_write(const char *path, const char *text, size_t len, bool lasting,
     struct err *err);
+/* Are these two of one file that has not changed, nor its rights? */
+bool file_is_same(const struct stat *one, const struct stat *other);
 
 #endif

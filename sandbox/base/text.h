@@ -15,7 +15,7 @@ size_t text_prefix(const char *s, size_t len, size_t n);
 
 /* Append s made safe to show, on any number of lines: invalid bytes become
  * U+FFFD, control characters except \n and \t are dropped (\r\n and \r become
- * \n), characters that nobody sees are named (invisible.h), ANSI escape
+ * \n), characters that nobody sees are named (text_add_visible()), ANSI escape
  * sequences are removed whole.  At most 3 bytes for each. */
 void text_add_clean(struct buf *out, const char *s, size_t len);
 /* The same for a text in an array of that size, in its place; it ends with a
@@ -24,6 +24,26 @@ void text_clean_array(char *text, size_t size);
 /* Length of the escape sequence that starts with the ESC at s (ECMA-48): CSI,
  * a control string, or ESC, intermediates and a final byte.  At least 1. */
 size_t text_escape(const char *s, size_t len);
+
+/*
+ * Characters that nobody sees: of no width (U+200B), tags (U+E0041), those that
+ * turn the direction of the text (U+202E), the soft hyphen, fillers.  What a
+ * stranger wrote is shown with their names in their places, as Python writes
+ * them: "\u200b".
+ *
+ * Two kinds stay as they are where they only shape what is seen beside them: a
+ * variation selector after a pictograph, and a joiner between two pictographs
+ * (a family, a profession) or between two letters of Arabic or of an Indic
+ * script.  So such text stays whole, and a letter of ours cannot hide one: each
+ * of them has a seen character of that kind on its side.  Flags that are
+ * written in tags are not spared, as any number of tags can follow one.
+ */
+
+/* Append a character, or its name when nobody would see it: at most three bytes
+ * for each of its own.  after: the next one, 0: none.  *before: the one before
+ * it, 0 at the beginning of a text; this one afterwards. */
+void text_add_visible(struct buf *out, uint32_t *before, uint32_t code,
+    uint32_t after);
 
 /* Are these len bytes that word, in upper or lower case? */
 bool text_is(const char *s, size_t len, const char *word);

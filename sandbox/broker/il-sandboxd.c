@@ -62,7 +62,6 @@
 #include "../base/fd.h"
 #include "../base/log.h"
 #include "../base/loop.h"
-#include "../base/priority.h"
 #include "../base/process.h"
 #include "../base/text.h"
 #include "../protocol/lease_status.h"
@@ -453,7 +452,7 @@ main(int argc, char **argv)
 		log_fatal(EXIT_CONFIG, "%s", err.text);
 	if (test)
 		return 0;
-	priority_take_short_slices();
+	process_take_short_slices();
 	process_extend_path();
 	rc = check_docker(&config, &err);
 	if (rc == 0)

@@ -36,7 +36,7 @@
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/log.h"
-#include "../base/priority.h"
+#include "../base/process.h"
 #include "run.h"
 
 #define GROUPS_MAX 3
@@ -598,8 +598,8 @@ become(const struct child *child, pid_t parent)
 	(void)setsid(); /* and a process group */
 	/* Who answers and who carries comes before what people's code computes:
 	 * endless loops delay an answer less (tests/README.md, bench). */
-	priority_come_first();
-	priority_take_short_slices();
+	process_come_first();
+	process_take_short_slices();
 	(void)dup2(null, STDIN_FILENO);
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
 	/* before its number is one of those that are handed over */

@@ -61,7 +61,7 @@ enum child_stage {
  * One program that is watched.  It leads a session, and so a process group, of
  * its own: the terminal's Ctrl-C reaches it through us and in order, what it
  * leaves behind can be ended with it, and it has a weight of its own
- * (../base/priority.h).
+ * (../base/process.h).
  */
 struct child {
 	struct run *run;

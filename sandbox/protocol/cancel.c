@@ -83,7 +83,7 @@ cancel_sweep(const struct config *config)
 {
 	auto_free char *folder = config_state_path(config, FOLDER);
 	time_t before = time(NULL) - CANCEL_KEEP_SECONDS;
-	DIR *dir = opendir(folder);
+	auto_dir DIR *dir = opendir(folder);
 	const struct dirent *entry;
 	struct stat st;
 
@@ -92,6 +92,4 @@ cancel_sweep(const struct config *config)
 			AT_SYMLINK_NOFOLLOW) == 0 &&
 		    !S_ISDIR(st.st_mode) && st.st_mtime < before)
 			(void)unlinkat(dirfd(dir), entry->d_name, 0);
-	if (dir != NULL)
-		(void)closedir(dir);
 }

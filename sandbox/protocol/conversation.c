@@ -127,12 +127,12 @@ wait_for_cell(struct wait *wait)
 
 /* The cell is gone, with what it still had to tell.  Code can have it that the
  * memory limit takes the cell and not the code: that is how it has ended. */
-static enum conversation_end
+static enum run_end
 end_lost(const struct wait *wait, struct cell_result *result)
 {
 	if (!wait->cell.started || wait->cell.file_left > 0 ||
 	    !lease_is_out_of_memory(wait->c->broker_fd))
-		return CONVERSATION_LOST;
+		return RUN_BROKEN;
 	wait->c->died = true;
 	*result = (struct cell_result){ .reason = REASON_MEMORY,
 		.signal = SIGKILL,
@@ -140,10 +140,10 @@ end_lost(const struct wait *wait, struct cell_result *result)
 		.used_bytes = -1,
 		.used_files = -1,
 		.used_packages = -1 };
-	return CONVERSATION_RESULT;
+	return RUN_RESULT;
 }
 
-static enum conversation_end
+static enum run_end
 take_events(struct wait *wait, struct cell_result *result, struct err *err)
 {
 	struct conversation *c = wait->c;
@@ -158,19 +158,19 @@ take_events(struct wait *wait, struct cell_result *result, struct err *err)
 		c->heard = true;
 		if (event.kind == CELL_RESULT) {
 			*result = event.result;
-			return CONVERSATION_RESULT;
+			return RUN_RESULT;
 		}
 		if (c->event != NULL)
 			c->event(c->arg, &event);
 		tell_enough(wait);
 	}
 	if (c->hang_up || wait->stopped)
-		return CONVERSATION_STOPPED;
+		return RUN_STOPPED;
 	(void)err_set(err, ERR_TIMEOUT, "no result in time");
-	return CONVERSATION_OVERDUE;
+	return RUN_OVERDUE;
 }
 
-enum conversation_end
+enum run_end
 conversation_hold(struct conversation *c, const struct cell_request *request,
     struct cell_result *result, struct err *err)
 {
@@ -180,7 +180,7 @@ conversation_hold(struct conversation *c, const struct cell_request *request,
 	c->enough = c->hang_up = c->heard = c->died = false;
 	cell_init(&wait->cell, c->cell_fd);
 	if (cell_send(&wait->cell, request, c->send_ms, err) != 0)
-		return CONVERSATION_LOST;
+		return RUN_BROKEN;
 	now_ms = clock_monotonic_ms();
 	wait->c = c;
 	wait->stop = c->stop;

@@ -57,18 +57,24 @@ struct conversation {
 #define CONVERSATION_CANCEL_MS 700
 #define CONVERSATION_OTHERS 2
 
-/* How it ended.  After all but CONVERSATION_RESULT, and when the cell has died,
- * the lease is of no use. */
-enum conversation_end {
-	CONVERSATION_RESULT,
-	CONVERSATION_LOST,    /* the cell broke off or broke the protocol */
-	CONVERSATION_OVERDUE, /* past the limits from outside */
-	CONVERSATION_STOPPED, /* by stop or hang_up */
+/* What came of a request to a cell: an expected outcome, not an error.  The
+ * first ones are ends of a conversation.  After all of these but RUN_RESULT,
+ * and when the cell has died, the lease is of no use. */
+enum run_end {
+	RUN_RESULT,   /* the cell answered: enum run_reason says more */
+	RUN_BROKEN,   /* the cell broke off or broke the protocol */
+	RUN_OVERDUE,  /* past the limits from outside, and the cell was ended */
+	RUN_STOPPED,  /* by stop or hang_up: nobody waits for it any more */
+	RUN_REFUSED,  /* there was no cell: enum refusal */
+	RUN_TOO_LATE, /* the token would have died before the end: not begun */
+	RUN_TAKEN,    /* the job is not ours any more: say nothing */
+	RUN_CANCELLED, /* its owner did not want it any more: not begun */
 };
 
 /* Send the request and take its events to the end.  err is filled, for the log,
- * when the cell has died, _LOST and _OVERDUE, and otherwise untouched. */
-enum conversation_end conversation_hold(struct conversation *c,
+ * when the cell has died, RUN_BROKEN and RUN_OVERDUE, and otherwise
+ * untouched. */
+enum run_end conversation_hold(struct conversation *c,
     const struct cell_request *request, struct cell_result *result,
     struct err *err);
 

@@ -9,7 +9,6 @@
 
 struct buf;
 struct err;
-struct lease_status;
 struct pollfd;
 
 /* The sockets of il-sandboxd, below IL_STATE_DIR: one for each program that
@@ -118,15 +117,14 @@ struct lease_command {
 	int64_t quota_bytes;
 	int64_t quota_files;
 	int64_t bytes; /* of FRAME_RESERVE */
+	bool retire;   /* of FRAME_KEPT: see lease_kept() */
+	int64_t *rest_ms;
 };
 enum refusal lease_command(int *fd, const char *socket_path,
     const struct lease_command *command, int wait_ms, struct err *err);
 
 /* What the broker tells Prometheus, as base/exposition.h has it; appended. */
 enum refusal lease_metrics(const char *socket_path, struct buf *text,
-    int wait_ms, struct err *err);
-/* What the broker says of itself and of the engine (lease_status.h). */
-enum refusal lease_status(const char *socket_path, struct lease_status *status,
     int wait_ms, struct err *err);
 
 #endif

@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "frame.h"
+
 struct config;
 struct err;
-struct frame;
-struct frame_view;
 
 /*
  * What the broker says of itself and of the engine.  Programs that may ask it
- * do so (lease.h).  il-fcgi may not: for it the broker keeps the same frame in
+ * do so.  il-fcgi may not: for it the broker keeps the same frame in
  * a file that both map, STATE/broker/status-VERSION, and writes it anew every
  * LEASE_STATUS_TELL_MS.
  */
@@ -43,9 +43,10 @@ struct lease_status {
 	char isolation_reason[128]; /* why no more: "step: ERROR", or "" */
 };
 
-/* Take FRAME_STATUS_IS apart; what is absent is zero. */
-void lease_status_parse(struct lease_status *status,
-    const struct frame_view *view);
+/* Ask the broker, as lease.h says. */
+enum refusal lease_status(const char *socket_path, struct lease_status *status,
+    int wait_ms, struct err *err);
+
 /* What of the free space is left for who asks to write now. */
 int64_t lease_status_room(const struct lease_status *status);
 

@@ -414,16 +414,6 @@ node_table_open(struct node_table **table, const struct config *config,
 	return load(table, config, &seen, err);
 }
 
-/* Its rights may have changed, too. */
-static bool
-is_same_file(const struct stat *one, const struct stat *other)
-{
-	return one->st_dev == other->st_dev && one->st_ino == other->st_ino &&
-	    one->st_size == other->st_size &&
-	    one->st_ctim.tv_sec == other->st_ctim.tv_sec &&
-	    one->st_ctim.tv_nsec == other->st_ctim.tv_nsec;
-}
-
 /* Half of a table that is being written in place may be a table. */
 static bool
 is_being_written(const struct stat *file)
@@ -446,7 +436,7 @@ node_table_refresh(struct node_table *table, int64_t now_ms)
 	table->look_ms = now_ms + LOOK_MS;
 	if (stat(table->config->nodes, &seen) != 0)
 		seen = (struct stat){ .st_ino = 0 };
-	same = is_same_file(&seen, &table->seen);
+	same = file_is_same(&seen, &table->seen);
 	if ((same && !table->failed) || is_being_written(&seen))
 		return;
 	table->seen = seen;

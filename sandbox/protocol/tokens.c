@@ -127,10 +127,9 @@ tokens_refresh(struct tokens *tokens, struct err *err)
 			old->st_ino = 0;
 			return had;
 		}
-	} else if (st.st_ino == old->st_ino && st.st_size == old->st_size &&
-	    st.st_mtim.tv_sec == old->st_mtim.tv_sec &&
-	    st.st_mtim.tv_nsec == old->st_mtim.tv_nsec)
+	} else if (file_is_same(&st, old)) {
 		return 0;
+	}
 	if (tokens_open(&fresh, tokens->path, err) < 0)
 		return -1;
 	tokens_close(tokens);

@@ -35,18 +35,6 @@ fifo_open(const char *path, int flags, struct err *err)
 
 /* ---- il-fcgi ---- */
 
-void
-wake_init(struct wake *wake, char *path)
-{
-	*wake = (struct wake){ .path = path, .fd = -1 };
-}
-
-void
-wake_close(struct wake *wake)
-{
-	cleanup_close(&wake->fd);
-}
-
 /* True: the bytes are written, or nobody needs more of them. */
 static bool
 write_bytes(int fd, size_t count)
@@ -81,7 +69,7 @@ wake_workers(struct wake *wake, size_t count)
 		}
 		if (write_bytes(wake->fd, count))
 			return;
-		wake_close(wake);
+		cleanup_close(&wake->fd);
 	}
 }
 

@@ -25,11 +25,9 @@ struct err;
 
 struct wake {
 	char *path; /* borrowed */
-	int fd;	    /* -1: not open */
+	int fd;	    /* -1: not open; the owner closes it */
 };
 
-void wake_init(struct wake *wake, char *path);
-void wake_close(struct wake *wake);
 /* Never blocks and never fails: a full FIFO wakes them anyway, and where nobody
  * reads nobody sleeps. */
 void wake_workers(struct wake *wake, size_t count);

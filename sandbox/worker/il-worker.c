@@ -37,7 +37,7 @@
 #include "../base/clock.h"
 #include "../base/fd.h"
 #include "../base/log.h"
-#include "../base/priority.h"
+#include "../base/process.h"
 #include "../base/text.h"
 #include "../protocol/cancel.h"
 #include "../protocol/node_table.h"
@@ -478,7 +478,7 @@ main(int argc, char **argv)
 	if (config.discord_application_id == 0)
 		log_fatal(EXIT_CONFIG, "DISCORD_APPLICATION_ID: must be set");
 	if (!test) {
-		priority_take_short_slices();
+		process_take_short_slices();
 		open_all(&worker);
 		log_info("ready slot=%" PRId64, worker.slot);
 		run(&worker);

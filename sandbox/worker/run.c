@@ -136,14 +136,12 @@ ask_names(struct task *task, struct told *told)
 	};
 	struct cell_result result = { 0 };
 	struct err err = { .text = "the worker has to end" };
-	enum conversation_end end = conversation_hold(&c, &request, &result,
-	    &err);
+	enum run_end end = conversation_hold(&c, &request, &result, &err);
 
-	if (end == CONVERSATION_RESULT && result.reason == REASON_EXIT)
+	if (end == RUN_RESULT && result.reason == REASON_EXIT)
 		return true;
 	log_warn("no names: %s sandbox=%s",
-	    end == CONVERSATION_RESULT ? result.error_text : err.text,
-	    task->sandbox.id);
+	    end == RUN_RESULT ? result.error_text : err.text, task->sandbox.id);
 	return false;
 }
 
@@ -347,22 +345,22 @@ hold(struct task *task, const struct cell_request *request)
 	};
 	struct cell_result *result = &task->run.result;
 	struct err err = { .text = "the worker has to end" };
-	enum conversation_end end;
+	enum run_end end;
 
 	task->asked_ms = clock_monotonic_ms();
 	count_wait(task->worker, SEND_MS + c.tick_first_ms);
 	end = conversation_hold(&c, request, result, &err);
 	count_beat(task->worker);
-	if (end != CONVERSATION_RESULT)
+	if (end != RUN_RESULT)
 		log_warn("no result: %s job=%" PRId64 " cell=%s", err.text,
 		    task->job->id, task->lease.cell_name);
 	else if (result->error_text[0] != '\0')
 		log_info("the cell says: %s job=%" PRId64, result->error_text,
 		    task->job->id);
 	/* such a cell is ended, whatever goes on in it */
-	if (end != CONVERSATION_RESULT || c.died)
+	if (end != RUN_RESULT || c.died)
 		lease_close(&task->lease);
-	return (enum run_end)end;
+	return end;
 }
 
 /* A request whose end nobody could be told of, or wants to be, is not begun. */

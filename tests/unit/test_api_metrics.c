@@ -148,12 +148,12 @@ main(void)
 	metrics_request(&m, 0, 200, 1500, 10, 20);
 	metrics_request(&m, 0, 299, 99000000, 0, 0);
 	metrics_request(&m, 3, 404, 1000, 0, 0);
-	metrics_run(&m, API_EVAL, API_RESULT, REASON_TIME, 6000000, 2500);
-	metrics_run(&m, API_EVAL, API_RESULT, REASON_EXIT, 10000, 0);
-	metrics_run(&m, API_BASH, API_REFUSED, 0, 1, 1);
-	metrics_run(&m, API_BASH, API_LOST, 0, 1, 1);
-	metrics_run(&m, API_BASH, API_LOST, 0, 1, 1);
-	metrics_run(&m, API_EVAL, API_GONE, REASON_EXIT, 1, 1);
+	metrics_run(&m, API_EVAL, RUN_RESULT, REASON_TIME, 6000000, 2500);
+	metrics_run(&m, API_EVAL, RUN_RESULT, REASON_EXIT, 10000, 0);
+	metrics_run(&m, API_BASH, RUN_REFUSED, 0, 1, 1);
+	metrics_run(&m, API_BASH, RUN_BROKEN, 0, 1, 1);
+	metrics_run(&m, API_BASH, RUN_BROKEN, 0, 1, 1);
+	metrics_run(&m, API_EVAL, RUN_STOPPED, REASON_EXIT, 1, 1);
 	metrics_lease(&m, REFUSAL_NONE);
 	metrics_lease(&m, REFUSAL_TIME);
 	metrics_queued(&m, 1500);

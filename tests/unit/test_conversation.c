@@ -90,7 +90,7 @@ say_run(int outputs)
 		say(cell[1], FRAME_OUTPUT, TAG_STREAM, 1);
 }
 
-static enum conversation_end
+static enum run_end
 hold(void)
 {
 	struct cell_request request = {
@@ -118,7 +118,7 @@ test_result(void)
 	reset();
 	say_run(3);
 	say(cell[1], FRAME_RESULT, TAG_REASON, REASON_TIME);
-	is_int(hold(), CONVERSATION_RESULT, "a run has a result");
+	is_int(hold(), RUN_RESULT, "a run has a result");
 	is_int(result.reason, REASON_TIME, "as the cell says");
 	is_int(events, 4, "its events have come, the result is none");
 	ok(c.heard && err.text[0] == '\0', "nothing is to be logged");
@@ -126,7 +126,7 @@ test_result(void)
 	c.event = NULL;
 	say_run(1);
 	say(cell[1], FRAME_RESULT, TAG_REASON, REASON_EXIT);
-	is_int(hold(), CONVERSATION_RESULT, "so has a second, without a sink");
+	is_int(hold(), RUN_RESULT, "so has a second, without a sink");
 }
 
 static void
@@ -134,13 +134,13 @@ test_lost(void)
 {
 	reset();
 	(void)shutdown(cell[1], SHUT_RDWR);
-	is_int(hold(), CONVERSATION_LOST, "the cell is gone");
+	is_int(hold(), RUN_BROKEN, "the cell is gone");
 	ok(!c.heard && err.text[0] != '\0', "before it said a word");
 	reset();
 	say_run(1);
 	say(cell[1], FRAME_GO, (enum frame_tag)0, 0);
 	say(broker[1], FRAME_STATUS, (enum frame_tag)0, 0);
-	is_int(hold(), CONVERSATION_LOST, "the cell breaks the protocol");
+	is_int(hold(), RUN_BROKEN, "the cell breaks the protocol");
 	ok(c.heard && events == 2, "after its events");
 }
 
@@ -151,7 +151,7 @@ test_died(void)
 	say_run(1);
 	say(broker[1], FRAME_LOST, TAG_REASON, REASON_MEMORY);
 	(void)shutdown(cell[1], SHUT_WR);
-	is_int(hold(), CONVERSATION_RESULT, "its memory has taken the cell");
+	is_int(hold(), RUN_RESULT, "its memory has taken the cell");
 	ok(c.died, "which is told");
 	is_int(result.reason, REASON_MEMORY, "which is the result");
 	is_int(result.signal, SIGKILL, "with the signal");
@@ -160,7 +160,7 @@ test_died(void)
 	reset();
 	say(broker[1], FRAME_LOST, TAG_REASON, REASON_MEMORY);
 	(void)shutdown(cell[1], SHUT_WR);
-	is_int(hold(), CONVERSATION_LOST, "not of a run that has not begun");
+	is_int(hold(), RUN_BROKEN, "not of a run that has not begun");
 }
 
 static void
@@ -171,7 +171,7 @@ test_overdue(void)
 	reset();
 	c.within_ms = 100 - LIMIT_OUTSIDE_MS;
 	say_run(1);
-	is_int(hold(), CONVERSATION_OVERDUE, "no result in time");
+	is_int(hold(), RUN_OVERDUE, "no result in time");
 	is_str(err.text, "no result in time", "which the log is told");
 	ok(clock_monotonic_ms() - began_ms >= 100, "not before its time");
 }
@@ -201,7 +201,7 @@ test_cancel(void)
 	say(stop[1], FRAME_GO, (enum frame_tag)0, 0);
 	say_run(1);
 	say(cell[1], FRAME_RESULT, TAG_REASON, REASON_EXIT);
-	is_int(hold(), CONVERSATION_RESULT, "another run is cancelled");
+	is_int(hold(), RUN_RESULT, "another run is cancelled");
 	is_int(count_sent(FRAME_ENOUGH), 0, "and this one goes on");
 	reset();
 	asked.fd = stop[0];
@@ -211,7 +211,7 @@ test_cancel(void)
 	say(stop[1], FRAME_GO, (enum frame_tag)0, 0);
 	say_run(1);
 	say(cell[1], FRAME_RESULT, TAG_REASON, REASON_OUTPUT);
-	is_int(hold(), CONVERSATION_RESULT, "this one is, and has a result");
+	is_int(hold(), RUN_RESULT, "this one is, and has a result");
 	is_int(count_sent(FRAME_ENOUGH), 1,
 	    "after the cell was told to end it");
 	reset();
@@ -221,7 +221,7 @@ test_cancel(void)
 	c.within_ms = 60000;
 	say(stop[1], FRAME_GO, (enum frame_tag)0, 0);
 	say_run(1);
-	is_int(hold(), CONVERSATION_STOPPED,
+	is_int(hold(), RUN_STOPPED,
 	    "a cell that does not obey is not waited for");
 }
 
@@ -237,7 +237,7 @@ test_stop(void)
 	say(stop[1], FRAME_GO, (enum frame_tag)0, 0);
 	say_run(1);
 	say(cell[1], FRAME_RESULT, TAG_REASON, REASON_EXIT);
-	is_int(hold(), CONVERSATION_STOPPED, "stopped at once");
+	is_int(hold(), RUN_STOPPED, "stopped at once");
 	ok(events == 0 && err.text[0] == '\0', "whatever the cell has said");
 	reset();
 	happened.fd = stop[0];
@@ -246,7 +246,7 @@ test_stop(void)
 	say(stop[1], FRAME_GO, (enum frame_tag)0, 0);
 	say_run(1);
 	began_ms = clock_monotonic_ms();
-	is_int(hold(), CONVERSATION_STOPPED, "stopped a little later");
+	is_int(hold(), RUN_STOPPED, "stopped a little later");
 	ok(events == 2 && clock_monotonic_ms() - began_ms >= 100,
 	    "until then it goes on");
 	reset();
@@ -255,7 +255,7 @@ test_stop(void)
 	c.stop_ms = 60000;
 	c.within_ms = 100 - LIMIT_OUTSIDE_MS;
 	say(stop[1], FRAME_GO, (enum frame_tag)0, 0);
-	is_int(hold(), CONVERSATION_OVERDUE, "its own limit comes first");
+	is_int(hold(), RUN_OVERDUE, "its own limit comes first");
 }
 
 static void
@@ -265,14 +265,14 @@ test_wishes(void)
 	enough_at = 2;
 	say_run(4);
 	say(cell[1], FRAME_RESULT, TAG_REASON, REASON_OUTPUT);
-	is_int(hold(), CONVERSATION_RESULT, "enough goes on to the result");
+	is_int(hold(), RUN_RESULT, "enough goes on to the result");
 	is_int(events, 5, "with all events");
 	is_int(count_sent(FRAME_ENOUGH), 1, "and is told once");
 	reset();
 	hang_up_at = 2;
 	say_run(4);
 	say(cell[1], FRAME_RESULT, TAG_REASON, REASON_OUTPUT);
-	is_int(hold(), CONVERSATION_STOPPED, "who hangs up has no result");
+	is_int(hold(), RUN_STOPPED, "who hangs up has no result");
 	is_int(events, 2, "nor what comes before it");
 }
 
@@ -283,7 +283,7 @@ test_ticks(void)
 	c.event = NULL;
 	c.tick = take_tick;
 	c.tick_ms = 20;
-	is_int(hold(), CONVERSATION_RESULT, "it ticks while it waits");
+	is_int(hold(), RUN_RESULT, "it ticks while it waits");
 	is_int(ticks, 3, "as often as there is time for");
 }
 

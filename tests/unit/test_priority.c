@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox/base/priority.h"
+#include "sandbox/base/process.h"
 
 #include <linux/sched/types.h>
 #include <sys/resource.h>
@@ -49,7 +49,7 @@ come_first(void)
 		int64_t group;
 
 		(void)setsid();
-		priority_come_first();
+		process_come_first();
 		group = nice_of_group();
 		_exit(getpriority(PRIO_PROCESS, 0) == want &&
 			    (group == want_group || group == INT64_MAX) ?
@@ -70,7 +70,7 @@ main(void)
 
 	come_first();
 	(void)setpriority(PRIO_PROCESS, 0, 19);
-	priority_take_short_slices();
+	process_take_short_slices();
 	is_int((int64_t)attributes().sched_runtime, known ? SHORT_NS : 0,
 	    "short slices, where there are any");
 	is_int(attributes().sched_nice, 19, "the same priority");

@@ -9,7 +9,7 @@
 
 #include "sandbox/cell/supervisor/base.h"
 #include "sandbox/cell/supervisor/children.h"
-#include "sandbox/cell/supervisor/enclose.h"
+#include "sandbox/cell/supervisor/run_process.h"
 #include "sandbox/protocol/frame.h"
 #include "tap.h"
 

@@ -12,6 +12,8 @@
 
 #include "../../protocol/frame.h"
 
+#define FILES_MAX 64 /* the interpreter's own limit: run.py, FD_MAX */
+
 const char *const base_folders[] = { SUPERVISOR_FOLDERS };
 
 /* Where this is PID 1, the kernel ends all that is in the container. */
@@ -63,6 +65,22 @@ base_close(int *fd)
 	if (*fd >= 0)
 		(void)close(*fd);
 	*fd = -1;
+}
+
+void
+base_close_others(int kept)
+{
+	const int first = STDERR_FILENO + 1;
+
+	if ((kept <= first ||
+		syscall(SYS_close_range, first, kept - 1, 0) == 0) &&
+	    syscall(SYS_close_range, kept < first ? first : kept + 1, ~0U, 0) ==
+		0)
+		return;
+	/* before Linux 5.9 one by one */
+	for (int fd = first; fd < FILES_MAX; fd++)
+		if (fd != kept)
+			(void)close(fd);
 }
 
 void

@@ -30,6 +30,9 @@ size_t base_decimal(char *text, uint64_t value);
 
 void base_close(int *fd);
 
+/* Close all but 0, 1, 2 and this one; -1: all but those. */
+void base_close_others(int kept);
+
 /* A run's standard streams, and its brief: its process has copies of them. */
 void base_close_streams(struct supervisor *k);
 

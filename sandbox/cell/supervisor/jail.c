@@ -166,8 +166,8 @@ jail_keep_little(void)
 }
 
 /* The filter comes last: it refuses what the steps before it need. */
-static const char *
-surrender(const struct supervisor *k, uint32_t keep)
+const char *
+jail_surrender(const struct supervisor *k, uint32_t keep)
 {
 	const char *failed = drop_capabilities(keep);
 
@@ -175,12 +175,6 @@ surrender(const struct supervisor *k, uint32_t keep)
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, k->filter, 0, 0) < 0)
 		failed = "seccomp";
 	return failed;
-}
-
-const char *
-jail_surrender(const struct supervisor *k)
-{
-	return surrender(k, 0);
 }
 
 /* "mount read-only /tmp": the step's name, for who has to mend it; how is ""
@@ -301,7 +295,7 @@ jail_confine(const struct supervisor *k)
 		if (mount("tmpfs", m->path, "tmpfs", m->flags, m->options) < 0)
 			return mount_step("", m->path);
 	}
-	return surrender(k, 1U << CAP_SYS_ADMIN);
+	return jail_surrender(k, 1U << CAP_SYS_ADMIN);
 }
 
 /* The bit of the folder that the lease is for; all of them where the broker has

@@ -56,7 +56,8 @@ const char *jail_narrow(const struct supervisor *k);
 /* When memory runs out, be the one that goes.  Leaves us dumpable. */
 const char *jail_go_first(const struct supervisor *k);
 
-/* Give up all capabilities, and all system calls that the filter refuses. */
-const char *jail_surrender(const struct supervisor *k);
+/* Give up all capabilities but these bits, and all system calls that the filter
+ * refuses. */
+const char *jail_surrender(const struct supervisor *k, uint32_t keep);
 
 #endif

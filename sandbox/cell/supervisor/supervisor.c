@@ -15,7 +15,7 @@
 
 #include "base.h"
 #include "children.h"
-#include "enclose.h"
+#include "run_process.h"
 #include "fast_path.h"
 #include "jail.h"
 #include "kept.h"
@@ -26,7 +26,6 @@
 
 #define DELIVERY_MS 2
 #define MS_NS 1000000
-#define FILES_MAX 64 /* the interpreter's own limit: run.py, FD_MAX */
 #define SHOWS_AHEAD 8
 
 const uint64_t supervisor_size = sizeof(struct supervisor);
@@ -46,7 +45,7 @@ supervisor_surrender(struct supervisor *k, int goes_first)
 	    NULL;
 
 	if (failed == NULL)
-		failed = jail_surrender(k);
+		failed = jail_surrender(k, 0);
 	return base_fail(k, failed);
 }
 
@@ -125,19 +124,6 @@ find_place(struct run_state *state)
 	return place;
 }
 
-/* Neither the broker nor the client of the run can be spoken to from here. */
-static void
-keep_reader_only(int fd)
-{
-	if (syscall(SYS_close_range, STDERR_FILENO + 1, fd - 1, 0) == 0 &&
-	    syscall(SYS_close_range, fd + 1, ~0U, 0) == 0)
-		return;
-	/* before Linux 5.9 one by one */
-	for (int other = STDERR_FILENO + 1; other < FILES_MAX; other++)
-		if (other != fd)
-			(void)close(other);
-}
-
 /* The broker has sent something.  True in the child that is to serve k->lease;
  * where there can be none, whoever waits for it is hung up on. */
 static bool
@@ -154,7 +140,8 @@ look_beside(struct supervisor *k)
 	if (fd >= 0 && place != NULL)
 		pid = children_clone(k);
 	if (pid == 0) { /* which has no state */
-		keep_reader_only(fd);
+		/* so it can speak neither to the broker nor to the client */
+		base_close_others(fd);
 		k->lease = fd;
 		return true;
 	}

@@ -24,8 +24,8 @@
  * input goes from file to pipe within the kernel, and files that a run leaves
  * are sent by a child.
  *
- * The interpreter calls what is here, the functions of enclose.h, and those of
- * run_process.h in the process of a run.
+ * The interpreter calls what is here, and in the process of a run the functions
+ * of run_process.h.
  */
 
 /* sizeof(struct supervisor): a caller with another one is of another version.

@@ -75,20 +75,6 @@ bool collect_is_folded(const struct collect *collect, const char *path,
 void collect_leave_out(struct collect *collect, const char *path, int64_t size,
     enum left_out why, bool displayed);
 
-/* What came of a request to a cell: an expected outcome, not an error.  The
- * first ones are ends of a conversation. */
-enum run_end {
-	RUN_RESULT = CONVERSATION_RESULT,   /* the cell answered: result */
-	RUN_BROKEN = CONVERSATION_LOST,	    /* it died or broke the protocol */
-	RUN_OVERDUE = CONVERSATION_OVERDUE, /* and the cell was ended */
-	/* this worker has to end, and could not wait longer */
-	RUN_STOPPED = CONVERSATION_STOPPED,
-	RUN_REFUSED,   /* there was no cell: refusal */
-	RUN_TOO_LATE,  /* the token would have died before the end: not begun */
-	RUN_TAKEN,     /* the job is not ours any more: say nothing */
-	RUN_CANCELLED, /* its owner did not want it any more: not begun */
-};
-
 struct run_outcome {
 	enum run_end end;
 	enum refusal refusal;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "../../base/buf.h"
-#include "../../base/invisible.h"
 #include "../../base/text.h"
 #include "../../base/utf8.h"
 
@@ -347,7 +346,7 @@ show_oldest(struct terminal *t)
 		if (row->cells[i].code == 0)
 			continue;
 		show_style(t, &row->cells[i]);
-		invisible_add(t->out, &t->before, row->cells[i].code,
+		text_add_visible(t->out, &t->before, row->cells[i].code,
 		    code_after(t, row, i));
 	}
 	if (!row->wrapped) {

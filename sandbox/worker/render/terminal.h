@@ -15,7 +15,7 @@ struct buf;
  * right and left (C, D), to a column (G), erasing in a line (K) and to the end
  * (J), and SGR (m).  All other control sequences, control strings and control
  * characters are taken out.  Bytes that are no UTF-8 become U+FFFD, characters
- * that nobody sees are named (invisible.h).
+ * that nobody sees are named (text.h).
  *
  * The terminal has TERMINAL_COLUMNS columns, and the cursor reaches the last
  * TERMINAL_ROWS rows.  A longer line goes on in the next row, and is one line
