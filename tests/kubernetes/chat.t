@@ -38,7 +38,7 @@ def each_node_takes_interactions_of_each_ones_people():
             one = release.discord.send_command(
                 "py", user=user, code="import os; print(os.listdir())",
                 order=to(node))
-            one.wait_final(match="here")
+            one.wait_final(match="'here'")
             assert node_of(release, one, range(NODES)) == home, (user, node)
 
 

@@ -54,7 +54,7 @@ def at(user, nodes):
     """Where this person's commands are done, with the files of before."""
     one = release.discord.send_command("py", user=user, code="import os\n"
                                        "print(os.listdir())")
-    one.wait_final(match="here")
+    one.wait_final(match="'here'")
     return node_of(release, one, nodes)
 
 
