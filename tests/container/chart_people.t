@@ -69,7 +69,7 @@ def each_node_takes_interactions_of_each_ones_people():
         user = f"person{number}"
         homes = []
         for node in range(NODES):
-            one = py(user, node).wait_final(match="here")
+            one = py(user, node).wait_final(match="'here'")
             homes.append([jobs(each, one) for each in range(NODES)])
         assert homes in ([[1, 0]] * NODES, [[0, 1]] * NODES), (user, homes)
         people.setdefault(homes[0].index(1), user)
@@ -96,7 +96,7 @@ def people_of_a_node_that_is_away_are_told_within_two_seconds():
     took = time.monotonic() - begun
     assert "does not answer just now" in str(one.answer), one
     assert took < 2.0, took
-    py(people[0], 0).wait_final(match="here")
+    py(people[0], 0).wait_final(match="'here'")
     assert nodes[0].says_yes("inline", "readinessProbe")
 
 
@@ -104,7 +104,7 @@ def people_of_a_node_that_is_away_are_told_within_two_seconds():
 def it_comes_back_with_its_people():
     docker("start", nodes[1].network + "-inline")
     wait_for(lambda: nodes[1].says_yes("inline", "startupProbe"), START_SECONDS)
-    py(people[1], 0).wait_final(match="here")
+    py(people[1], 0).wait_final(match="'here'")
     discord.assert_no_violations()
 
 

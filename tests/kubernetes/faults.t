@@ -46,7 +46,7 @@ def kept():
     user = next(user for user, node in people.items() if node == VICTIM)
     release.discord.send_command(
         "py", user=user, code="import os; print(os.listdir())").wait_final(
-            match="here")
+            match="'here'")
 
 
 @test
