@@ -325,7 +325,7 @@ def the_last_files():
 
 def what_nginx_spools():
     """nginx writes large bodies to the disk: where `ilctl run` tells it to."""
-    with open(os.path.join(ROOT, "sandbox/ctl/estate.c")) as file:
+    with open(os.path.join(ROOT, "sandbox/ctl/child.c")) as file:
         made = re.findall(r'{ "([a-z/]+)", ACCOUNT_NGINX', file.read())
     with open(os.path.join(ROOT, "nginx", "nginx.conf.in")) as file:
         place = re.search(r'client_body_temp_path "@STATE_DIR@/([^"]+)"',
