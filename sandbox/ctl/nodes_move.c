@@ -182,6 +182,7 @@ carry(struct mover *m, struct parcel *p, int64_t user_id, bool *sent,
     struct err *err)
 {
 	const struct nodes *n = m->n;
+	int ended;
 
 	if (wait_for_jobs(m, user_id, err) != 0 ||
 	    parcel_pack(p, n->config, n->db, user_id, m->to->name, m->wait_ms,
@@ -191,11 +192,14 @@ carry(struct mover *m, struct parcel *p, int64_t user_id, bool *sent,
 	if (nodes_put(n->config, m->to, "people", user_id, p, err) != 0)
 		return -1;
 	/* the volumes are locked until it is said where the person is */
-	if (moves_end(n->db, m->slot, user_id, err) != 0)
-		return err->code == ERR_NONE ? err_set(err, ERR_CONFLICT,
-						   "they are not leaving any "
-						   "more") :
-					       -1;
+	ended = moves_end(n->db, m->slot, user_id, err);
+	if (ended > 0)
+		return err_set(err, ERR_CONFLICT,
+		    "they are not leaving any more");
+	if (ended < 0) {
+		err->code = ERR_UNKNOWN; /* they are there by now */
+		return -1;
+	}
 	m->moved++;
 	m->bytes += parcel_size(&p->head);
 	return 0;

@@ -275,6 +275,21 @@ def a_sender_that_is_killed_is_asked_to_go_on():
     back("alice")
 
 
+@test
+def who_is_there_does_not_stay_here_when_nothing_can_be_noted():
+    who = user("carol")
+    a.ask("carol", "print(1)")
+    a.sql("CREATE TRIGGER full BEFORE UPDATE ON moves BEGIN "
+          "SELECT RAISE(ABORT, 'no room'); END")
+    code, said = move("carol")
+    assert code == 1 and "no room" in said and "is told to wait" in said, said
+    assert b.here(who) and a.moves().get(int(who)) == "leaving", a.moves()
+    a.sql("DROP TRIGGER full")
+    code, said = move("carol")
+    assert code == 0 and not a.here(who), said
+    back("carol")
+
+
 def killed(program, node, draft_of=b):
     """A move in whose middle a program is killed: what the sender says."""
     moving = start_move("alice")
