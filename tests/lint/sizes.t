@@ -8,14 +8,13 @@ import statistics
 from source import check, code_lines, files, finish, read
 
 FILE_MAX = 800
-HEADER_MAX = 150
+HEADER_MAX = 200
 FUNCTION_MAX = 100
 MAIN_MAX = 60
 MEDIAN_MAX = 20
 # Longer, with the reason.
 LONGER = {
     "sandbox/protocol/frame.h": 438,  # the whole protocol in one place
-    "sandbox/protocol/cell.h": 165,  # each field of a request and a result
 }
 TEST_MAX = 800  # one subject, many cases
 
