@@ -36,6 +36,7 @@
 #include "../base/err.h"
 #include "../base/fd.h"
 #include "../base/log.h"
+#include "../base/loop.h"
 #include "../volume/owner.h"
 #include "../volume/uid.h"
 #include "api_packages.h"
@@ -375,6 +376,8 @@ mounter_import(struct container *m)
 	struct err err;
 
 	m->repaired = true;
+	/* Nobody connects meanwhile. */
+	loop_timer_clear(host->loop, &m->watch);
 	if (fd < 0 ||
 	    fd_write_all(fd, mounter_image, mounter_image_len, &err) != 0) {
 		container_fail(m, REFUSAL_IMAGE, "no archive of its image");

@@ -407,6 +407,23 @@ esac""".replace("FOLDER", folder) % DOCKER)
     shutil.rmtree(folder)
 
 
+def slow_import():
+    """The image of what mounts is made anew, in more than a second."""
+    folder = tempfile.mkdtemp(prefix="broker-test-docker-")
+    script = docker_that(folder, """
+made=${0%/*}/made
+case "$*" in
+*inline.class=mounter*)
+  [ -e $made ] || { echo "Error: No such image: x" >&2; exit 125; } ;;
+import*) sleep 3; echo >$made; exit ;;
+esac""")
+    with Broker(IL_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
+        b.create(1)
+        wait_spare(b, 1)
+        is_(b.lease(1).fields["COLD"], 0, "an image is made: nothing failed")
+    shutil.rmtree(folder)
+
+
 def wait_file(path):
     end = time.monotonic() + PATIENCE
     while not os.path.exists(path):
@@ -471,4 +488,5 @@ def killed():
 
 main(adopted, hostile_image, confined, needs_all, last_word, apart, next_cell,
      removed, many, kept, only_read, damaged,
-     fails_and_recovers, engine_restarts, late_start, nobody_mounts, killed)
+     fails_and_recovers, engine_restarts, late_start, slow_import,
+     nobody_mounts, killed)
