@@ -634,7 +634,8 @@ images_step(struct images *d)
 
 /* ---- images for others ---- */
 
-/* Only once the sweep is over, which has the engine for itself. */
+/* Only once the sweep is over, which has the engine for itself.  What nothing
+ * goes without may have been removed since it was looked for. */
 void
 images_look(struct images *d)
 {
@@ -643,6 +644,9 @@ images_look(struct images *d)
 	if (!engine->up || !engine->swept || d->news_ms == engine->probed_ms)
 		return;
 	d->news_ms = engine->probed_ms;
+	if (!engine->image)
+		images_of(d, d->host->config->sandbox_image)->state =
+		    IMAGE_UNKNOWN;
 	images_step(d);
 }
 

@@ -220,6 +220,16 @@ def image_pulled():
         is_(b.refusal(1), "IMAGE", "while it is pulled leases are refused")
         is_(b.stop(), 0, "and it can be ended")
     fake.close()
+    fake = Fake(pull="quiet")
+    with Broker(SANDBOX_PULL_ON_STARTUP="1", **fake.settings) as b:
+        b.create(1)
+        ok(b.wait_granted(1), "the image is there, and then it goes:")
+        b.create(2)
+        fake.set(probe="noimage", run="noimage")
+        b.refusal(2)
+        b.wait_log("was pulled")
+        ok("pull" in fake.calls(), "it is pulled then")
+    fake.close()
     fake = Fake(probe="noimage")
     with Broker(**fake.settings) as b:
         b.create(1)
