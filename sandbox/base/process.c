@@ -330,10 +330,13 @@ process_succeeded(const struct process_result *result)
 }
 
 /* The first line that says something. */
-void
-process_describe(const struct process_result *result, char *text, size_t size)
+struct process_end
+process_describe(const struct process_result *result)
 {
 	auto_buf struct buf clean = BUF_INIT(4096);
+	struct process_end end;
+	char *const text = end.text;
+	const size_t size = sizeof(end.text);
 	size_t len = result->err.len < 1000 ? result->err.len : 1000;
 	const char *line;
 
@@ -358,6 +361,7 @@ process_describe(const struct process_result *result, char *text, size_t size)
 	if (len > 0 && strlen(text) < size)
 		(void)snprintf(text + strlen(text), size - strlen(text),
 		    ": %.*s", (int)len, line);
+	return end;
 }
 
 int

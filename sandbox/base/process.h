@@ -78,8 +78,10 @@ void process_result_release(struct process_result *result);
 /* True when it exited with status 0. */
 bool process_succeeded(const struct process_result *result);
 /* "exited with 125: <first line of stderr, cleaned>": for logs and errors. */
-void process_describe(const struct process_result *result, char *text,
-    size_t size);
+struct process_end {
+	char text[160];
+};
+struct process_end process_describe(const struct process_result *result);
 
 /* mkfs.ext4, nginx and their like live in sbin, which is not in everybody's
  * PATH: look there, too. */

@@ -296,12 +296,11 @@ publish_on_checked(void *arg, const struct process_result *result)
 	struct host *host = client->clients->host;
 	auto_close int folder = open_own_folder(host->base);
 	char name[VOLUME_NAME_MAX];
-	char text[160];
 
-	process_describe(result, text, sizeof(text));
 	/* 1: errors were corrected. */
 	if (result->outcome != PROCESS_EXITED || result->code > 1) {
-		log_err("e2fsck of new packages: %s", text);
+		log_err("e2fsck of new packages: %s",
+		    process_describe(result).text);
 		publish_fail(client, "the file system of the packages is bad");
 		return;
 	}
@@ -430,12 +429,11 @@ packages_on_listed(void *arg, const struct process_result *result)
 	struct client *client = arg;
 	auto_buf struct buf text = BUF_INIT(2 * TEXT_MAX);
 	const char *at = buf_str(&result->out);
-	char why[160];
 
 	client->state = CLIENT_ASKED_NOTHING;
 	if (!process_succeeded(result)) {
-		process_describe(result, why, sizeof(why));
-		client_refuse(client, REFUSAL_START, why);
+		client_refuse(client, REFUSAL_START,
+		    process_describe(result).text);
 		return;
 	}
 	send_text(client, &text);

@@ -161,17 +161,17 @@ remove_on_end(void *arg, const struct process_result *result)
 	struct container *c = arg;
 	bool absent = process_succeeded(result) ||
 	    docker_classify(result) == DOCKER_ABSENT;
-	char text[160];
+	struct process_end end;
 
 	if (absent && c->pidfd < 0) {
 		container_gone(c);
 		return;
 	}
 	if (!absent) {
-		process_describe(result, text, sizeof(text));
-		log_warn("docker rm: %s cell=%s", text, c->name);
+		end = process_describe(result);
+		log_warn("docker rm: %s cell=%s", end.text, c->name);
 		if (docker_classify(result) == DOCKER_ENGINE)
-			engine_report(c->host->engine, ENGINE_DOWN, text);
+			engine_report(c->host->engine, ENGINE_DOWN, end.text);
 	}
 	container_timer(c, EXIT_MS, container_remove);
 }
@@ -550,11 +550,10 @@ run_failed(struct container *c, const struct process_result *result)
 {
 	enum docker_failure why = docker_classify(result);
 	bool mounter = c->class->mounts_for_another;
+	struct process_end end = process_describe(result);
 	char text[180];
-	char line[160];
 
-	process_describe(result, line, sizeof(line));
-	(void)snprintf(text, sizeof(text), "docker run %s", line);
+	(void)snprintf(text, sizeof(text), "docker run %s", end.text);
 	if (mounter && why == DOCKER_IMAGE && !c->repaired) {
 		mounter_import(c);
 	} else if (why == DOCKER_MOUNT && !c->repaired && !c->spare &&
@@ -567,7 +566,7 @@ run_failed(struct container *c, const struct process_result *result)
 		    run_ms(c), repair_on_removed, c);
 	} else if (why == DOCKER_ENGINE) {
 		container_fail(c, REFUSAL_ENGINE, text);
-		engine_report(c->host->engine, ENGINE_DOWN, line);
+		engine_report(c->host->engine, ENGINE_DOWN, end.text);
 	} else if (why == DOCKER_IMAGE && c->derived) {
 		/* That has been removed: from the image itself. */
 		container_undo_run(c);
@@ -578,7 +577,8 @@ run_failed(struct container *c, const struct process_result *result)
 		/* The engine's state is about the one image. */
 		if (strcmp(c->interpreter.image,
 			c->host->config->sandbox_image) == 0)
-			engine_report(c->host->engine, ENGINE_NO_IMAGE, line);
+			engine_report(c->host->engine, ENGINE_NO_IMAGE,
+			    end.text);
 	} else {
 		container_fail(c, REFUSAL_START, text);
 	}

@@ -97,7 +97,8 @@ sweep_end(struct engine *e, bool clean)
 static void
 sweep_failed(struct engine *e, const struct process_result *result)
 {
-	process_describe(result, e->trouble, sizeof(e->trouble));
+	(void)snprintf(e->trouble, sizeof(e->trouble), "%s",
+	    process_describe(result).text);
 	log_err("sweep: docker %s", e->trouble);
 	sweep_end(e, false);
 }
@@ -254,11 +255,10 @@ probe_on_end(void *arg, const struct process_result *result)
 		return;
 	}
 	if (!process_succeeded(result)) {
-		process_describe(result, text, sizeof(text));
 		engine_report(e,
 		    docker_classify(result) == DOCKER_IMAGE ? ENGINE_NO_IMAGE :
 							      ENGINE_DOWN,
-		    text);
+		    process_describe(result).text);
 		return;
 	}
 	if (!image)
@@ -410,17 +410,16 @@ image_on_pulled(void *arg, const struct process_result *result)
 {
 	struct images *d = arg;
 	struct image *image = d->pulling;
-	char text[160];
 
 	d->pulling = NULL;
-	process_describe(result, text, sizeof(text));
 	if (process_succeeded(result)) {
 		log_info("the image %s was pulled", image->of.image);
 		image->looked_ms = -1;
 		(void)engine_refresh(d->host->engine, 0);
 	} else {
 		log_err("docker pull %s: %s; there is no Python %s",
-		    image->of.image, text, image->of.name);
+		    image->of.image, process_describe(result).text,
+		    image->of.name);
 		if (!d->host->config->derive && !images_is_needed(d, image))
 			image->state = IMAGE_SETTLED;
 	}
@@ -484,14 +483,12 @@ static void
 commit_on_end(void *arg, const struct process_result *result)
 {
 	struct images *d = arg;
-	char text[160];
 
-	process_describe(result, text, sizeof(text));
 	if (process_succeeded(result))
 		derived_ready(d);
 	else
 		log_warn("no byte code for the image %s: docker %s",
-		    d->at->of.image, text);
+		    d->at->of.image, process_describe(result).text);
 	docker_start(&d->process, d->host, DOCKER_REMOVE, d->container,
 	    COMMIT_MS, step_on_end, d);
 }
@@ -645,8 +642,8 @@ images_look(struct images *d)
 		return;
 	d->news_ms = engine->probed_ms;
 	if (!engine->image)
-		images_of(d, d->host->config->sandbox_image)->state =
-		    IMAGE_UNKNOWN;
+		images_of(d, d->host->config->sandbox_image)
+		    ->state = IMAGE_UNKNOWN;
 	images_step(d);
 }
 

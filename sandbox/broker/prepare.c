@@ -101,11 +101,10 @@ static void
 give_on_end(void *arg, const struct process_result *result)
 {
 	struct container *c = arg;
-	char text[160];
 
-	process_describe(result, text, sizeof(text));
 	if (!process_succeeded(result)) {
-		log_err("-u: %s sandbox=%s", text, c->sandbox);
+		log_err("-u: %s sandbox=%s", process_describe(result).text,
+		    c->sandbox);
 		container_fail(c, REFUSAL_START,
 		    "the sandbox's files could not be given to its user");
 		return;
@@ -122,20 +121,20 @@ static void
 check_on_end(void *arg, const struct process_result *result)
 {
 	struct container *c = arg;
-	char text[160];
+	struct process_end end = process_describe(result);
 	char uid[16];
 
-	process_describe(result, text, sizeof(text));
 	/* 1: errors were corrected. */
 	if (result->outcome != PROCESS_EXITED || result->code > 1) {
-		log_err("e2fsck: %s sandbox=%s", text, c->sandbox);
+		log_err("e2fsck: %s sandbox=%s", end.text, c->sandbox);
 		container_fail(c, REFUSAL_START,
 		    result->outcome == PROCESS_NOT_STARTED ?
-			text :
+			end.text :
 			"the sandbox's file system is damaged");
 		return;
 	}
-	log_warn("checked %s: %s sandbox=%s", volume_name(c), text, c->sandbox);
+	log_warn("checked %s: %s sandbox=%s", volume_name(c), end.text,
+	    c->sandbox);
 	if (owner_of(c->volumes[c->volume_next].volume_fd) == c->owner) {
 		volume_attach(c);
 		return;
@@ -353,14 +352,12 @@ static void
 import_on_end(void *arg, const struct process_result *result)
 {
 	struct container *m = arg;
-	char text[160];
 
-	process_describe(result, text, sizeof(text));
 	container_undo_run(m);
 	if (process_succeeded(result))
 		container_run(m);
 	else
-		container_fail(m, REFUSAL_IMAGE, text);
+		container_fail(m, REFUSAL_IMAGE, process_describe(result).text);
 }
 
 /* No registry has its image: it is made of the bytes in this program. */

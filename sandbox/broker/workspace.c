@@ -317,15 +317,14 @@ creation_on_task(void *arg, const struct process_result *result)
 {
 	struct creation *c = arg;
 	struct err err;
-	char text[160];
 
 	if (process_succeeded(result)) {
 		c->step++;
 		creation_step(c);
 		return;
 	}
-	process_describe(result, text, sizeof(text));
-	(void)err_set(&err, ERR_SYSTEM, "make a file system: %s", text);
+	(void)err_set(&err, ERR_SYSTEM, "make a file system: %s",
+	    process_describe(result).text);
 	creation_fail(c, &err);
 }
 

@@ -67,7 +67,7 @@ run_tool(struct process_result *result, const char *const *argv,
 		(void)snprintf(why, WHY, "%s", err.text);
 		return false;
 	}
-	process_describe(result, why, WHY);
+	(void)snprintf(why, WHY, "%s", process_describe(result).text);
 	return process_succeeded(result);
 }
 

@@ -193,14 +193,13 @@ ask(const struct standin *standin, struct err *err)
 		.argv = argv, .output_max = 65536, .timeout_ms = ANSWER_MS
 	};
 	auto_result struct process_result result = { 0 };
-	char why[200];
 
 	if (process_run(&spec, &result, err) != 0)
 		return err_wrap(err, "stand-in");
-	process_describe(&result, why, sizeof(why));
 	return process_succeeded(&result) ?
 	    take_environment(&result.out, err) :
-	    err_set(err, ERR_SYSTEM, "stand-in: %s", why);
+	    err_set(err, ERR_SYSTEM, "stand-in: %s",
+		process_describe(&result).text);
 }
 
 /* Listen on this TCP port of 127.0.0.1; -1 when somebody else does. */

@@ -34,10 +34,7 @@ run_script(const char *script, const char *input, int timeout_ms, size_t max)
 static void
 is_described(const char *want)
 {
-	char text[64];
-
-	process_describe(&result, text, sizeof(text));
-	is_str(text, want, want);
+	is_str(process_describe(&result).text, want, want);
 }
 
 /* Gone, or dead and only waiting for init; looks again for up to 5 s. */
