@@ -611,9 +611,8 @@ become(const struct child *child, pid_t parent)
 		log_err("%s: to give up rights: %m", child->name);
 		_exit(CHILD_NOT_STARTED);
 	}
-	/* DISCORD_TOKEN is a password. */
-	if (child->account != ACCOUNT_WORKER)
-		(void)unsetenv("DISCORD_TOKEN");
+	/* A password, which `ilctl register` alone needs. */
+	(void)unsetenv("DISCORD_TOKEN");
 	/* A change of the user takes the signal away: it comes last. */
 	if (prctl(PR_SET_PDEATHSIG, death) != 0 || getppid() != parent ||
 	    null < 0)

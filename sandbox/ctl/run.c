@@ -127,7 +127,6 @@ settings_export(struct config *config, const char *env_file, struct err *err)
 	const char *const others[][2] = {
 		{ "IL_PIP_CA_BUNDLE", config->pip_ca_bundle },
 		{ "IL_ENV_FILE", "" },
-		{ "DISCORD_TOKEN", "" },
 		{ "DISCORD_TOKEN_FILE", "" },
 	};
 	auto_buf struct buf text = BUF_INIT(ENV_FILE_MAX);

@@ -152,7 +152,7 @@ open_all(struct worker *worker)
 		    err.text);
 	if (node_table_open(&worker->nodes, config, &err) != 0)
 		log_fatal(EXIT_CONFIG, "%s", err.text);
-	worker->rest = rest_new(config->discord_api_base, config->discord_token,
+	worker->rest = rest_new(config->discord_api_base, "",
 	    config->discord_application_id, brake, worker->signal_fd, &err);
 	if (worker->rest == NULL)
 		log_fatal(1, "%s", err.text);

@@ -293,9 +293,8 @@ def told_of_passwords():
     for name, unit in UNITS.items():
         if "EnvironmentFile" not in unit:
             continue
-        kept = "DISCORD_TOKEN" not in unit.get("UnsetEnvironment", "").split()
-        if (unit.get("User") == "il-worker") != kept:
-            yield f"{name}: DISCORD_TOKEN is for il-worker"
+        if "DISCORD_TOKEN" not in unit.get("UnsetEnvironment", "").split():
+            yield f"{name}: DISCORD_TOKEN is for `ilctl register`"
 
 
 check("passwords are for who uses them", told_of_passwords())
