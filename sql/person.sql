@@ -41,13 +41,14 @@ SELECT json_object(
 		OR EXISTS (SELECT 1 FROM rules
 			WHERE subject = 'user' AND id = :user_id);
 
--- What the rows have for a sandbox.  No row: there is a NUL, by an escape that is
--- not itself escaped; a number that leaves no room to count on from it; a text
--- in a number's place; or a view without an id.
+-- What the rows have for a sandbox.  No row: it is JSON5, which newer versions of
+-- SQLite take as well; there is a NUL, by an escape that is not itself escaped; a
+-- number that leaves no room to count on from it; a text in a number's place; or a
+-- view without an id.
 -- name: person_look
 SELECT :rows ->> '$.sandbox.id', :rows ->> '$.sandbox.state' = 'active',
 	:rows ->> '$.sandbox.used_at'
-WHERE instr(replace(:rows, '\\', ''), '\u0000') = 0
+WHERE json_valid(:rows) AND instr(replace(:rows, '\\', ''), '\u0000') = 0
 	AND NOT EXISTS (SELECT 1 FROM json_tree(:rows) WHERE type = 'real'
 		OR (type = 'integer' AND atom NOT BETWEEN -1 AND
 			iif(key IN ('id', 'page', 'source'), :last_id, 1 << 50))

@@ -27,7 +27,8 @@ may_call(enum db_role role, const char *name)
 		"min", "length", "glob", "sum", "row_number", NULL };
 	/* A person's rows are carried as JSON. */
 	static const char *const of_node[] = { "json", "json_object",
-		"json_group_array", "->>", "instr", "replace", "iif", NULL };
+		"json_group_array", "json_valid", "->>", "instr", "replace",
+		"iif", NULL };
 
 	return listed(functions, name) ||
 	    (role == DB_NODE && listed(of_node, name));

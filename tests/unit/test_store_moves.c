@@ -296,6 +296,11 @@ test_hostile(struct db *db, const char *rows)
 
 		is_refused(db, bad, cases[i].what);
 	}
+	is_refused(db,
+	    "{\"names\": [], \"views\": [{\"id\": 5, \"kind\": \"py\", "
+	    "\"text\": \"a\\x00b\"}]}",
+	    "a NUL by another escape");
+	is_refused(db, "{names: [], views: []}", "what is no JSON but JSON5");
 	is_int(store_sql("SELECT count(*) FROM views"), 0, "nothing is there");
 	is_int(person_put(db, ALICE, rows, true, &err), 0, "the rows are good");
 }
