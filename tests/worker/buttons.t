@@ -64,6 +64,22 @@ def install_is_a_run_again_by_itself():
 
 
 @test
+def what_was_installed_is_told_where_its_run_has_gone():
+    message = ran(b"ModuleNotFoundError: No module named 'yaml'\n",
+                  result={"STATUS": 1})
+    view = view_of(message)
+
+    def removes(cell):
+        house.sql(f"DELETE FROM views WHERE id = {view}")
+        says(b"")(cell)
+    house.broker.cell = removes
+    house.press(message, "Install PyYAML", "py-install",
+                view_id=view).wait_final()
+    text = message.refresh().text()
+    assert "not kept" in text and "`PyYAML` was installed" in text, text
+
+
+@test
 def what_cannot_be_installed_is_told_and_asked_again():
     message = ran(b"ModuleNotFoundError: No module named 'nope'\n",
                   result={"STATUS": 1})

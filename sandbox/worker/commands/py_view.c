@@ -374,7 +374,7 @@ cmd_py_install(struct task *task, struct err *err)
 	collect_release(&task->collect);
 	task->job->has_text = false;
 	result = cmd_py(task, err);
-	if (result == 0 && !task->taken)
+	if (result >= 0 && !task->taken)
 		buf_addf(&task->message.tail, _(TEXT_INSTALLED),
 		    phrase_name(texts.package, PACKAGE_SIZE).text);
 	return result;
