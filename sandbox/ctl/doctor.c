@@ -5,6 +5,7 @@
  */
 #include "doctor.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -167,6 +168,15 @@ check_library(struct doctor *d)
 		    "and the shell prefer");
 }
 
+static const char remount[] =
+    "mount it for writing; dmesg says whether its disk has failed";
+
+static bool
+is_read_only(const char *path)
+{
+	return access(path, W_OK) != 0 && errno == EROFS;
+}
+
 /* May we, as whoever runs this, write there? */
 static void
 check_folder(struct doctor *d, const char *name, const char *path)
@@ -176,6 +186,9 @@ check_folder(struct doctor *d, const char *name, const char *path)
 
 	if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
 		doctor_bad(d, mend, "%s: no folder %s", name, path);
+	else if (is_read_only(path))
+		doctor_bad(d, remount, "%s: the file system of %s is read-only",
+		    name, path);
 	else if (access(path, R_OK | W_OK | X_OK) != 0)
 		doctor_bad(d, "run this as root, or as the service's user",
 		    "%s: %s is not writable for you", name, path);
@@ -217,7 +230,10 @@ check_database(struct doctor *d)
 	auto_db struct db *db = db_open(d->config->database, DB_WORKER, &err);
 
 	if (db == NULL || db_begin(db, &err) != 0) {
-		doctor_bad(d, "ilctl migrate", "database: %s", err.text);
+		doctor_bad(d,
+		    is_read_only(d->config->database) ? remount :
+							"ilctl migrate",
+		    "database: %s", err.text);
 		return;
 	}
 	db_rollback(db);

@@ -8,6 +8,7 @@
 #include "nodes.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -422,6 +423,31 @@ nginx_fill(struct buf *out, const char *template,
 	}
 }
 
+/* Inside the quotes that the template puts around it: none of these. */
+static bool
+can_quote(const char *text, const char *never)
+{
+	while (*text != '\0' && iscntrl((unsigned char)*text) == 0 &&
+	    strchr(never, *text) == NULL)
+		text++;
+	return *text == '\0';
+}
+
+int
+nginx_check_paths(const struct config *config, struct err *err)
+{
+	if (!can_quote(config->state_dir, "\"$\\"))
+		return err_set(err, ERR_CONFIG,
+		    "IL_STATE_DIR: nginx cannot "
+		    "take a path with quotes, $ or control characters");
+	/* Of what is included, nothing that nginx takes for a pattern. */
+	if (!can_quote(config->lib_dir, "\"$\\*?["))
+		return err_set(err, ERR_CONFIG,
+		    "IL_LIB_DIR: nginx cannot take a path with quotes, $, *, "
+		    "?, [ or control characters");
+	return 0;
+}
+
 static int
 add_hosts(struct buf *out, const struct config *config,
     const struct node_entry *own, struct err *err)
@@ -436,7 +462,8 @@ add_hosts(struct buf *out, const struct config *config,
 	char hex[2 * NODE_KEY_LEN + 1];
 	struct err none;
 
-	if (file_read(path, &template, err) != 0 ||
+	if (nginx_check_paths(config, err) != 0 ||
+	    file_read(path, &template, err) != 0 ||
 	    node_key_derive(config->nodes_key_file, NODE_KEY_NGINX, key, err) !=
 		0)
 		return -1;

@@ -8,7 +8,6 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -251,16 +250,6 @@ standin_prepare(struct standin *standin, const struct config *config,
 
 /* ---- nginx ---- */
 
-/* Inside the quotes that the template puts around it: none of these. */
-static bool
-can_quote(const char *text, const char *never)
-{
-	while (*text != '\0' && iscntrl((unsigned char)*text) == 0 &&
-	    strchr(never, *text) == NULL)
-		text++;
-	return *text == '\0';
-}
-
 /* Lines for geo: what comes from the host is asked for by this machine's names,
  * and what comes from a trusted network by any. */
 static const char *
@@ -306,16 +295,7 @@ nginx_conf_fill(struct buf *out, const char *template,
 		{ "", "" },
 	};
 
-	if (!can_quote(config->state_dir, "\"$\\"))
-		return err_set(err, ERR_CONFIG,
-		    "IL_STATE_DIR: nginx cannot "
-		    "take a path with quotes, $ or control characters");
-	/* Of what is included, nothing that nginx takes for a pattern. */
-	if (!can_quote(config->lib_dir, "\"$\\*?["))
-		return err_set(err, ERR_CONFIG,
-		    "IL_LIB_DIR: nginx cannot take a path with quotes, $, *, "
-		    "?, [ or control characters");
-	if (nodes_known != 0)
+	if (nodes_known != 0 || nginx_check_paths(config, err) != 0)
 		return -1;
 	nginx_fill(out, template, table);
 	if (out->overflow)

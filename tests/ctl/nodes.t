@@ -1,11 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""`ilctl nodes plan`: which slots would move; and what `move` refuses before it
-begins.  No engine and no other host is needed."""
+"""`ilctl nodes plan`: which slots would move; what `move` refuses before it
+begins; whose a database is; a volume and paths that cannot be used.  No engine
+and no other host is needed."""
 
 import contextlib
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -122,10 +124,11 @@ SERVICES = {"il-node": (), "il-fcgi": (), "il-worker": ("-s", "0"),
             "ilctl": ("run",)}
 
 
-def start(program, *before, **settings):
+def start(program, *before, words=None, **settings):
     """One of those that work with the database."""
     return subprocess.Popen(
-        [*before, os.path.join(BUILD, "bin", program), *SERVICES[program]],
+        [*before, os.path.join(BUILD, "bin", program),
+         *(words or SERVICES[program])],
         env={
             "PATH": os.environ["PATH"], "IL_STATE_DIR": folder.name,
             "IL_BASE_DIR": folder.name + "/sandboxes", "IL_NODE": "a",
@@ -171,6 +174,26 @@ def a_volume_that_cannot_be_written_is_named():
             said = service.communicate(timeout=60)[0]
         assert service.returncode in (1, 78), said
         assert f"{folder.name}/" in said and "Read-only" in said, said
+    with start("ilctl", *frozen, words=["doctor"]) as service:
+        said = service.communicate(timeout=60)[0]
+    assert f"the file system of {folder.name} is read-only" in said, said
+    assert said.count("mount it for writing") == 3, said
+    assert "run this as root" not in said and "ilctl migrate" not in said, said
+
+
+@test
+def a_path_that_nginx_cannot_take_is_refused():
+    key = os.path.join(folder.name, "key")
+    with open(key, "w") as file:
+        file.write("0123456789abcdef" * 4)
+    os.chmod(key, 0o600)
+    code, said = ilctl("nginx", text=THREE, IL_NODES_KEY_FILE=key)
+    assert code == 0 and f'unix:{folder.name}/' in said, said
+    for name in "a*b", "a?b", "a[b":
+        lib = os.path.join(folder.name, name)
+        shutil.copytree(os.path.join(BUILD, "lib", "nginx"), lib + "/nginx")
+        code, said = ilctl("nginx", IL_NODES_KEY_FILE=key, IL_LIB_DIR=lib)
+        assert code == 78 and "IL_LIB_DIR: nginx cannot take" in said, said
 
 
 assert ilctl("migrate", text=THREE)[0] == 0

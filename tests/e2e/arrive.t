@@ -182,6 +182,7 @@ def what_has_gone_is_asked_for_where_it_went():
     view_id, said = 1 << 60 | 3 << 12, b'{"text": "theirs"}'
     assert view(view_id, "5")[0] == 404
     with socket.create_server(("127.0.0.1", 0)) as other:
+        other.settimeout(20)    # nobody may come
         put_table(node.line() + "node a\n"
                   f"node c 127.0.0.1:{other.getsockname()[1]}\n")
         time.sleep(2.1)     # until it is read
