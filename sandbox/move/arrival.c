@@ -21,8 +21,11 @@
 #include "parcel.h"
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-/* The room that a disk keeps for the database, however small it is. */
-#define FLOOR ((uint64_t)256 << 20)
+/* The room that a disk keeps, as the broker does (../broker/ledger.h): a share
+ * of it, within these bounds. */
+#define FLOOR_SHARE 50
+#define FLOOR_LEAST ((uint64_t)256 << 20)
+#define FLOOR_MOST ((uint64_t)2 << 30)
 
 struct arrival {
 	struct db *db;
@@ -165,10 +168,14 @@ check_room(const struct arrival *a, struct err *err)
 {
 	uint64_t blocks = (uint64_t)a->p->head.blocks;
 	struct statvfs st;
+	uint64_t floor;
 
 	if (fstatvfs(a->base, &st) != 0)
 		return err_system(err, "ask for the disk's room");
-	return st.f_bavail * st.f_frsize >= blocks + FLOOR ?
+	floor = st.f_blocks * st.f_frsize / FLOOR_SHARE;
+	floor = floor < FLOOR_MOST ? floor : FLOOR_MOST;
+	floor = floor > FLOOR_LEAST ? floor : FLOOR_LEAST;
+	return st.f_bavail * st.f_frsize >= blocks + floor ?
 	    0 :
 	    err_set(err, ERR_LIMIT, "the disk has no room for a sandbox of %s",
 		text_size(a->p->head.blocks).text);

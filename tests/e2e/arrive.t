@@ -29,7 +29,7 @@ HEAD = 192
 own_mounts()    # of the disk
 standin = Standin(rate_limit=1000).start()
 node = Node("b", standin, IL_WARM_SECONDS="1")
-DISK = node.settings["IL_BASE_DIR"] = node.mount_disk("disk", 4096)
+DISK = node.settings["IL_BASE_DIR"] = node.mount_disk("disk", 40960)
 os.rmdir(os.path.join(DISK, "lost+found"))
 os.chmod(node.folder, 0o755)    # no view of its own, which has no loop devices
 image = b""     # a volume of ours
@@ -286,6 +286,22 @@ def what_is_wrong_is_refused_and_nothing_is_left():
     status, said = put(whole)
     assert status == 409 and "has given slot" in said, said
     node.sql("DELETE FROM moves")
+    assert put(whole) == (200, "")
+    expire()
+
+
+@test
+def what_the_broker_promises_to_nobody_is_not_for_who_arrives():
+    """2 % of the disk."""
+    whole = parcel(secrets.token_hex(16))
+    disk = os.statvfs(DISK)
+    with open(os.path.join(DISK, ".filler"), "w") as filler:
+        os.posix_fallocate(filler.fileno(), 0,
+                           disk.f_bavail * disk.f_frsize - (600 << 20))
+        status, said = put(whole)
+        os.unlink(filler.name)
+    assert status == 507 and "has no room" in said, (status, said)
+    assert empty()
     assert put(whole) == (200, "")
     expire()
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The text of a path, and back: path_text.c. */
+/* The text of a path, and back: stage.c. */
 #include "fcgi/contract/stage.h"
 
 #include "sandbox/base/buf.h"
