@@ -30,7 +30,7 @@ TIOCSETD = 0x5423
 # kernel refuses it, too.
 READ_ONLY = 32 | 0x1000 | 1 | 2 | 4
 NO_EXEC = 8
-# Before that, a mount that is nowhere yet gets its place (view_show()).  Later
+# Before that, a mount that is nowhere yet gets its place (show_view()).  Later
 # the kernel refuses it likewise.
 EMPTY_PATH = 4
 X32 = 0x40000000            # numbers from here on: another ABI of x86-64
