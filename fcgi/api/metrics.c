@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "../../sandbox/base/buf.h"
@@ -245,13 +246,33 @@ add_runs(struct buf *out, const struct metrics_shared *shared)
 	    "Cells asked for, by the answer.", NULL, &lease, shared->leases);
 }
 
+/* Is all of it whole lines of Inline's numbers?  il-fcgi, which reads the
+ * internet, may put any file in the place of its own. */
+static bool
+is_exposition(const char *text)
+{
+	while (*text != '\0') {
+		const char *end = strchr(text, '\n');
+
+		if (strncmp(text, "# HELP ", 7) == 0 ||
+		    strncmp(text, "# TYPE ", 7) == 0)
+			text += 7;
+		if (strncmp(text, "inline_", 7) != 0 || end == NULL)
+			return false;
+		text = end + 1;
+	}
+	return true;
+}
+
 /* What another program has said of itself; NULL: nothing. */
 static void
 add_other(struct buf *out, const char *name, const char *help,
     const struct buf *said)
 {
-	exposition_gauge(out, name, help, said != NULL);
-	if (said != NULL)
+	bool good = said != NULL && is_exposition(buf_str(said));
+
+	exposition_gauge(out, name, help, good);
+	if (good)
 		buf_adds(out, buf_str(said));
 }
 

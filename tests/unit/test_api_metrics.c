@@ -131,6 +131,25 @@ test_processes(void)
 	(void)waitpid(pid, NULL, 0);
 }
 
+/* What is no text of Inline's is not handed out, also not a part of it. */
+static void
+test_odd_front(void)
+{
+	static const char *const odd[] = { "secret", "secret\n", "inline_y 1",
+		"\n", "# HELP secret\n", "# TYPE inline_y gauge" };
+	auto_buf struct buf front = BUF_INIT(1000);
+	const struct metrics_others others = { NULL, &front };
+
+	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+		buf_reset(&text);
+		buf_reset(&front);
+		buf_addf(&front, "inline_x 1\n%s", odd[i]);
+		metrics_add(&text, &m, &others, 0, 0, 0);
+		ok(says("inline_front_up 0"), "it tells nothing");
+		ok(!says("inline_x 1"), "nor does its first line");
+	}
+}
+
 int
 main(void)
 {
@@ -216,6 +235,7 @@ main(void)
 	check_line("inline_api_stored_bytes 5");
 	check_line("inline_api_stored_files 2");
 	check_line("inline_api_stored_bytes_max 9");
+	test_odd_front();
 	test_processes();
 	buf_release(&text);
 	return tap_done();
