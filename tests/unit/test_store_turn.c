@@ -64,6 +64,7 @@ test_turn(void)
 	is_int(db_begin(front, &err), -1, "the wait for it has an end");
 	is_str(err.text, "database: others write all the time", "in words");
 	ok(clock_monotonic_ms() - began_ms >= 900, "not before its time");
+	ok(clock_monotonic_ms() - began_ms < 9000, "nor as late as a worker's");
 	end_when_waited_for(holder);
 	began_ms = clock_monotonic_ms();
 	is_int(db_begin(worker, &err), 0, "the turn of the dead is over");
