@@ -11,9 +11,12 @@ DELETE FROM names WHERE sandbox_id = :sandbox_id AND kind = :kind
 	AND python = :python
 	AND name NOT IN (SELECT value FROM json_each(:names));
 
+-- Those that are there are left out by a look, which costs less than a conflict.
 -- name: names_add
 INSERT INTO names (sandbox_id, kind, python, name)
-SELECT :sandbox_id, :kind, :python, value FROM json_each(:names) WHERE true
+SELECT :sandbox_id, :kind, :python, value FROM json_each(:names)
+WHERE value NOT IN (SELECT name FROM names WHERE sandbox_id = :sandbox_id
+	AND kind = :kind AND python = :python)
 ON CONFLICT DO NOTHING;
 
 -- name: names_forget
