@@ -125,9 +125,9 @@ SERVICES = {"il-node": (), "il-fcgi": (), "il-worker": ("-s", "0"),
 
 
 def start(program, *before, words=None, **settings):
-    """One of those that work with the database."""
+    """One of those that work with the database, for 30 s at most."""
     return subprocess.Popen(
-        [*before, os.path.join(BUILD, "bin", program),
+        ["timeout", "30", *before, os.path.join(BUILD, "bin", program),
          *(words or SERVICES[program])],
         env={
             "PATH": os.environ["PATH"], "IL_STATE_DIR": folder.name,
