@@ -332,16 +332,27 @@ replace_table(const char *path, const struct buf *text, struct err *err)
 	return -1;
 }
 
-/* The comments at the head of the file stay; behind them the table is printed
- * as it is now. */
+/* The table is read again: this may have taken hours, and others move, too.
+ * The comments at the head of the file stay; behind them it is printed as it
+ * is now. */
 static int
 give_slots(const struct mover *m, const bool gone[SLOTS], struct err *err)
 {
 	const char *path = m->n->config->nodes;
 	auto_buf struct buf text = BUF_INIT(NODES_FILE_MAX);
+	struct node_table *table = NULL;
+	const struct node_entry *to;
 	struct err none;
 	const char *head;
 
+	if (node_table_open(&table, m->n->config, err) != 0)
+		return -1;
+	to = node_table_named(table, m->to->name);
+	if (to == NULL) {
+		node_table_free(table);
+		return err_set(err, ERR_CONFIG, "%s has no line in %s any more",
+		    m->to->name, path);
+	}
 	(void)file_read(path, &text, &none);
 	head = buf_str(&text);
 	while (*head == '#' || *head == '\n') {
@@ -349,8 +360,9 @@ give_slots(const struct mover *m, const bool gone[SLOTS], struct err *err)
 		head += *head == '\n';
 	}
 	buf_cut(&text, (size_t)(head - buf_str(&text)));
-	node_table_give(m->n->table, gone, m->to);
-	node_table_print(m->n->table, &text);
+	node_table_give(table, gone, to);
+	node_table_print(table, &text);
+	node_table_free(table);
 	if (text.overflow)
 		return err_set(err, ERR_LIMIT, "%s would be too long", path);
 	if (replace_table(path, &text, err) == 0)

@@ -212,8 +212,10 @@ def who_is_on_the_way_is_told_and_what_they_run_comes_first():
     assert MOVES in said, said
     assert standin.autocomplete("look", "path", user="alice", path="k") == []
     assert "1" in a.ask("bob", "print(1)"), "nobody else is"
+    table_of(c="127.0.0.1:1")   # by the operator, meanwhile
     running.wait_final()
     assert moving.communicate(timeout=60)[0] and moving.returncode == 0
+    assert "node c 127.0.0.1:1 joining\nslots" in open(table).read()
     assert "done" in b.ask("alice", "print(open('/workspace/last').read())")
     back("alice")
 
