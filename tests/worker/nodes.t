@@ -146,6 +146,7 @@ def a_node_that_is_away_is_told_in_words():
     whole = answer(200, RUN)
     for what in (answer(502, b"{}"), answer(504, b"{}"), answer(403, b"{}"),
                  answer(200, b"{}"), answer(200, {**RUN, "text": ""}),
+                 answer(200, RUN, 1000),
                  answer(200, b"x}"), whole[:-9] + b"}", b"", b"HTTP/1.1 2",
                  answer(200, b"{" + b" " * (2 << 20) + b"}")):
         with Nginx(what):
