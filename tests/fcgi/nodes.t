@@ -280,6 +280,11 @@ def check_faults(a):
         is_told(a, "it says a part of an answer")
     with Fake(saying("hello")):
         is_told(a, "it speaks no HTTP")
+    with Fake(saying("HTTP/1.1 200 x\r\nX-Accel-Redirect: @person\r\n"
+                     "Inline-Node: 127.0.0.1:%d\r\nContent-Length: 0\r\n\r\n"
+                     % ports["b"])) as fake:
+        is_told(a, "it sends it elsewhere")
+        tap.equal(len(fake.heads), 1, "once")
     with Fake(lambda peer: (time.sleep(1.7), peer.sendall(
             within(say).encode()))):
         got, ms = timed(a, f.command("py", code="1", user=c))
