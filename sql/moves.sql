@@ -1,17 +1,17 @@
 -- SPDX-License-Identifier: MIT
--- People who leave this node, or have left it (sandbox/store/moves.c).
+-- People who leave this node, or have left it, and slots that come (sandbox/store/moves.c).
 
 -- A person's own row says more than that of the slot.
 -- name: moves_find
-SELECT state, to_node FROM moves
+SELECT state, node FROM moves
 WHERE slot = :slot AND user_id IN (0, :user_id) ORDER BY user_id DESC LIMIT 1;
 
 -- Not of one who has gone, nor of one who is on the way to another node.
 -- name: moves_begin
-INSERT INTO moves (slot, user_id, to_node, state)
-VALUES (:slot, :user_id, :to_node, 'leaving')
+INSERT INTO moves (slot, user_id, node, state)
+VALUES (:slot, :user_id, :node, 'leaving')
 ON CONFLICT (slot, user_id) DO UPDATE SET state = 'leaving'
-WHERE state = 'leaving' AND to_node = :to_node;
+WHERE state = 'leaving' AND node = :node;
 
 -- name: moves_stay
 DELETE FROM moves
@@ -21,12 +21,12 @@ WHERE slot = :slot AND user_id = :user_id AND state = 'leaving';
 UPDATE moves SET state = 'gone'
 WHERE slot = :slot AND user_id = :user_id AND state = 'leaving';
 
--- name: moves_end_slot
-INSERT INTO moves (slot, user_id, to_node, state)
-VALUES (:slot, 0, :to_node, 'gone');
-
--- name: moves_forget
+-- Of the whole slot, in place of what was said of it and of its people.
+-- name: moves_drop_slot
 DELETE FROM moves WHERE slot = :slot;
+-- name: moves_say_slot
+INSERT INTO moves (slot, user_id, node, state)
+VALUES (:slot, 0, :node, :state);
 
 -- name: moves_come
 DELETE FROM moves WHERE slot = :slot AND user_id = :user_id;

@@ -131,6 +131,7 @@ check_slot(struct node *node, int slot, struct err *err)
 	switch (moves_find(node->db, slot, MOVES_ALL, to, err)) {
 	case MOVE_NONE:
 	case MOVE_LEAVING:
+	case MOVE_COME:
 		return 0;
 	case MOVE_GONE:
 		return err_set(err, ERR_CONFLICT,
@@ -227,16 +228,20 @@ people_put(struct node *node, struct http_request *req, const char *id)
 static int
 await_slot(struct node *node, int slot, struct err *err)
 {
+	const struct node_entry *owner;
+
 	node_table_refresh(node->table, clock_monotonic_ms());
-	if (node_table_other(node->table, slot) != NULL)
-		return moves_forget(node->db, slot, err);
+	owner = node_table_other(node->table, slot);
+	if (owner != NULL)
+		return moves_await_slot(node->db, slot, owner->name, err);
 	return check_slot(node, slot, err) == 0 ?
 	    0 :
 	    err_wrap(err, "its table of nodes is old");
 }
 
-/* Its people are about to come.  200: this node remembers nothing of it any
- * more; 409: by its table the slot is its own, and it has given it away. */
+/* Its people are about to come.  200: this node knows that, and has given it
+ * to nobody any more; 409: by its table the slot is its own, and it has given
+ * it away. */
 static void
 slots_put(struct node *node, struct http_request *req, const char *id)
 {

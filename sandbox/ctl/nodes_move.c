@@ -403,6 +403,7 @@ check_slots(const struct mover *m, const bool slots[SLOTS], struct err *err)
 			break;
 		case MOVE_NONE:
 		case MOVE_LEAVING:
+		case MOVE_COME:
 			break;
 		}
 	}

@@ -10,11 +10,12 @@
 static const char *const states[] = { [MOVE_NONE] = "",
 	[MOVE_LEAVING] = "leaving",
 	[MOVE_GONE] = "gone",
+	[MOVE_COME] = "come",
 	NULL };
 
 enum move_state
 moves_find(struct db *db, int slot, int64_t user_id,
-    char to[MOVES_NODE_MAX + 1], struct err *err)
+    char node[MOVES_NODE_MAX + 1], struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_MOVES_FIND);
 	int row;
@@ -24,7 +25,7 @@ moves_find(struct db *db, int slot, int64_t user_id,
 	row = db_step(db, s, err);
 	if (row != 1)
 		return row < 0 ? MOVE_UNKNOWN : MOVE_NONE;
-	(void)snprintf(to, MOVES_NODE_MAX + 1, "%s", db_column_text(s, 1));
+	(void)snprintf(node, MOVES_NODE_MAX + 1, "%s", db_column_text(s, 1));
 	return (enum move_state)db_column_word(s, 0, states);
 }
 
@@ -49,7 +50,7 @@ moves_begin(struct db *db, int slot, int64_t user_id, const char *to,
 
 	db_bind_int(s, ":slot", slot);
 	db_bind_int(s, ":user_id", user_id);
-	db_bind_text(s, ":to_node", to);
+	db_bind_text(s, ":node", to);
 	changes = db_run(db, s, err);
 	return changes < 0 ? -1 : changes == 0;
 }
@@ -102,31 +103,46 @@ is_in(void *arg, int64_t user_id)
 	return slot_of(user_id) == *slot;
 }
 
+/* One row for the slot, in a transaction of the caller's, which this ends. */
+static int
+say_slot(struct db *db, int slot, const char *node, enum move_state state,
+    struct err *err)
+{
+	auto_stmt struct stmt *drop = db_statement(db,
+	    STATEMENT_MOVES_DROP_SLOT);
+	auto_stmt struct stmt *say = db_statement(db, STATEMENT_MOVES_SAY_SLOT);
+
+	db_bind_int(drop, ":slot", slot);
+	db_bind_int(say, ":slot", slot);
+	db_bind_text(say, ":node", node);
+	db_bind_text(say, ":state", states[state]);
+	if (db_run(db, drop, err) >= 0 && db_run(db, say, err) == 1 &&
+	    db_commit(db, err) == 0)
+		return 0;
+	db_rollback(db);
+	return -1;
+}
+
 int
 moves_end_slot(struct db *db, int slot, const char *to, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_MOVES_END_SLOT);
 	int left;
 
-	db_bind_int(s, ":slot", slot);
-	db_bind_text(s, ":to_node", to);
 	if (db_begin(db, err) != 0)
 		return -1;
 	left = moves_each_person(db, is_in, &slot, err);
-	if (left == 0 && moves_forget(db, slot, err) == 0 &&
-	    db_run(db, s, err) == 1 && db_commit(db, err) == 0)
-		return 0;
+	if (left == 0)
+		return say_slot(db, slot, to, MOVE_GONE, err);
 	db_rollback(db);
 	return left > 0 ? 1 : -1;
 }
 
 int
-moves_forget(struct db *db, int slot, struct err *err)
+moves_await_slot(struct db *db, int slot, const char *from, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_MOVES_FORGET);
-
-	db_bind_int(s, ":slot", slot);
-	return db_run(db, s, err) < 0 ? -1 : 0;
+	if (db_begin(db, err) != 0)
+		return -1;
+	return say_slot(db, slot, from, MOVE_COME, err);
 }
 
 int

@@ -8,26 +8,34 @@ struct db;
 struct err;
 
 /*
- * People on the way to another node, or gone there although the table of nodes
- * does not say so yet.  A person's slot is given by the caller
- * (protocol/node_table.h).
+ * People on the way to another node, or gone there, and slots that have come
+ * from another one, although the table of nodes does not say so yet.  The
+ * caller gives a person's slot (protocol/node_table.h).
  *
  *	none → leaving (nothing of theirs begins here) → gone (all is there)
  *	leaving → none (they stay)
  *
  * A slot is gone when nobody is left in it: a row for all stands in the place
  * of those of its people, until the slot is about to come back.  A node whose
- * table is old may ask for them as long as it likes.  On one host nobody asks.
+ * table is old may ask for them as long as it likes.  The node to which a slot
+ * comes says so before its people come, and until the slot leaves: others may
+ * have the new table sooner.  On one host nobody asks.
  */
 #define MOVES_NODE_MAX 63
 #define MOVES_ALL 0 /* in place of a user's id: of the whole slot */
 
-enum move_state { MOVE_NONE, MOVE_LEAVING, MOVE_GONE, MOVE_UNKNOWN };
+enum move_state {
+	MOVE_NONE,
+	MOVE_LEAVING,
+	MOVE_GONE,
+	MOVE_COME, /* of a slot alone */
+	MOVE_UNKNOWN
+};
 
-/* The state of a person, or of the slot; to: the node's name.  MOVE_UNKNOWN:
- * err says why. */
+/* The state of a person, or of the slot; node: where to, or for MOVE_COME where
+ * from.  MOVE_UNKNOWN: err says why. */
 enum move_state moves_find(struct db *db, int slot, int64_t user_id,
-    char to[MOVES_NODE_MAX + 1], struct err *err);
+    char node[MOVES_NODE_MAX + 1], struct err *err);
 
 /* None → leaving, which may be said again.  1: they have gone, or leave for
  * another node. */
@@ -41,8 +49,9 @@ int moves_end(struct db *db, int slot, int64_t user_id, struct err *err);
 /* The slot has gone.  1: somebody is in it, or has come meanwhile. */
 int moves_end_slot(struct db *db, int slot, const char *to, struct err *err);
 
-/* Forget all rows of a slot. */
-int moves_forget(struct db *db, int slot, struct err *err);
+/* Its people are about to come from that node; it has gone no more. */
+int moves_await_slot(struct db *db, int slot, const char *from,
+    struct err *err);
 
 /* Call fn for each person who has anything here, until it returns something
  * else than 0, which is returned. */

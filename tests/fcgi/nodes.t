@@ -417,7 +417,28 @@ def check_moved(a, b):
             if owner is b:
                 is_told(c, "who has not been on a", DIFFER,
                         f.command("look", user=person("c")))
+                a.query("DELETE FROM moves")
+        check_come(a, b, c)
     put("table", table())
+
+
+def check_come(a, b, c):
+    """c's table is new: it hands people of c to b, whose table still has them on
+    a, from where their slot has come."""
+    put("third", table(c="b"))
+    user = person("c")
+    f.until(lambda: DIFFER in c.send(f.command("look", user=user)).text)
+    a.query("DELETE FROM jobs")
+    for source, comes in ("a", True), ("b", False):
+        b.query("INSERT OR REPLACE INTO moves VALUES (?, 0, ?, 'come')",
+                slot_of(user), source)
+        if comes:
+            tap.ok(has_job(c, user, b), "a slot that has come is here")
+        else:
+            is_told(c, "it has come from elsewhere", DIFFER,
+                    f.command("look", user=user))
+    tap.equal(a.jobs(user), [], "nobody else has anything of it")
+    b.query("DELETE FROM moves")
 
 
 def put_move(front, user, state):
