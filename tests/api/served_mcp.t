@@ -307,7 +307,7 @@ def so_are_figures_of_the_real_matplotlib():
                     IL_PRELOAD=preload) as science:
             there = Mcp(science)
             # A call that finds no cell free says that it is to come again.
-            wait_for(lambda: str(preload != "none") == there.tool(
+            wait_for(lambda: str(preload != "none") == there.call(
                 "run_python", code=ahead + "if 0:\n import matplotlib.pyplot"
                 ).get("structuredContent", {}).get("stdout", "").strip(), 120)
             for code in (plot + "plt.show()", plot + "display(plt.gcf())",
