@@ -48,7 +48,10 @@ filestore_open(struct filestore *store, const char *path,
 	*store = (struct filestore){ .dir = -1, .lock = -1, .limits = *limits };
 	if (fd_make_dirs(path, 0700, err) < 0)
 		return -1;
-	store->usage = shared_file_open(NULL, sizeof(*store->usage), err);
+	store->usage = shared_file_open(NULL,
+	    sizeof(*store->usage) +
+		FILESTORE_OWNERS * sizeof(store->usage->owners[0]),
+	    err);
 	if (store->usage == NULL)
 		return -1;
 	store->lock = memfd_create("file-store", MFD_CLOEXEC);
@@ -318,10 +321,12 @@ sweep_meta(const struct filestore *store, const char *name)
 static struct filestore_usage *
 same_owners(const struct filestore_usage *usage)
 {
-	struct filestore_usage *there = xcalloc(1, sizeof(*there));
+	size_t count = usage->owner_count;
+	struct filestore_usage *there = xcalloc(1,
+	    sizeof(*there) + count * sizeof(there->owners[0]));
 
-	there->owner_count = usage->owner_count;
-	for (size_t i = 0; i < there->owner_count; i++)
+	there->owner_count = count;
+	for (size_t i = 0; i < count; i++)
 		memcpy(there->owners[i].tag, usage->owners[i].tag,
 		    FILESTORE_TAG_LEN);
 	return there;

@@ -46,7 +46,7 @@ struct filestore_usage {
 	    room_again_ms; /* monotonic: not swept for room before */
 	/* Senders who have made a file since the store was opened, so many. */
 	_Atomic size_t owner_count;
-	struct filestore_owned owners[FILESTORE_OWNERS];
+	struct filestore_owned owners[]; /* the shared one: FILESTORE_OWNERS */
 };
 
 /* Are the files that are made somebody's? */
