@@ -637,13 +637,14 @@ void
 images_look(struct images *d)
 {
 	const struct engine *engine = d->host->engine;
+	struct image *image;
 
 	if (!engine->up || !engine->swept || d->news_ms == engine->probed_ms)
 		return;
 	d->news_ms = engine->probed_ms;
-	if (!engine->image)
-		images_of(d, d->host->config->sandbox_image)
-		    ->state = IMAGE_UNKNOWN;
+	image = images_of(d, d->host->config->sandbox_image);
+	if (!engine->image && image != NULL)
+		image->state = IMAGE_UNKNOWN;
 	images_step(d);
 }
 
