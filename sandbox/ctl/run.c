@@ -557,17 +557,24 @@ find_programs(struct run *run, struct err *err)
 	return 0;
 }
 
-/* Everything that can be wrong, before anything is started. */
+/* The folders are there, and nobody else runs here from now on. */
+static int
+take_state(struct run *run, struct err *err)
+{
+	return find_programs(run, err) != 0 ||
+		fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
+		fd_make_dirs(run->config->base_dir, 0750, err) != 0 ?
+	    -1 :
+	    take_lock(run, err);
+}
+
+/* Everything that can be wrong, before anything is started: the folders first,
+ * then what stands in them, then who may reach it. */
 static int
 prepare(struct run *run, struct err *err)
 {
 	account_find(run);
-	/* The folders first, then what stands in them, then who may reach it;
-	 * nothing is touched while another one runs here. */
-	if (find_programs(run, err) != 0 ||
-	    fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
-	    fd_make_dirs(run->config->base_dir, 0750, err) != 0 ||
-	    take_lock(run, err) != 0)
+	if (take_state(run, err) != 0)
 		return -1;
 	supervise_clear(run->config);
 	if (estate_prepare(run, err) != 0 ||
