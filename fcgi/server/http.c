@@ -116,13 +116,21 @@ http_rest(void)
 }
 
 void
+http_prepare(void)
+{
+	if (FCGX_Init() != 0)
+		log_fatal(1, "libfcgi does not start");
+}
+
+void
 http_init(struct http_request *req, int listen_fd)
 {
 	struct sigaction action = { .sa_handler = on_alarm };
 
 	memset(req, 0, sizeof(*req));
 	(void)sigaction(SIGALRM, &action, NULL); /* no SA_RESTART: on purpose */
-	if (FCGX_Init() != 0 || FCGX_InitRequest(&req->fcgi, listen_fd, 0) != 0)
+	http_prepare();
+	if (FCGX_InitRequest(&req->fcgi, listen_fd, 0) != 0)
 		log_fatal(1, "libfcgi does not start");
 }
 

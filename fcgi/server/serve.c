@@ -515,6 +515,7 @@ master_run(const struct serve *serve, const struct config *config,
 	int64_t next_ms;
 
 	if (open_sockets(&master, config, err) == 0) {
+		http_prepare();
 		log_info("ready");
 		master.signal_fd = fd_signals(SIGCHLD, err);
 	}
