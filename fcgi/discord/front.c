@@ -369,7 +369,6 @@ is_settled(struct front *front, struct front_case *c, int slot,
 
 	switch (find_move(front, c, slot, to)) {
 	case MOVE_NONE:
-		return other == NULL || tell_differ(c, other->name);
 	case MOVE_COME: /* from where our table still has it */
 		return other == NULL || strcmp(other->name, to) == 0 ||
 		    tell_differ(c, other->name);
