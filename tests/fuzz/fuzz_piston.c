@@ -40,8 +40,8 @@ check_request(const struct piston_request *req)
 			utf8_valid(word->data, word->len),
 		    "an argument is text, and ends");
 	}
-	for (size_t i = 0; i < req->files.count; i++) {
-		const char *path = req->files.items[i].path;
+	for (size_t i = 0; i < req->input_count; i++) {
+		const char *path = req->inputs[i].path;
 
 		fuzz_holds(path[0] != '\0' && path[0] != '/' &&
 			strlen(path) <= LIMIT_PATH,

@@ -229,9 +229,9 @@ test_files(void)
 		buf_release(&refusal.body);
 		return;
 	}
-	is_int(req.files.count, 4, "all files");
-	for (size_t i = 0; i < req.files.count; i++) {
-		const struct cell_input *file = &req.files.items[i];
+	is_int(req.input_count, 4, "all files");
+	for (size_t i = 0; i < req.input_count; i++) {
+		const struct cell_input *file = &req.inputs[i];
 
 		is_str(file->path, want[i].path, "a path");
 		is_mem(file->content.data, file->content.len, want[i].content,

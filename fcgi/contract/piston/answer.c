@@ -189,10 +189,9 @@ piston_add_answer(struct buf *out, const struct piston_request *req,
 	add_word(out, "status", end.status);
 	buf_addf(out, ",\"cpu_time\":%" PRId64 ",\"wall_time\":%" PRId64,
 	    cell->cpu_us / 1000, cell->wall_us / 1000);
-	buf_addf(out, "},\"language\":\"%s\",\"version\":\"",
-	    piston_language_name(req->runtime->language));
-	piston_add_version(out, &req->runtime->version);
-	buf_adds(out, "\"}");
+	buf_adds(out, "},");
+	piston_add_runtime(out, req->runtime, "version");
+	buf_addc(out, '}');
 }
 
 /* ---- messages: theirs ---- */
@@ -251,11 +250,9 @@ piston_hear(struct piston_said *said, const char *data, size_t len,
 void
 piston_say_runtime(struct buf *out, const struct piston_runtime *runtime)
 {
-	buf_addf(out,
-	    "{\"type\":\"runtime\",\"language\":\"%s\",\"version\":\"",
-	    piston_language_name(runtime->language));
-	piston_add_version(out, &runtime->version);
-	buf_adds(out, "\"}");
+	buf_adds(out, "{\"type\":\"runtime\",");
+	piston_add_runtime(out, runtime, "version");
+	buf_addc(out, '}');
 }
 
 void

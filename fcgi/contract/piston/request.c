@@ -13,6 +13,7 @@
 #include "../stage.h"
 
 #include "../../../sandbox/base/text.h"
+#include "../../../sandbox/base/utf8.h"
 #include "../../../sandbox/protocol/frame_limits.h"
 
 #define ALIASES_MAX 6
@@ -55,7 +56,7 @@ struct aliases {
 	char names[ALIASES_MAX][ALIAS_MAX];
 };
 
-const char *
+static const char *
 piston_language_name(enum piston_language language)
 {
 	return language == PISTON_BASH ? "bash" : "python";
@@ -140,10 +141,15 @@ find_runtime(const struct piston_runtime *runtimes, size_t count,
 /* ---- lists ---- */
 
 void
-piston_add_version(struct buf *out, const struct semver *version)
+piston_add_runtime(struct buf *out, const struct piston_runtime *runtime,
+    const char *version)
 {
-	buf_addf(out, "%" PRId64 ".%" PRId64 ".%" PRId64, version->major,
-	    version->minor, version->patch);
+	buf_addf(out,
+	    "\"language\":\"%s\",\"%s\":\"%" PRId64 ".%" PRId64 ".%" PRId64
+	    "\"",
+	    piston_language_name(runtime->language), version,
+	    runtime->version.major, runtime->version.minor,
+	    runtime->version.patch);
 }
 
 void
@@ -154,11 +160,9 @@ piston_add_runtimes(struct buf *out, const struct piston_runtime *runtimes,
 
 	buf_addc(out, '[');
 	for (size_t i = 0; i < count; i++) {
-		buf_addf(out, "%s{\"language\":\"%s\",\"version\":\"",
-		    i == 0 ? "" : ",",
-		    piston_language_name(runtimes[i].language));
-		piston_add_version(out, &runtimes[i].version);
-		buf_adds(out, "\",\"aliases\":[");
+		buf_adds(out, i == 0 ? "{" : ",{");
+		piston_add_runtime(out, &runtimes[i], "version");
+		buf_adds(out, ",\"aliases\":[");
 		list_aliases(&runtimes[i], &all);
 		for (size_t k = 0; k < all.count; k++)
 			buf_addf(out, "%s\"%s\"", k == 0 ? "" : ",",
@@ -174,18 +178,16 @@ piston_add_packages(struct buf *out, const struct piston_runtime *runtimes,
 {
 	buf_addc(out, '[');
 	for (size_t i = 0; i < count; i++) {
-		buf_addf(out, "%s{\"language\":\"%s\",\"language_version\":\"",
-		    i == 0 ? "" : ",",
-		    piston_language_name(runtimes[i].language));
-		piston_add_version(out, &runtimes[i].version);
-		buf_adds(out, "\",\"installed\":true}");
+		buf_adds(out, i == 0 ? "{" : ",{");
+		piston_add_runtime(out, &runtimes[i], "language_version");
+		buf_adds(out, ",\"installed\":true}");
 	}
 	buf_addc(out, ']');
 }
 
-enum encoding { ENCODING_UTF8, ENCODING_BASE64, ENCODING_HEX, ENCODING_OTHER };
-
 /* ---- files: what they hold ---- */
+
+enum encoding { ENCODING_UTF8, ENCODING_BASE64, ENCODING_HEX, ENCODING_OTHER };
 
 void
 piston_make_text(char *text, size_t len)
@@ -338,44 +340,43 @@ piston_check_main(const struct pyvalue *list, struct piston_refusal *refusal)
 	    "files must include at least one utf8 encoded file");
 }
 
-/* The main file's path, so that it is no option. */
+/* The first word is the main file's path, written so that it is no option. */
 static void
-take_main(struct piston_files *files, struct pyjson *doc, const char *path)
+take_main(struct piston_request *req, const char *path)
 {
 	size_t size = strlen(path) + 3;
-	char *word = pyjson_tree_array(doc, size, 1);
+	char *word = pyjson_tree_array(&req->doc, size, 1);
 
 	(void)snprintf(word, size, "%s%s", path[0] == '-' ? "./" : "", path);
-	files->main = (struct cell_bytes){ word, strlen(word) };
+	req->words[0] = (struct cell_bytes){ word, strlen(word) };
 }
 
 /* Check their names, decode what they hold in its place, and find the program.
- * The document owns what is made.  False: something is refused. */
+ * The words are there by then.  False: something is refused. */
 static bool
-piston_take_files(struct piston_files *files, struct pyjson *doc,
-    const struct pyvalue *list, struct piston_refusal *refusal)
+piston_take_files(struct piston_request *req, const struct pyvalue *list,
+    struct piston_refusal *refusal)
 {
 	auto_stage struct stage stage = { .count = 0 };
 
-	*files = (struct piston_files){ .items = pyjson_tree_array(doc,
-					    list->count,
-					    sizeof(*files->items)) };
+	req->inputs = pyjson_tree_array(&req->doc, list->count,
+	    sizeof(*req->inputs));
 	for (const struct pyvalue *file = list->u.parts.first; file != NULL;
 	     file = file->next) {
-		struct cell_input *input = &files->items[files->count];
+		struct cell_input *input = &req->inputs[req->input_count];
 		enum encoding encoding = encoding_of(file);
-		const char *wrong = take_path(doc, &stage, file, files->count,
-		    input);
+		const char *wrong = take_path(&req->doc, &stage, file,
+		    req->input_count, input);
 
 		if (wrong != NULL)
 			return piston_refuse(refusal, 400, "files[%zu].name %s",
-			    files->count, wrong);
+			    req->input_count, wrong);
 		input->mtime = -1;
 		input->content = decode(pyvalue_get(file, "content"), encoding);
-		if (files->main.data == NULL &&
+		if (req->words[0].data == NULL &&
 		    (encoding == ENCODING_UTF8 || encoding == ENCODING_OTHER))
-			take_main(files, doc, input->path);
-		files->count++;
+			take_main(req, input->path);
+		req->input_count++;
 	}
 	return true;
 }
@@ -634,8 +635,7 @@ split_argument(struct piston_request *req, const struct pyvalue *args,
 	for (size_t at = 0; at < args->count;) {
 		size_t len = 1;
 
-		while (at + len < args->count &&
-		    ((unsigned char)text[at + len] & 0xc0) == 0x80)
+		while (at + len < args->count && utf8_is_tail(text[at + len]))
 			len++;
 		if (!add_argument(req, text + at, len, refusal))
 			return false;
@@ -644,7 +644,7 @@ split_argument(struct piston_request *req, const struct pyvalue *args,
 	return true;
 }
 
-/* The first word is there by then. */
+/* The first word has its place by then. */
 static bool
 take_arguments(struct piston_request *req, const struct pyvalue *args,
     struct piston_refusal *refusal)
@@ -705,14 +705,10 @@ take(struct piston_request *req, const struct piston_limits *limits,
 	}
 	if (req->runtime == NULL)
 		return refuse_runtime(refusal, language, version);
-	if (!piston_check_main(files_of(&req->doc), refusal) ||
-	    !take_limits(req, limits, refusal) || !take_input(req, refusal) ||
-	    !take_words(req, refusal) ||
-	    !piston_take_files(&req->files, &req->doc, files_of(&req->doc),
-		refusal))
-		return false;
-	req->words[0] = req->files.main;
-	return true;
+	return piston_check_main(files_of(&req->doc), refusal) &&
+	    take_limits(req, limits, refusal) && take_input(req, refusal) &&
+	    take_words(req, refusal) &&
+	    piston_take_files(req, files_of(&req->doc), refusal);
 }
 
 bool

@@ -40,26 +40,15 @@ struct piston_runtime {
 	const char *interpreter; /* of SANDBOX_IMAGES; borrowed */
 };
 
-/* "python", "bash". */
-const char *piston_language_name(enum piston_language language);
-
-/* Append "3.11.2". */
-void piston_add_version(struct buf *out, const struct semver *version);
+/* Append the members of an answer that name a runtime: "language":"bash" and,
+ * with the name `version`, its version. */
+void piston_add_runtime(struct buf *out, const struct piston_runtime *runtime,
+    const char *version);
 /* Append the answer of /runtimes, and that of /packages: all are installed. */
 void piston_add_runtimes(struct buf *out, const struct piston_runtime *runtimes,
     size_t count);
 void piston_add_packages(struct buf *out, const struct piston_runtime *runtimes,
     size_t count);
-
-/*
- * The files of a request, of which all have a content that is a text.
- */
-
-struct piston_files {
-	struct cell_input *items;
-	size_t count;
-	struct cell_bytes main; /* the path of the one that is run */
-};
 
 /* What no UTF-8 can say, half of a UTF-16 pair, becomes U+FFFD, in place. */
 void piston_make_text(char *text, size_t len);
@@ -84,7 +73,8 @@ struct piston_request {
 	bool stands_in; /* that one, for a version that is not among them */
 	struct cell_bytes *words; /* the main file's path, then the arguments */
 	size_t word_count;
-	struct piston_files files;
+	struct cell_input *inputs;
+	size_t input_count;
 	const char *input; /* standard input, ends with a newline */
 	size_t input_len;
 	int64_t wall_ms;   /* at least 1 */

@@ -15,6 +15,18 @@
 #define CONTROL_MAX 125
 #define HEAD_MAX 14 /* of a frame, with its mask */
 
+enum opcode {
+	OP_CONTINUATION = 0,
+	OP_TEXT = 1,
+	OP_BINARY = 2,
+	OP_CLOSE = 8,
+	OP_PING = 9,
+	OP_PONG = 10,
+};
+
+/* Why a connection is given up: RFC 6455, 7.4.1. */
+enum { CLOSE_PROTOCOL = 1002, CLOSE_NO_TEXT = 1007, CLOSE_TOO_LONG = 1009 };
+
 /* ---- SHA-1 ---- */
 
 static uint32_t
@@ -81,18 +93,6 @@ sha1(const void *data, size_t len, unsigned char hash[SHA1_LEN])
 	for (size_t i = 0; i < SHA1_LEN; i++)
 		hash[i] = (unsigned char)(h[i / 4] >> (24 - 8 * (i % 4)));
 }
-
-enum opcode {
-	OP_CONTINUATION = 0,
-	OP_TEXT = 1,
-	OP_BINARY = 2,
-	OP_CLOSE = 8,
-	OP_PING = 9,
-	OP_PONG = 10,
-};
-
-/* Why a connection is given up: RFC 6455, 7.4.1. */
-enum { CLOSE_PROTOCOL = 1002, CLOSE_NO_TEXT = 1007, CLOSE_TOO_LONG = 1009 };
 
 /* ---- the request ---- */
 
