@@ -23,6 +23,19 @@ struct staged {
 	bool is_file;
 };
 
+bool
+stage_is_long(const char *path)
+{
+	size_t name = 0;
+
+	for (size_t len = 0; path[len] != '\0'; len++) {
+		name = path[len] == '/' ? 0 : name + 1;
+		if (name > LIMIT_NAME || len == LIMIT_PATH)
+			return true;
+	}
+	return false;
+}
+
 void
 stage_release(struct stage *stage)
 {
@@ -71,15 +84,13 @@ stage_add(struct stage *stage, const char *path)
 {
 	uint32_t hash = 2166136261U; /* FNV-1a */
 	const struct staged *entry;
-	size_t len = 0;
+	size_t len;
 
 	if (path[0] == '\0')
 		return STAGE_EMPTY;
-	for (size_t name = 0; path[len] != '\0'; len++) {
-		name = path[len] == '/' ? 0 : name + 1;
-		if (name > LIMIT_NAME || len == LIMIT_PATH)
-			return STAGE_LONG;
-	}
+	if (stage_is_long(path))
+		return STAGE_LONG;
+	len = strlen(path);
 	for (size_t i = 0; i < len; i++) {
 		if (path[i] == '/') {
 			entry = find(stage, path, i, hash, false);

@@ -30,6 +30,8 @@ struct stage {
 	size_t count;
 };
 
+/* Is a path over LIMIT_PATH bytes, or one of its names over LIMIT_NAME? */
+bool stage_is_long(const char *path);
 void stage_release(struct stage *stage);
 /* Use as `auto_stage struct stage stage = { .count = 0 };` */
 #define auto_stage __attribute__((cleanup(stage_release)))

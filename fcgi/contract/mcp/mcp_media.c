@@ -414,9 +414,10 @@ mcp_media_of_name(const char *name)
 bool
 mcp_media_is_picture(const char *type)
 {
-	return strcmp(type, "image/png") == 0 ||
-	    strcmp(type, "image/jpeg") == 0 || strcmp(type, "image/gif") == 0 ||
-	    strcmp(type, "image/webp") == 0;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (strcmp(type, kinds[i].type) == 0)
+			return true;
+	return false;
 }
 
 bool

@@ -406,7 +406,7 @@ mcp_fit_text(const char *s, size_t len, size_t room)
 
 	while (n < len && total + json_cost((unsigned char)s[n]) <= room)
 		total += json_cost((unsigned char)s[n++]);
-	while (n < len && n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
+	while (n < len && n > 0 && utf8_is_tail(s[n]))
 		n--;
 	return n;
 }

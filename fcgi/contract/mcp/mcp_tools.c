@@ -341,15 +341,11 @@ static bool
 take_text(struct checking *c, const char *label, const struct pyvalue *value,
     struct mcp_bytes *text)
 {
-	if (value->type != PYVALUE_STRING) {
-		(void)object_to(c, label, "must be a string.");
-		return false;
-	}
-	if (pyutf8_has_surrogate(value->u.text, value->count)) {
-		(void)object_to(c, label,
+	if (value->type != PYVALUE_STRING)
+		return object_to(c, label, "must be a string.");
+	if (pyutf8_has_surrogate(value->u.text, value->count))
+		return object_to(c, label,
 		    "must be Unicode text; it holds half of a surrogate pair.");
-		return false;
-	}
 	*text = (struct mcp_bytes){ .data = value->u.text,
 		.len = value->count };
 	return true;
@@ -383,20 +379,6 @@ take_base64(struct checking *c, const char *label, const struct pyvalue *value,
 	data[len] = '\0';
 	*content = (struct mcp_bytes){ .data = data, .len = len };
 	return true;
-}
-
-static bool
-is_long(const char *path)
-{
-	size_t longest = 0;
-
-	for (const char *p = path; *p != '\0'; p += *p == '/') {
-		size_t len = strcspn(p, "/");
-
-		longest = len > longest ? len : longest;
-		p += len;
-	}
-	return longest > LIMIT_NAME || strlen(path) > LIMIT_PATH;
 }
 
 /* A path that is too long may be one that was told with escapes. */
@@ -438,9 +420,9 @@ take_path(struct checking *c, const char *label, const struct pyvalue *value,
 	if (up != STAGE_DOWN)
 		return object_to(c, label, "must not hold '..'.");
 	text_len = len;
-	if (is_long(out))
+	if (stage_is_long(out))
 		len = shorten(out, len);
-	if (is_long(out))
+	if (stage_is_long(out))
 		return object_to(c, label,
 		    "must have at most %d bytes, and %d between two '/'.",
 		    LIMIT_PATH, LIMIT_NAME);
