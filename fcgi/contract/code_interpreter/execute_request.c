@@ -15,6 +15,9 @@
 #include "../../../sandbox/base/utf8.h"
 #include "../../../sandbox/protocol/cell.h"
 
+/* Bounds of a refusal: bytes, and faults of a list, which ends before either. */
+#define DETAIL_MAX ((size_t)256 << 20)
+#define DETAIL_COUNT_MAX 1000
 #define BAD_BODY "There was an error parsing the body"
 #define TTL_MAX 86400 /* as DETAIL_ABOVE_86400 says */
 

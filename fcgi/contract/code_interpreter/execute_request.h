@@ -24,10 +24,6 @@ struct detail {
 	struct buf body;
 };
 
-/* Of the answer; a list that would be longer is ended before that. */
-#define DETAIL_MAX ((size_t)256 << 20)
-#define DETAIL_COUNT_MAX 1000
-
 /* A text, which may hold anything, NUL too.  Always false. */
 bool detail_bytes(struct detail *d, int status, const char *text, size_t len);
 

@@ -184,6 +184,8 @@ libre_name_type(const char *path)
 	return "application/octet-stream";
 }
 
+/* ---- what is refused ---- */
+
 /* What is being read, and where a fault is told. */
 struct reading {
 	struct libre_exec *exec;

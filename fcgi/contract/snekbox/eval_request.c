@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The steps of a request to /eval, in their order.
+ * Refusals of /eval, the interpreter that a path means, and the steps of a
+ * request in their order.
  */
 #include "eval_request.h"
 
@@ -20,6 +21,10 @@
 #include "../../../sandbox/base/utf8.h"
 #include "../../../sandbox/protocol/frame_limits.h"
 
+#define EVAL_TITLE_INVALID "Request data failed validation"
+#define EVAL_TITLE_FILE "Request file is invalid"
+#define EVAL_TITLE_LARGE "413 Content Too Large"
+#define EVAL_TITLE_MEDIA "415 Unsupported Media Type"
 #define TYPE_JSON "application/json"
 #define TYPE_XML "application/xml"
 #define HOME "home"
@@ -141,9 +146,9 @@ eval_refusal_type(const char *accept)
 	return type;
 }
 
-/* ---- the body ---- */
+/* ---- the body of a refusal ---- */
 
-/* For JSON, or for XML, which cannot say control characters and lone
+/* A text for JSON, or for XML, which cannot say control characters and lone
  * surrogates. */
 static void
 add_text(struct buf *out, bool xml, const char *s, size_t len)
@@ -420,9 +425,7 @@ parse_form(struct pyjson *doc, const char *body, size_t len,
 static bool
 is_media(const char *type, const char *name)
 {
-	size_t len = strcspn(type, "; \t");
-
-	return len == strlen(name) && memcmp(type, name, len) == 0;
+	return is(type, strcspn(type, "; \t"), name);
 }
 
 /* What the Content-Type says decides how. */

@@ -11,7 +11,7 @@
 #include "../../../sandbox/base/buf.h"
 #include "../../../sandbox/protocol/cell.h"
 
-/* An answer of /eval that is no result; and its other errors, as constants. */
+/* An answer of /eval that is no result. */
 struct eval_refusal {
 	int status;
 	const char *title; /* static */
@@ -22,14 +22,9 @@ struct eval_refusal {
 /* What a description is at most; a longer one is cut and ends in "…". */
 #define EVAL_DESCRIPTION_MAX ((size_t)1 << 20)
 
-/* Without a description; then one may be written to `description`.  All return
- * false, so that a check can end with them. */
+/* Refuse without a description; the caller may then write one.  Always false, so
+ * that a check can end with it. */
 bool eval_refuse(struct eval_refusal *refusal, int status, const char *title);
-
-#define EVAL_TITLE_INVALID "Request data failed validation"
-#define EVAL_TITLE_FILE "Request file is invalid"
-#define EVAL_TITLE_LARGE "413 Content Too Large"
-#define EVAL_TITLE_MEDIA "415 Unsupported Media Type"
 
 #define EVAL_TOO_LONG "The arguments, or standard input, are too long."
 
