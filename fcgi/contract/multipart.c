@@ -21,9 +21,9 @@
 
 #define BLANKS " \t"
 
-/* A quoted string, after its first quote.  A backslash escapes quote and
- * backslash; before anything else it stands for itself, as in the paths that
- * some send.  What follows the last quote; NULL: there is none. */
+/* Read a quoted string, after its first quote.  A backslash escapes quote and
+ * backslash; before anything else it stands for itself, as in paths that some
+ * clients send.  Returns the rest after the last quote; NULL: there is none. */
 static const char *
 take_quoted(const char *s, struct buf *out)
 {
@@ -37,7 +37,7 @@ take_quoted(const char *s, struct buf *out)
 	return NULL;
 }
 
-/* Without the blanks at its end. */
+/* The length without the blanks at the end. */
 static size_t
 trimmed(const char *s, size_t len)
 {
@@ -46,8 +46,8 @@ trimmed(const char *s, size_t len)
 	return len;
 }
 
-/* From one "; name=value" to the next: the value of each is taken, and dropped
- * when it was not the one wanted. */
+/* Go from one "; name=value" to the next.  Each value is read, and dropped when
+ * it is not the wanted one. */
 bool
 disposition_get(struct buf *out, const char *field, size_t len,
     const char *name)
@@ -80,7 +80,7 @@ disposition_get(struct buf *out, const char *field, size_t len,
 	return found;
 }
 
-/* Bytes as text: UTF-8, or else every byte a character. */
+/* Append bytes as text: UTF-8, or else every byte a character. */
 static void
 add_decoded(struct buf *out, const char *s, size_t len, bool latin)
 {
@@ -94,7 +94,7 @@ add_decoded(struct buf *out, const char *s, size_t len, bool latin)
 		buf_add(out, bytes, utf8_encode((unsigned char)s[i], bytes));
 }
 
-/* UTF-8''a%20b */
+/* Append an extended value: UTF-8''a%20b */
 static bool
 add_extended(struct buf *out, const char *s)
 {
@@ -152,7 +152,7 @@ disposition_add(struct buf *out, const char *name)
 	size_t len = strnlen(name, DISPOSITION_NAME_MAX);
 	bool same = true;
 
-	/* Whole characters. */
+	/* The name ends with a whole character. */
 	while (len > 0 && utf8_is_tail(name[len]))
 		len--;
 	buf_adds(out, "attachment; filename=\"");

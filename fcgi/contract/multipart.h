@@ -17,15 +17,15 @@
 bool disposition_get(struct buf *out, const char *field, size_t len,
     const char *name);
 /* The same as a file's name, in UTF-8: `filename`, or `filename*` (RFC 8187)
- * where there is only that; of a Windows path the last part, unless the whole
- * is wanted. */
+ * where there is only that.  A Windows path is cut to its last part, unless the
+ * whole is wanted. */
 bool disposition_get_filename(struct buf *out, const char *field, size_t len,
     bool whole);
 
 /* Append "attachment; filename=…" (RFC 6266) for any name: as ASCII, without
- * quotes, backslashes and controls, and, where that is another name, once more
- * as it is.  Of a name that no file system takes only the beginning: clients
- * and nginx bound what a header may be. */
+ * quotes, backslashes and controls.  Where that differs from the name, the name
+ * follows as it is.  A name that no file system takes is cut, since clients and
+ * nginx bound a header. */
 #define DISPOSITION_NAME_MAX 1024
 void disposition_add(struct buf *out, const char *name);
 

@@ -138,7 +138,7 @@ stage_resolve(const char *path, size_t len, char *out, size_t n,
 
 /* ---- a path as a text ---- */
 
-/* Append what the escapes of a name stand for.  False: it has none. */
+/* Append a name with its escapes undone.  False: it has none. */
 static bool
 decode(struct buf *out, const char *name, size_t len)
 {
@@ -179,8 +179,8 @@ is_text_of_another(const char *name, size_t len)
 	return false;
 }
 
-/* Append one name, with at most so many bytes, of which none is half of a
- * character.  False: it was cut. */
+/* Append a name, cut to so many bytes at the end of a character.  False: it was
+ * cut. */
 static bool
 write_name(struct buf *out, const char *name, size_t len, bool escaped,
     size_t most)
@@ -298,7 +298,7 @@ path_text_write_new(struct buf *out, const char *path, const void *earlier,
 	const size_t before = out->len;
 
 	write_new(out, path, 0);
-	/* In large steps names that are numbered already cost few tries. */
+	/* Large steps cost few tries where names are numbered already. */
 	for (size_t number = count + 1;
 	     is_among(buf_str(out) + before, earlier, count, size);
 	     number += count) {

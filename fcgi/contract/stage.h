@@ -38,7 +38,7 @@ void stage_release(struct stage *stage);
 /* The path is kept, not copied.  The same path again is fine. */
 enum stage_outcome stage_add(struct stage *stage, const char *path);
 
-/* Has a path a "..", and does one lead out of where the path begins? */
+/* Uses of ".." in a path: none, within it, or out of where the path begins. */
 enum stage_up { STAGE_DOWN, STAGE_UP, STAGE_OUT };
 
 /* Make a path normalised: append its parts to the n bytes of a path that are at

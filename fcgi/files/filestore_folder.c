@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The folder of the store: its names, the files that are there, the sweep of
- * what is past its time or was left by dead processes; and a file as it comes,
- * written aside, then put in its place.
+ * The folder of the store: its names, the files that are there, and the sweep
+ * of those that are past their time or that dead processes left.  A file that
+ * comes is written aside, then put in its place.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,14 +27,15 @@
 
 #define FILESTORE_NEW "new-"
 #define FILESTORE_META ".meta"
-/* Of nobody's file: "1 ", the upload time, "\n", the name.  Of somebody's:
- * "2 ", the owner in hex, " ", and then the same.  With a note: "3 ", the owner
- * in hex or "-", " ", the note, " ", and then the same. */
+/* Metadata of nobody's file: "1 ", the upload time, "\n", the name.  Metadata
+ * of an owner's: "2 ", the owner in hex, " ", and then the same.  Metadata with
+ * a note: "3 ", the owner in hex or "-", " ", the note, " ", and then the
+ * same. */
 #define FILESTORE_META_FREE "1 "
 #define FILESTORE_META_OWNED "2 "
 #define FILESTORE_META_NOTED "3 "
 #define FILESTORE_META_MAX (256 + FILESTORE_NAME_MAX)
-/* Each write asks the kernel twice. */
+/* Writes are gathered, since each asks the kernel twice. */
 #define PIECE ((size_t)65536)
 /* Space on the disk is kept in such steps, with some for the metadata. */
 #define SPACE_STEP (INT64_C(8) << 20)
@@ -69,7 +70,7 @@ struct filestore_name {
 	    sizeof(FILESTORE_META)];
 };
 
-/* To be used in the expression that it stands in. */
+/* A name, for the expression that it stands in. */
 static struct filestore_name
 filestore_name(const char *before, const char *id, const char *after)
 {
@@ -420,7 +421,7 @@ make_id(const struct filestore *store, char id[FILESTORE_ID_LEN + 1])
 	    hex, hex + 8, hex + 12, hex + 16, hex + 20);
 }
 
-/* err tells of errno; a disk without room is a limit like others. */
+/* A disk without room is a limit like others; err tells of errno already. */
 static int
 note_full_disk(struct err *err)
 {
@@ -429,7 +430,7 @@ note_full_disk(struct err *err)
 	return -1;
 }
 
-/* A file that is locked, which says to a sweeper that we live. */
+/* Create the file.  Its lock tells a sweeper that its process lives. */
 static int
 create(struct filestore_new *file, struct err *err)
 {
@@ -445,7 +446,7 @@ create(struct filestore_new *file, struct err *err)
 			return note_full_disk(err);
 		}
 		(void)TEMP_FAILURE_RETRY(flock(file->fd, LOCK_EX));
-		/* A sweeper may have been faster, and has counted it away. */
+		/* A sweeper may have removed it before, and counted that. */
 		if (fstat(file->fd, &st) < 0 || st.st_nlink > 0)
 			return 0;
 		cleanup_close(&file->fd);
@@ -453,8 +454,9 @@ create(struct filestore_new *file, struct err *err)
 	}
 }
 
-/* What has been written is seen on the disk, so only the rest need be kept.
- * Whoever keeps it says nothing; what can be read is the end. */
+/* Have space on the disk kept for len bytes more.  Written bytes show on the
+ * disk, so only the rest is kept.  The descriptor carries no data; when it
+ * becomes readable, the space is lost. */
 static int
 take_space(struct filestore_new *file, int64_t len, struct err *err)
 {
@@ -477,7 +479,7 @@ take_space(struct filestore_new *file, int64_t len, struct err *err)
 	return 0;
 }
 
-/* Straight to the file, when share, store and disk have room. */
+/* Write to the file, if share, store and disk have room. */
 static int
 write_out(struct filestore_new *file, const void *data, size_t len,
     struct err *err)
@@ -528,7 +530,7 @@ filestore_restart(struct filestore_new *file, struct err *err)
 	return 0;
 }
 
-/* The end of a file as it came, in its place or not. */
+/* End a file that comes, whether it is in its place or not. */
 static void
 release(struct filestore_new *file)
 {
@@ -600,7 +602,7 @@ write_meta(const struct filestore_new *file, const char *name, struct err *err)
 	return fd_write_all(fd, buf_str(&text), text.len, err);
 }
 
-/* Metadata first: from its name on the file is there. */
+/* Metadata is written first: the file is there from its renaming on. */
 int
 filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 {

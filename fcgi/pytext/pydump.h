@@ -29,10 +29,10 @@ void pydump_add_text(struct buf *out, const char *s, size_t len,
 /* A value, without blanks, in UTF-8; NaN and the infinities, which JSON does
  * not have, as null. */
 void pydump_add(struct buf *out, const struct pyvalue *value);
-/* An answer by its form, as buf_addf() takes it: a %s between quotes is a text
- * of JSON, any other %s is there as it is.  %.*s is the same of so many bytes,
- * NUL too.  Beside these only PRId64, and %g for a float with all its digits.
- */
+/* Append an answer by its form, as buf_addf() takes it.  A %s between quotes is
+ * a text of JSON; any other %s is added as it is.  %.*s is the same for so many
+ * bytes, NUL too.  The only other conversions are PRId64, and %g for a float
+ * with all its digits. */
 void pydump_addf(struct buf *out, enum pydump_style style, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

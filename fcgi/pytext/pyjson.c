@@ -32,15 +32,16 @@ is_plain(unsigned char c)
 	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* The highest bit set in the first byte that is less than n, which is 0x80 at
- * most; in those before it, none. */
+/* Sets the highest bit of the first byte that is less than n, which is 0x80 at
+ * most, and no bit before it. */
 static uint64_t
 less(uint64_t word, unsigned char n)
 {
 	return (word - EACH(n)) & ~word & EACH(0x80);
 }
 
-/* Eight at a time.  What is equal to a byte differs from it by less than 1. */
+/* Looks at eight bytes at a time.  A byte is equal to another if their XOR is
+ * less than 1. */
 size_t
 pyplain_span(const char *s, size_t len)
 {
@@ -106,15 +107,15 @@ compare_names(const void *a, const void *b)
 	return memcmp(x->name, y->name, x->name_len);
 }
 
-/* For tdestroy(): the members live on. */
+/* A tdestroy() callback: the members live on. */
 static void
 keep(void *member)
 {
 	(void)member;
 }
 
-/* Of members with equal names the first has the place and the last the value.
- * The tree of names lives for this call, the members where they are. */
+/* Merge members with equal names: the first keeps its place and gets the last
+ * one's value.  The tree of names lives for this call only. */
 static void
 pyjson_tree_drop_repeated(struct pyvalue *object)
 {

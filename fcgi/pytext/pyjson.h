@@ -41,7 +41,7 @@ struct pyvalue {
 		double real;
 		char *text; /* STRING and BIG; followed by a NUL */
 	} u;
-	/* Of a part: its neighbours and, of a member, its name. */
+	/* Neighbours of a part and, in an object, its name. */
 	struct pyvalue *next;
 	struct pyvalue *prev;
 	char *name; /* followed by a NUL */
@@ -62,14 +62,14 @@ const struct pyvalue *pyvalue_get(const struct pyvalue *object,
     const char *name);
 struct pyvalue *pyvalue_find(const struct pyvalue *object, const char *name,
     size_t len);
-/* There is none, or null stands for it. */
+/* Is there no value, or null? */
 static inline bool
 pyvalue_is_absent(const struct pyvalue *value)
 {
 	return value == NULL || value->type == PYVALUE_NULL;
 }
 
-/* A value is that text; NULL is none. */
+/* Is the value that text?  NULL is none. */
 bool pyvalue_is(const struct pyvalue *value, const char *text);
 /* A text that is Unicode and holds no NUL; NULL: it is something else, or there
  * is no value. */
@@ -80,7 +80,7 @@ bool pyvalue_integer(const struct pyvalue *value, int64_t *number);
 
 /* ---- building one ---- */
 
-/* With null as its root. */
+/* Begin a document whose root is null. */
 void pyjson_tree_init(struct pyjson *doc);
 /* A new part at the end of an array or an object: null, without a name. */
 struct pyvalue *pyjson_tree_add(struct pyjson *doc, struct pyvalue *whole);

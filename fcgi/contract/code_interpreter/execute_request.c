@@ -15,7 +15,8 @@
 #include "../../../sandbox/base/utf8.h"
 #include "../../../sandbox/protocol/cell.h"
 
-/* Bounds of a refusal: bytes, and faults of a list, which ends before either. */
+/* Bounds of a refusal: its bytes, and the faults of a list.  A list ends before
+ * it is longer. */
 #define DETAIL_MAX ((size_t)256 << 20)
 #define DETAIL_COUNT_MAX 1000
 #define BAD_BODY "There was an error parsing the body"
@@ -23,7 +24,7 @@
 
 /* ---- what is refused ---- */
 
-/* Where in the body: {"files", 0, "path"}, {"code"}, or nothing. */
+/* A place in the body: {"files", 0, "path"}, {"code"}, or nothing. */
 struct detail_place {
 	const char *member; /* NULL: the body itself */
 	bool indexed;
@@ -31,7 +32,7 @@ struct detail_place {
 	const char *inner; /* of the item; NULL: the item itself */
 };
 
-/* What can be wrong; the texts are in faults[]. */
+/* Faults of a body; their texts are in faults[]. */
 enum detail_fault {
 	DETAIL_MISSING,
 	DETAIL_NO_OBJECT,
@@ -46,7 +47,8 @@ enum detail_fault {
 	DETAIL_NO_FILE,
 };
 
-/* What pydantic says of a fault; CONTEXT is NULL where there is none. */
+/* Columns of faults[], pydantic's words; CONTEXT is NULL where there is
+ * none. */
 enum { TYPE, MESSAGE, CONTEXT };
 
 static const char *const faults[][3] = {
@@ -73,7 +75,7 @@ static const char *const faults[][3] = {
 	    "\"error\":{}" },
 };
 
-/* A text is all of the answer: {"detail":"…"}. */
+/* A text is the whole answer: {"detail":"…"}. */
 bool
 detail_bytes(struct detail *d, int status, const char *text, size_t len)
 {
@@ -84,7 +86,7 @@ detail_bytes(struct detail *d, int status, const char *text, size_t len)
 	return false;
 }
 
-/* A text; always false. */
+/* Refuse with a text.  Always false. */
 static bool __attribute__((format(printf, 3, 4)))
 detail_text(struct detail *d, int status, const char *fmt, ...)
 {
@@ -107,7 +109,7 @@ detail_begin(struct detail *d)
 	buf_adds(&d->body, "{\"detail\":[");
 }
 
-/* Where something is wrong: ,"loc":["body","files",0,"path"]. */
+/* Append the place of a fault: ,"loc":["body","files",0,"path"]. */
 static void
 add_place(struct buf *out, const struct detail_place *place)
 {
@@ -121,7 +123,7 @@ add_place(struct buf *out, const struct detail_place *place)
 	buf_addc(out, ']');
 }
 
-/* One fault more, with its place, its message and what was sent; input NULL:
+/* Append a fault, with its place, its message and what was sent; input NULL:
  * null. */
 static void
 detail_add(struct detail *d, enum detail_fault fault,
@@ -141,7 +143,7 @@ detail_add(struct detail *d, enum detail_fault fault,
 	if (faults[fault][CONTEXT] != NULL)
 		buf_addf(&d->body, ",\"ctx\":{%s}", faults[fault][CONTEXT]);
 	buf_addc(&d->body, '}');
-	/* What does not fit is not told at all. */
+	/* A fault that does not fit is left out. */
 	if (d->body.overflow) {
 		d->body.overflow = false;
 		buf_cut(&d->body, before);
@@ -150,7 +152,8 @@ detail_add(struct detail *d, enum detail_fault fault,
 	}
 }
 
-/* Nothing was added: true, and released.  Otherwise the answer is made. */
+/* End the list.  True: it has no faults, and is released.  False: the answer is
+ * made. */
 static bool
 detail_end(struct detail *d)
 {
@@ -164,7 +167,7 @@ detail_end(struct detail *d)
 
 /* ---- the body of a request ---- */
 
-/* One error about the body as a whole. */
+/* Refuse the body as a whole, with one fault. */
 static bool
 refuse_body(struct detail *d, enum detail_fault fault,
     const struct pyvalue *input)
@@ -174,7 +177,7 @@ refuse_body(struct detail *d, enum detail_fault fault,
 	return detail_end(d);
 }
 
-/* The only error with texts of its own. */
+/* Refuse a body that is no JSON: the only fault with texts of its own. */
 static bool
 refuse_syntax(struct detail *d, const struct pyjson_error *error)
 {
@@ -188,7 +191,8 @@ refuse_syntax(struct detail *d, const struct pyjson_error *error)
 	return detail_end(d);
 }
 
-/* application/json or application/…+json, in any case, with any parameters. */
+/* Is it application/json or application/…+json, in any case, with any
+ * parameters? */
 static bool
 is_json(const char *type)
 {
@@ -207,9 +211,9 @@ is_json(const char *type)
 		(len >= 5 && text_is(type + len - 5, 5, "+json")));
 }
 
-/* Parse what is to be an object, and is followed by a NUL.  content_type NULL:
- * none was sent.  False: the answer is made.  What is no object is refused
- * here.  Empty, of another type, no JSON, no object: one refusal for each. */
+/* Parse a body, which a NUL follows.  content_type NULL: none was sent.  False:
+ * the answer is made.  A body that is empty, of another type, no JSON or no
+ * object has a refusal of its own. */
 static bool
 detail_parse(struct pyjson *doc, const char *content_type, const char *body,
     size_t len, struct detail *d)
@@ -218,7 +222,7 @@ detail_parse(struct pyjson *doc, const char *content_type, const char *body,
 
 	if (len == 0)
 		return refuse_body(d, DETAIL_MISSING, NULL);
-	/* What was sent as something else is told back as a text. */
+	/* A body of another type is quoted as a text. */
 	if (content_type == NULL || !is_json(content_type)) {
 		const struct pyvalue text = { .type = PYVALUE_STRING,
 			.count = len,
@@ -399,7 +403,7 @@ take_members(struct detail *d, const struct rule *rule,
 	}
 }
 
-/* What the model cannot say. */
+/* Rules that the model cannot state. */
 static bool
 check_rest(const struct execute_request *req, enum execute_route route,
     struct detail *d)
@@ -490,8 +494,8 @@ execute_stage(struct execute_request *req, struct cell_input *inputs)
 
 /* ---- a file that is uploaded ---- */
 
-/* Any part called "file" takes the place of what came before it.  True: it is a
- * file. */
+/* Begin a part.  Any part called "file" takes the place of an earlier one.
+ * True: it is a file. */
 static bool
 begin(struct upload *up)
 {
@@ -509,7 +513,8 @@ begin(struct upload *up)
 	return up->have;
 }
 
-/* True: it is the file's.  What is too much is read on, and dropped. */
+/* Take a slice.  True: it is the file's.  Bytes past the bound are read and
+ * dropped. */
 static bool
 take(struct upload *up)
 {
@@ -555,7 +560,7 @@ upload_next(struct upload *up)
 	return event;
 }
 
-/* The field `file` is not there, or a text is in its place. */
+/* Refuse a form whose field `file` is missing, or is a text. */
 static bool
 refuse_field(struct detail *d, const struct buf *text)
 {

@@ -14,9 +14,9 @@
 struct cell_input;
 
 /*
- * What the code-interpreter routes refuse with: {"detail": …}, either a text or
- * the list of everything that does not fit the request's model, as pydantic and
- * FastAPI write it.  `body` is the whole answer, in UTF-8, and to be released.
+ * Refusal of the code-interpreter routes: {"detail": …}.  The detail is a text,
+ * or the list of all faults by the request's model, as pydantic and FastAPI
+ * write it.  `body` is the whole answer, in UTF-8, and to be released.
  */
 struct detail {
 	int status;
@@ -24,7 +24,7 @@ struct detail {
 	struct buf body;
 };
 
-/* A text, which may hold anything, NUL too.  Always false. */
+/* Refuse with a text, which may hold anything, NUL too.  Always false. */
 bool detail_bytes(struct detail *d, int status, const char *text, size_t len);
 
 /*
@@ -78,8 +78,9 @@ const char *execute_stage(struct execute_request *req,
     struct cell_input *inputs);
 
 /*
- * POST /v1/files: the field `file` of a form, as it comes.  Of several the last
- * one counts; what is past the bound is read and dropped.
+ * POST /v1/files: the field `file` of a form, as it comes.  If several parts
+ * have that name, the last one counts.  Bytes past the bound are read and
+ * dropped.
  */
 struct upload {
 	struct multipart form; /* takes the bytes: multipart_add() */
@@ -96,12 +97,12 @@ struct upload {
 bool upload_open(struct upload *up, const char *content_type, int64_t max,
     struct detail *d);
 void upload_release(struct upload *up);
-/* MULTIPART_PART: a file begins; forget what came before it, if anything.
+/* MULTIPART_PART: a file begins; the caller forgets an earlier one.
  * MULTIPART_SLICE: data of it, in form.  MULTIPART_FAILED: read no more,
  * upload_end() says why. */
 enum multipart_event upload_next(struct upload *up);
-/* The body has ended, or failed.  True: that was the file, name and size tell
- * of it.  False: the detail is the answer (400, 413, 422). */
+/* The body has ended, or failed.  True: the form has a file, whose name and
+ * size are set.  False: the detail is the answer (400, 413, 422). */
 bool upload_end(struct upload *up, struct detail *d);
 
 #endif

@@ -72,7 +72,7 @@ add_end(struct buf *text, const struct libre_outcome *o)
 		    name == NULL ? "?" : name);
 }
 
-/* A member that may hold anything, with a comma before it. */
+/* Append a member after a comma; its text may hold anything. */
 static void
 add_text(struct buf *out, const char *name, const struct buf *text)
 {

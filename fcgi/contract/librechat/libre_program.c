@@ -45,7 +45,7 @@ libre_seal(struct buf *out, const char *text, size_t len,
 	buf_commit(out, size - 1); /* without its NUL */
 }
 
-/* Append the text.  False: nobody with this key has made that token. */
+/* Append the text.  False: the token was not made with this key. */
 static bool
 libre_unseal(struct buf *out, const char *token, size_t len,
     const unsigned char key[LIBRE_SEAL_KEY_LEN])

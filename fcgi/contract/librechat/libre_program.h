@@ -15,7 +15,7 @@
  * crypto_secretbox of libsodium, in base64url.
  */
 #define LIBRE_SEAL_KEY_LEN 32
-/* Bytes of the token for so many of the text. */
+/* Bytes of a token whose text has len bytes. */
 #define LIBRE_SEALED_LEN(len) (((len) + 24 + 16) * 4 / 3 + 4)
 
 /*

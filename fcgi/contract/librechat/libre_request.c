@@ -22,8 +22,8 @@ static const char alphabet[] =
 /* All bits of an id, or of a UUID, as one number. */
 __extension__ typedef unsigned __int128 bits;
 
-/* A UUID has its version, and its variant in two bits of a digit, which are the
- * same in all: the other bits are the file's. */
+/* Places in a UUID of its version and of its variant, which takes two bits of a
+ * digit.  Both are the same in all; the other bits are the file's. */
 #define VERSION_AT 14
 #define VARIANT_AT 19
 #define FILE_BITS 122
@@ -97,7 +97,7 @@ libre_id_to_file(char uuid[LIBRE_UUID_LEN + 1], const char *id, size_t len)
 
 /* ---- names ---- */
 
-/* One part between two slashes. */
+/* Is it a name that may stand between two slashes? */
 static bool
 is_part(const char *part, size_t len)
 {
@@ -303,7 +303,7 @@ take_file(struct reading *r, const struct pyvalue *item, size_t i,
 		return refuse(r, "files[%zu].name %s", i, fault);
 	if (!take_resource(r, item, i, &file->resource))
 		return false;
-	if (pyvalue_is_absent(session)) /* as it was called once */
+	if (pyvalue_is_absent(session)) /* an older name */
 		session = pyvalue_get(item, "session_id");
 	file->name = name->u.text;
 	file->id = id_of(pyvalue_get(item, "id"));

@@ -14,9 +14,9 @@ struct buf;
  * The ids of this contract: 21 characters of A-Z a-z 0-9 - _, six bits each.
  * LibreChat's own links take no other form, for sessions and files alike.
  *
- * A file has the id of the store in another form, and so nothing has to be kept
- * to find it: a UUID of version 4 has 122 bits that are not always the same, an
- * id has 126, of which the first four are zero then.
+ * A file's id is the store's own in another form, so that no table is kept.  A
+ * UUID of version 4 has 122 bits that vary.  An id has 126 bits, of which the
+ * first four are zero then.
  */
 #define LIBRE_ID_LEN 21
 #define LIBRE_UUID_LEN 36
@@ -25,11 +25,11 @@ bool libre_is_id(const char *id, size_t len);
 
 /* uuid: as the store makes it. */
 void libre_id_of_file(char id[LIBRE_ID_LEN + 1], const char *uuid);
-/* len bytes of a client's.  False: no file can have that id. */
+/* id: len bytes of a client's.  False: no file can have that id. */
 bool libre_id_to_file(char uuid[LIBRE_UUID_LEN + 1], const char *id,
     size_t len);
 
-/* One of random bytes, for a session. */
+/* Make an id of random bytes, for a session. */
 #define LIBRE_ID_BYTES 16
 void libre_id_of_bytes(char id[LIBRE_ID_LEN + 1],
     const unsigned char bytes[LIBRE_ID_BYTES]);
@@ -37,10 +37,10 @@ void libre_id_of_bytes(char id[LIBRE_ID_LEN + 1],
 /* Bytes of a file's name, which is a path below the work folder. */
 #define LIBRE_NAME_MAX 1024
 
-/* What is wrong with a name, in the contract's words ("must not be empty"),
- * static; NULL: nothing, and it is the path to write to.  A run may make files
- * of any name, and what an answer tells comes back: so only what no file can be
- * called is refused. */
+/* The fault of a name, in the contract's words ("must not be empty"), static;
+ * NULL: none, and it is the path to write to.  A run may make files of any
+ * name, and clients send back what an answer names.  So only a name that no
+ * file can have is refused. */
 const char *libre_name_fault(const char *name, size_t len);
 
 /* The last part of a path. */

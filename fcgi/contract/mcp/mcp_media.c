@@ -104,7 +104,7 @@ png_checksum(const unsigned char *p, size_t len)
 	return crc ^ 0xffffffffu;
 }
 
-/* IHDR comes first, IEND ends it, there is a picture between them. */
+/* A PNG begins with IHDR, ends with IEND, and has pixels between them. */
 static void
 check_png(struct reader *r)
 {
@@ -138,7 +138,7 @@ check_png(struct reader *r)
 
 /* ---- JPEG ---- */
 
-/* The next marker; what is between it and here is data of a scan. */
+/* The next marker; the bytes before it are data of a scan. */
 static unsigned char
 next_jpeg_marker(struct reader *r, bool in_scan)
 {
@@ -163,7 +163,7 @@ is_jpeg_frame(unsigned char marker)
 	    marker != 0xc8 && marker != 0xcc;
 }
 
-/* A frame, a scan at least, and the mark of the end. */
+/* A JPEG has a frame, a scan at least, and the mark of the end. */
 static void
 check_jpeg(struct reader *r)
 {
@@ -211,7 +211,7 @@ skip_gif_colours(struct reader *r, unsigned char flags)
 		(void)skip(r, (size_t)3 << ((flags & 7) + 1));
 }
 
-/* A frame at least, and the trailer. */
+/* A GIF has a frame at least, and the trailer. */
 static void
 check_gif(struct reader *r)
 {

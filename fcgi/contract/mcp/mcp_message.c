@@ -14,17 +14,18 @@
 #include "../../../sandbox/base/text.h"
 #include "../../../sandbox/base/utf8.h"
 
-/* What the server is: who serves it is in the version. */
+/* The server as clients see it: Inline in its version. */
 #define SERVER \
 	"{\"name\":\"inline\",\"title\":\"Inline\",\"version\":" \
 	"\"" INLINE_VERSION "\"}"
 
 #define CAPABILITIES "{\"tools\":{},\"resources\":{}}"
 
-/* Nothing of it changes while the server runs. */
+/* Clients may keep the answers of `server/discover`, which never change while
+ * the server runs. */
 #define STABLE_MS 300000
 
-/* For the model. */
+/* Instructions for the model. */
 #define INSTRUCTIONS \
 	"Runs Python and shell commands in a container without network. " \
 	"Without a session each call begins with an empty folder, and what " \

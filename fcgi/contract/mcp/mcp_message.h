@@ -92,8 +92,8 @@ bool mcp_message_parse(struct mcp_message *m, const struct mcp_head *head,
     const char *body, size_t len, struct mcp_fault *fault);
 void mcp_message_release(struct mcp_message *m);
 
-/* Fill in a fault; always false.  Of a request in the legacy era (m; NULL: it
- * is not known yet) the status is 200 where the modern one has 400 or 404. */
+/* Fill in a fault; always false.  In the legacy era the status is 200 where the
+ * modern one has 400 or 404.  m NULL: the era is not known yet. */
 bool mcp_refuse(struct mcp_fault *fault, const struct mcp_message *m,
     int status, enum mcp_code code, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
@@ -102,13 +102,13 @@ bool mcp_refuse(struct mcp_fault *fault, const struct mcp_message *m,
 const char *mcp_negotiate(const struct mcp_message *m);
 
 /*
- * What is said back.  All JSON is ASCII on one line, since the clients of a
- * stream differ in what they take for the end of a line.
+ * Answers.  All JSON is ASCII on one line, since the clients of a stream differ
+ * in what they take for the end of a line.
  */
 
 /* A whole result is mcp_begin(), members each with a comma before it, and
  * mcp_end().  ttl_ms: how long a client of the modern era may keep it; -1: it
- * is not told.  shared: it is the same for whoever asks. */
+ * is not told.  shared: it is the same for all clients. */
 void mcp_begin(struct buf *out, const struct mcp_message *m, int64_t ttl_ms,
     bool shared);
 void mcp_end(struct buf *out);
@@ -130,19 +130,19 @@ void mcp_add_ping(struct buf *out, const struct mcp_message *m);
 void mcp_add_event(struct buf *out, const char *json, size_t len);
 /* A line that says nothing: the connection is alive. */
 void mcp_add_comment(struct buf *out);
-/* The event of notifications/progress: so many milliseconds of total_ms are
- * over, which is to grow from one to the next.  text: UTF-8. */
+/* The event of notifications/progress: ms of total_ms are over, which is to
+ * grow from one to the next.  text: UTF-8. */
 void mcp_add_progress(struct buf *out, const struct pyvalue *token, int64_t ms,
     int64_t total_ms, const char *text, size_t len);
 
 /* ---- parts ---- */
 
-/* A text with its quotes; what is no UTF-8 becomes U+FFFD. */
+/* Append a text with its quotes; bytes that are no UTF-8 become U+FFFD. */
 void mcp_add_text(struct buf *out, const char *s, size_t len);
-/* How much of a text takes at most `room` bytes in there, its quotes aside: up
- * to the end of a character. */
+/* The length of the beginning of a text that takes at most `room` bytes there,
+ * without its quotes.  It ends with a whole character. */
 size_t mcp_fit_text(const char *s, size_t len, size_t room);
-/* A text or an integer, as it came. */
+/* Append a text or an integer, as it came. */
 void mcp_add_value(struct buf *out, const struct pyvalue *value);
 
 #endif

@@ -30,7 +30,7 @@
 #define ITEM_SLACK 64
 #define TEXT_MAX ((size_t)512 << 10)
 #define LINES_MAX 20 /* that tell of files, in the text */
-/* What the content has beside the streams, links and those lines. */
+/* Bytes of the content beside the streams, links and those lines. */
 #define SLACK 16384
 
 #define NO_ROOM "the rest of the answer leaves no room for it"
@@ -76,7 +76,7 @@ mcp_output_is_cut(const struct mcp_output *o)
 	return o->total > MCP_HEAD_BYTES + MCP_TAIL_BYTES;
 }
 
-/* Without the beginning of a character at its end. */
+/* The length without the beginning of a character at the end. */
 static size_t
 whole_len(const char *s, size_t len)
 {
@@ -453,8 +453,8 @@ add_uri(struct buf *out, const struct mcp_left *file)
 	mcp_add_uri(out, file->id, slash == NULL ? file->path : slash + 1);
 }
 
-/* For clients that show nothing but text.  A file that has no link has its URI
- * here. */
+/* The lines about files, for clients that show nothing but text.  A file that
+ * has no link has its URI here. */
 static void
 add_file_lines(struct buf *text, const struct mcp_message *m,
     const struct mcp_run *run)
@@ -587,7 +587,7 @@ mcp_check_picture(struct mcp_left *file)
 		buf_reset(&file->content);
 }
 
-/* As base64, or as JSON in which a byte is up to six. */
+/* The bytes of an item: base64, or JSON, in which a byte takes up to six. */
 static size_t
 measure_item(const struct mcp_left *file, struct buf *scratch)
 {
@@ -600,8 +600,8 @@ measure_item(const struct mcp_left *file, struct buf *scratch)
 	return scratch->overflow ? SIZE_MAX : scratch->len + ITEM_SLACK;
 }
 
-/* What is shown shares the room that the rest leaves.  The content repeats what
- * is structured, so that counts twice. */
+/* Hide files that do not fit into the room that the rest leaves.  The content
+ * repeats the structured part, so that counts twice. */
 static void
 hide_what_does_not_fit(const struct mcp_message *m, const struct mcp_run *run)
 {

@@ -13,8 +13,8 @@ struct mcp_message;
 struct pyvalue;
 
 /*
- * What a run prints, as much of it as a model is to read: its beginning and its
- * end, as an error stands at the end.
+ * Output of a run, cut for a model: its beginning, and its end, where an error
+ * stands.
  */
 #define MCP_HEAD_BYTES 12000
 #define MCP_TAIL_BYTES 8000
@@ -34,8 +34,8 @@ void mcp_output_add(struct mcp_output *o, const void *data, size_t len);
 void mcp_output_release(struct mcp_output *o);
 /* Was something left out? */
 bool mcp_output_is_cut(const struct mcp_output *o);
-/* Append it as UTF-8, with U+FFFD for what is none, and with a line that says
- * how much was left out where that was. */
+/* Append it as UTF-8; bytes that are none become U+FFFD.  Where something was
+ * left out a line says how much. */
 void mcp_output_text(struct buf *out, const struct mcp_output *o);
 #define MCP_OUTPUT_TEXT_MAX \
 	((size_t)3 * (MCP_HEAD_BYTES + MCP_TAIL_BYTES) + 200)

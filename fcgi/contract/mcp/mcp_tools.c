@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table of the tools, the list of it that clients get, and a call's
- * arguments, checked by it.  Whatever is wrong with them is told the model in
- * one line that says what to write instead.
+ * arguments, checked by it.  The model is told of a wrong argument in one line,
+ * which says what to write instead.
  */
 #include "mcp_tools.h"
 
@@ -22,8 +22,7 @@
 #define AT(member) offsetof(struct mcp_call, member)
 #define HOME "/workspace"
 
-/* How the table of the tools is built.  All texts are ASCII without '"' and
- * '\'. */
+/* Rows and columns of the table.  All texts are ASCII without '"' and '\'. */
 enum mcp_rule_kind {
 	MCP_RULE_TEXT, /* any text of at most max bytes */
 	MCP_RULE_WORD, /* the same without NUL, and not empty */
@@ -313,7 +312,7 @@ mcp_add_tools(struct buf *out, const char *const *interpreters)
 
 /* ---- a call ---- */
 
-/* What is looked at. */
+/* A call whose arguments are checked. */
 struct checking {
 	struct mcp_call *call;
 	struct mcp_message *m;
@@ -322,7 +321,7 @@ struct checking {
 	struct buf *why;
 };
 
-/* Always false.  label: the argument, or a part of it. */
+/* Refuse an argument.  Always false.  label: its name, or a part of it. */
 static bool __attribute__((format(printf, 3, 4)))
 object_to(struct checking *c, const char *label, const char *fmt, ...)
 {
@@ -381,7 +380,8 @@ take_base64(struct checking *c, const char *label, const struct pyvalue *value,
 	return true;
 }
 
-/* A path that is too long may be one that was told with escapes. */
+/* Undo the escapes of a path that is too long, if it has any.  Its new
+ * length. */
 static size_t
 shorten(char *path, size_t len)
 {
@@ -574,7 +574,7 @@ take_files(struct checking *c, const struct mcp_rule *rule,
 
 /* ---- all of them ---- */
 
-/* One argument that is there. */
+/* Take an argument that was sent. */
 static bool
 take(struct checking *c, const struct mcp_rule *rule,
     const struct pyvalue *value)
@@ -623,7 +623,7 @@ find_rule(const struct mcp_tool_row *row, const struct pyvalue *argument)
 	return NULL;
 }
 
-/* Nobody asked for it: a name that is misspelt would be passed over. */
+/* Refuse an argument that the tool does not have: it may be a misspelt one. */
 static bool
 refuse_unknown(struct checking *c, const struct pyvalue *argument)
 {
@@ -651,7 +651,8 @@ take_arguments(struct checking *c, const struct pyvalue *arguments)
 		const struct pyvalue *value = pyvalue_get(arguments,
 		    rule->name);
 
-		/* Some write null for what they leave out. */
+		/* Some clients write null for an argument that they leave
+		 * out. */
 		if (value != NULL && value->type == PYVALUE_NULL)
 			value = NULL;
 		if (value == NULL && rule->required)
@@ -665,7 +666,7 @@ take_arguments(struct checking *c, const struct pyvalue *arguments)
 	return true;
 }
 
-/* What the table cannot say. */
+/* Rules that the table cannot state. */
 static bool
 check_rest(struct checking *c)
 {

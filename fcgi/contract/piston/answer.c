@@ -142,7 +142,7 @@ piston_end(struct piston_end *end, const struct piston_request *req,
 	}
 }
 
-/* A member: a word of ours, or null where there is none. */
+/* Append a member: a word of ours, or null where there is none. */
 static void
 add_word(struct buf *out, const char *name, const char *word)
 {
@@ -283,6 +283,6 @@ void
 piston_say_error(struct buf *out, const struct piston_refusal *refusal)
 {
 	buf_adds(out, "{\"type\":\"error\",");
-	/* what follows its brace */
+	/* the rest after its brace */
 	buf_add(out, refusal->body.data + 1, refusal->body.len - 1);
 }

@@ -42,8 +42,8 @@ void piston_output_release(struct piston_output *output);
 /* stream: 1 or 2.  False: there is no room for more. */
 bool piston_output_add(struct piston_output *output, int64_t stream,
     const void *data, size_t len);
-/* No more comes: what a stream has begun and not ended is a fault, but where we
- * cut it. */
+/* No more comes: an unfinished character at the end is a fault, unless the
+ * limit cut it. */
 void piston_output_end(struct piston_output *output);
 
 #define PISTON_SIGNAL_MAX 16
@@ -63,10 +63,10 @@ void piston_end(struct piston_end *end, const struct piston_request *req,
 void piston_add_answer(struct buf *out, const struct piston_request *req,
     struct piston_output *output, const struct cell_result *cell);
 
-/* "SIGSEGV" of 11; of a number that has no name: "SIGRTMIN" or "SIG" without
- * more. */
+/* The name of a signal: "SIGSEGV" for 11.  A number without a name is
+ * "SIGRTMIN" or "SIG" alone. */
 void piston_signal_name(char name[PISTON_SIGNAL_MAX], int64_t number);
-/* The other way; 0: there is none of that name, or it is no text. */
+/* The number of a name; 0: there is none of that name, or it is no text. */
 int piston_signal_number(const struct pyvalue *name);
 
 /*
@@ -76,7 +76,7 @@ enum piston_message {
 	PISTON_INIT,   /* the document is a request: piston_take() */
 	PISTON_DATA,   /* text of len bytes; eof: none follows */
 	PISTON_SIGNAL, /* number; 0: there is none of that name */
-	PISTON_OTHER,  /* of a type that means nothing */
+	PISTON_OTHER,  /* a type that means nothing */
 	PISTON_WRONG,  /* it is refused, and there is no document */
 };
 

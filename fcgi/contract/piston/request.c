@@ -50,7 +50,7 @@ piston_refuse(struct piston_refusal *refusal, int status, const char *fmt, ...)
 
 /* ---- languages in their versions ---- */
 
-/* What a runtime is called beside its language's name. */
+/* Names of a runtime beside its language's. */
 struct aliases {
 	size_t count;
 	char names[ALIASES_MAX][ALIAS_MAX];
@@ -71,7 +71,7 @@ add(struct aliases *all, const char *name, const char *rest)
 		all->count++;
 }
 
-/* Python's is called as the program is, and as the operator names it. */
+/* List them.  Python's are those of the program, and the operator's name. */
 static void
 list_aliases(const struct piston_runtime *runtime, struct aliases *all)
 {
@@ -92,7 +92,7 @@ list_aliases(const struct piston_runtime *runtime, struct aliases *all)
 		add(all, "python", runtime->interpreter);
 }
 
-/* Is it called that? */
+/* Is that a name of the runtime? */
 static bool
 answers_to(const struct piston_runtime *runtime, const struct pyvalue *name)
 {
@@ -107,10 +107,10 @@ answers_to(const struct piston_runtime *runtime, const struct pyvalue *name)
 	return false;
 }
 
-/* The newest of a language, or of an alias of its, in a range of versions; the
- * first one of those that are alike.  nearest: where that has found none, the
- * nearest to the version which the range names.  NULL: there is none, or the
- * range names no version. */
+/* The newest runtime of a language, or of one of its aliases, in a range of
+ * versions; the first one of equal versions.  nearest: the one nearest to the
+ * version that the range names.  NULL: there is none, or the range names no
+ * version. */
 static const struct piston_runtime *
 find_runtime(const struct piston_runtime *runtimes, size_t count,
     const struct pyvalue *language, const struct pyvalue *range, bool nearest)
@@ -200,8 +200,8 @@ piston_make_text(char *text, size_t len)
 			memcpy(s + i, replacement, sizeof(replacement));
 }
 
-/* As Buffer.from() does: what is not of the alphabet is skipped, and either one
- * is taken; the first '=' is the end.  In place; the length. */
+/* Decode in place, as Buffer.from() does.  Either alphabet is taken, other
+ * characters are skipped, and the first '=' is the end.  Returns the length. */
 static size_t
 decode_base64(char *text, size_t len)
 {
@@ -216,7 +216,7 @@ decode_base64(char *text, size_t len)
 	return len;
 }
 
-/* The same of hex, which ends with the first pair that is none. */
+/* The same for hex, which ends with the first pair that is none. */
 static size_t
 decode_hex(char *text, size_t len)
 {
@@ -229,7 +229,8 @@ decode_hex(char *text, size_t len)
 	return n;
 }
 
-/* Would JavaScript take it for nothing?  A number may be asked for. */
+/* Is the value falsy in JavaScript?  A number may be asked for, so 0 does not
+ * count here. */
 static bool
 is_nothing(const struct pyvalue *value)
 {
@@ -276,8 +277,8 @@ decode(const struct pyvalue *content, enum encoding encoding)
 
 /* ---- files: their names ---- */
 
-/* What was sent, or the name of one that has none; it may hold anything.  NULL:
- * it is no text. */
+/* The name that was sent, which may hold anything, or else one by the file's
+ * place.  NULL: it is no text. */
 static const char *
 name_of(struct pyjson *doc, const struct pyvalue *file, size_t index,
     size_t *len)
@@ -295,7 +296,7 @@ name_of(struct pyjson *doc, const struct pyvalue *file, size_t index,
 	return text;
 }
 
-/* The path to write to.  NULL, or what is wrong with it. */
+/* Set the path to write to.  NULL, or the fault of the name. */
 static const char *
 take_path(struct pyjson *doc, struct stage *stage, const struct pyvalue *file,
     size_t index, struct cell_input *input)
@@ -328,7 +329,7 @@ take_path(struct pyjson *doc, struct stage *stage, const struct pyvalue *file,
 
 /* ---- files: all of them ---- */
 
-/* Is there one that can be the program? */
+/* Is there a file that can be the program? */
 static bool
 piston_check_main(const struct pyvalue *list, struct piston_refusal *refusal)
 {

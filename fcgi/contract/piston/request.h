@@ -12,7 +12,7 @@
 #include "../../../sandbox/base/buf.h"
 #include "../../../sandbox/protocol/cell.h"
 
-/* What is refused, and how: {"message": …}, which is to be released. */
+/* Refusal: {"message": …}, which is to be released. */
 struct piston_refusal {
 	int status;
 	struct buf body;
@@ -21,7 +21,7 @@ struct piston_refusal {
 /* A language and a range may be as long as a body. */
 #define PISTON_REFUSAL_MAX ((size_t)1 << 30)
 
-/* A refusal with a text.  Always false. */
+/* Refuse with a text.  Always false. */
 bool piston_refuse(struct piston_refusal *refusal, int status, const char *fmt,
     ...) __attribute__((format(printf, 3, 4)));
 
@@ -50,7 +50,8 @@ void piston_add_runtimes(struct buf *out, const struct piston_runtime *runtimes,
 void piston_add_packages(struct buf *out, const struct piston_runtime *runtimes,
     size_t count);
 
-/* What no UTF-8 can say, half of a UTF-16 pair, becomes U+FFFD, in place. */
+/* Replace each half of a UTF-16 pair, which UTF-8 cannot carry, with U+FFFD, in
+ * place. */
 void piston_make_text(char *text, size_t len);
 
 /*

@@ -193,7 +193,7 @@ eval_refusal_add(struct buf *out, const struct eval_refusal *refusal,
 	if (text->len > 0) {
 		buf_adds(out, xml ? "<description>" : ", \"description\": \"");
 		add_text(out, xml, buf_str(text), text->len);
-		/* It was cut where it had become too long. */
+		/* A description that was too long has been cut. */
 		if (text->overflow)
 			add_text(out, xml, "…", strlen("…"));
 		buf_adds(out, xml ? "</description>" : "\"");
@@ -203,8 +203,8 @@ eval_refusal_add(struct buf *out, const struct eval_refusal *refusal,
 
 /* ---- which interpreter a path means ---- */
 
-/* Files that every image has, beside interpreters: nothing of an image is
- * looked at before there is a lease of its cell. */
+/* Files that every image has, beside interpreters.  The image itself is not
+ * looked at before a cell of it is leased. */
 static const char *const usual_files[] = { "bin/sh", "etc/group",
 	"etc/hostname", "etc/hosts", "etc/passwd", "etc/resolv.conf", "home/",
 	"tmp/", "usr/bin/env", "usr/lib/", "usr/local/bin/" };
@@ -226,7 +226,7 @@ is_place(const char *path, const char *place, bool *folder)
 	return strcmp(path, place) == 0;
 }
 
-/* Is it that of the interpreter with this name? */
+/* Is it the path of the interpreter with this name? */
 static bool
 is_interpreter(const char *path, const char *name, bool *folder)
 {
@@ -290,9 +290,9 @@ read_wanted(struct semver *wanted, const char *path)
 	    semver_read_wanted(wanted, version, digits);
 }
 
-/* What may stand in for it: true when the path means a version that is not
- * there ("3.15"), also a free-threaded or a JIT build ("3.14t", "3.14j"), and
- * *found is the one of names that is nearest to it. */
+/* Find the interpreter that stands in for one that is not there.  True: the
+ * path means such a version ("3.15"), or a free-threaded or a JIT build
+ * ("3.14t", "3.14j").  *found is then the nearest of names. */
 static bool
 eval_nearest(const char *const *names, const char *path, const char **found)
 {
@@ -306,7 +306,7 @@ eval_nearest(const char *const *names, const char *path, const char **found)
 		size_t digits = strspn(names[i], DIGITS);
 		struct semver version;
 
-		/* No build but the plain one: "3.14", "3.14-scientific". */
+		/* Only plain builds count: "3.14", "3.14-scientific". */
 		if ((names[i][digits] != '\0' && names[i][digits] != '-') ||
 		    !semver_read_wanted(&version, names[i], digits) ||
 		    !semver_is_nearer(&version, *found == NULL ? NULL : &best,

@@ -19,17 +19,17 @@ struct eval_refusal {
 	struct buf description;
 };
 
-/* What a description is at most; a longer one is cut and ends in "…". */
+/* Bytes of a description; a longer one is cut and ends in "…". */
 #define EVAL_DESCRIPTION_MAX ((size_t)1 << 20)
 
-/* Refuse without a description; the caller may then write one.  Always false, so
- * that a check can end with it. */
+/* Refuse without a description; the caller may then write one.  Always false,
+ * so that a check can end with it. */
 bool eval_refuse(struct eval_refusal *refusal, int status, const char *title);
 
 #define EVAL_TOO_LONG "The arguments, or standard input, are too long."
 
-/* What of the service's formats the client prefers, by its Accept header (NULL:
- * none was sent).  The answer's Content-Type; NULL: an empty body. */
+/* The format that the client prefers, by its Accept header (NULL: none was
+ * sent).  The answer's Content-Type; NULL: an empty body. */
 const char *eval_refusal_type(const char *accept);
 /* Append the body in that format. */
 void eval_refusal_add(struct buf *out, const struct eval_refusal *refusal,
