@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each program may, as root: the users and groups that they become; what
- * each owns below IL_STATE_DIR, given to it without following anything that one
- * of them could have put there; what they see of the folders; and a child from
- * fork() to exec, which gives up its rights in an order in which each step is
- * still allowed.
+ * One watched program, from fork() to exec, and the rights that each has when
+ * we are root: its user and groups, what it owns below IL_STATE_DIR, and what
+ * it sees of the folders.  Owners are changed without following anything that a
+ * program could have put there.  A child gives up its rights in an order in
+ * which each step is still allowed.
  */
 #include <assert.h>
 #include <dirent.h>
@@ -71,8 +71,9 @@ static const char *const group_names[ACCOUNT_GROUPS] = {
 	[ACCOUNT_GROUP_NODES] = "inline-nodes",
 };
 
-/* What the broker may keep as root: its containers' files and devices.  All
- * else (modules, the network, tracing, raw memory, ...) nobody here needs. */
+/* Capabilities that the broker keeps as root, for its containers' files and
+ * devices.  No program here needs the others (modules, the network, tracing,
+ * raw memory, ...). */
 static const uint64_t root_keeps = BIT(CAP_CHOWN) | BIT(CAP_DAC_OVERRIDE) |
     BIT(CAP_FOWNER) | BIT(CAP_FSETID) | BIT(CAP_KILL) | BIT(CAP_SETGID) |
     BIT(CAP_SETUID) | BIT(CAP_MKNOD) | BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_NICE) |
@@ -103,7 +104,7 @@ account_find(struct run *run)
 
 /* ---- what each owns ---- */
 
-/* As inline.tmpfiles has them, but for the stand-in's. */
+/* Folders, as inline.tmpfiles has them; the stand-in's is here alone. */
 static const struct {
 	const char *name;
 	int user;  /* an account, or ROOT */
@@ -119,11 +120,12 @@ static const struct {
 	{ "cancels", ACCOUNT_FCGI, ACCOUNT_GROUP_DB, 02770 },
 	{ "worker", ACCOUNT_WORKER, ACCOUNT_WORKER, 0755 },
 	{ "sessions", ACCOUNT_API, ACCOUNT_API, 0700 },
-	/* Here nginx makes its socket for il-api, of nobody else's. */
+	/* nginx makes its socket for il-api here, which nobody else could. */
 	{ "nodes", ACCOUNT_NGINX, ACCOUNT_GROUP_NODES, 0750 },
 	{ "standin", ACCOUNT_STANDIN, ACCOUNT_STANDIN, 0700 },
 	{ "nginx", ACCOUNT_NGINX, ACCOUNT_NGINX, 0700 },
-	/* Before il-sandboxd, which counts what is written there. */
+	/* This one is there before il-sandboxd, which counts what is written
+	 * there. */
 	{ "nginx/body", ACCOUNT_NGINX, ACCOUNT_NGINX, 0700 },
 	/* IL_API_FILES, wherever that is. */
 	{ NULL, ACCOUNT_API, ACCOUNT_API, 0700 },
@@ -131,8 +133,8 @@ static const struct {
 
 #define PLACES (sizeof(places) / sizeof(places[0]))
 
-/* All entries of a folder, through its descriptor, that are whose the folder
- * was: no link to another's file. */
+/* Give away all entries of a folder, through its descriptor, that are its old
+ * owner's.  A file with more links than one stays: it may be another's. */
 static int
 give_all(int folder, uid_t from, uid_t uid, gid_t gid, int depth)
 {
@@ -217,7 +219,7 @@ refuse_others_files(const struct run *run, const char *path, struct err *err)
 	return 0;
 }
 
-/* In the order of the table: a folder comes before those in it. */
+/* The table has each folder before those in it. */
 int
 estate_prepare(const struct run *run, struct err *err)
 {
@@ -245,10 +247,9 @@ estate_prepare(const struct run *run, struct err *err)
 		err);
 }
 
-/* A secret that its group, or everybody, may reach and read stays as it is: one
- * of Kubernetes, say, a link on a file system that is read-only.  Returns 1
- * then.  0: it is to be given; -1: it is such a one, and the group may not read
- * it. */
+/* A secret that its group, or everybody, may reach and read stays as it is:
+ * Kubernetes has links on a read-only file system.  Returns 1 then.  0: it is
+ * to be given; -1: it cannot be given, and the group may not read it. */
 static int
 is_readable(const char *path, gid_t gid, struct err *err)
 {
@@ -271,9 +272,9 @@ is_readable(const char *path, gid_t gid, struct err *err)
 	    path, (unsigned long)gid);
 }
 
-/* A file, if it is there.  The operator may have put it elsewhere: where its
- * folder is one that root alone may enter, that is opened to the file's group,
- * to pass and not to list. */
+/* Give away a file, if it is there.  The operator may have put it elsewhere: a
+ * folder that root alone may enter is opened to the file's group, to pass and
+ * not to list. */
 static int
 give_file(const char *path, uid_t uid, gid_t gid, mode_t mode, struct err *err)
 {
@@ -412,8 +413,8 @@ leave_containers(void)
 	return 0;
 }
 
-/* In the new namespace: open all before anything is covered, then cover, then
- * show.  False: errno says why. */
+/* In the new namespace, open all paths before anything is covered, then cover,
+ * then show.  False: errno says why. */
 static bool
 build(const char *const *paths, size_t count)
 {
@@ -432,8 +433,8 @@ build(const char *const *paths, size_t count)
 	for (size_t i = 0; good && i < count; i++) {
 		auto_free char *barrier = barrier_of(paths[i]);
 
-		/* After it was covered for another path it is none.  A
-		 * folder that is shown whole gets none: the cover would come
+		/* A barrier that was covered for another path is none any more.
+		 * A folder that is shown whole gets no cover, which would come
 		 * along with it. */
 		good = barrier == NULL || is_shown(paths, count, barrier) ||
 		    mount("tmpfs", barrier, "tmpfs", MS_NOSUID | MS_NODEV,
@@ -451,7 +452,7 @@ build(const char *const *paths, size_t count)
 	return good;
 }
 
-/* Only where a path cannot be passed is there anything to do. */
+/* There is nothing to do where every path can be passed. */
 int
 view_open(int *fd, const char *const *paths, size_t count, struct err *err)
 {
@@ -467,7 +468,7 @@ view_open(int *fd, const char *const *paths, size_t count, struct err *err)
 		barrier = barrier_of(paths[i]);
 	if (barrier == NULL)
 		return 0;
-	mask = umask(022); /* what is made on the way is to be passed */
+	mask = umask(022); /* others may pass folders that are made */
 	if (home >= 0 && here >= 0 && unshare(CLONE_NEWNS) == 0) {
 		if (build(paths, count))
 			*fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
@@ -487,8 +488,8 @@ view_open(int *fd, const char *const *paths, size_t count, struct err *err)
 
 /* ---- from fork to exec ---- */
 
-/* What outlives the change of the user, as permitted, is made to outlive exec:
- * that one capability and no other. */
+/* One capability outlives the change of the user, as permitted.  It is made to
+ * outlive exec, too; no other does. */
 static int
 keep_low_ports(void)
 {
@@ -525,12 +526,14 @@ drop_identity(const struct run *run, enum account account, bool low_ports)
 	return chdir("/");
 }
 
-/* In a child, before exec: become that user for good, with no capability (but
- * for nginx, on a port below 1024, that of opening it), none that could be had,
- * no other group and no way to new privileges; or stay who we are, with those
- * capabilities, without the latter.  Descriptors from first_fd on are closed at
- * exec.  -1: errno says why.  Bounds go while we still may drop them, the
- * identity next, new privileges last. */
+/* Become that user for good, in a child before exec: with no capability, none
+ * that could be had, no other group and no way to new privileges.  nginx keeps
+ * the capability of opening a port below 1024.  With ACCOUNTS we stay who we
+ * are, with the capabilities of root_keeps and no way to new privileges.
+ * Descriptors from first_fd on are closed at exec.  -1: errno says why.
+ *
+ * Bounds go while we still may drop them, the identity next, new privileges
+ * last. */
 static int
 account_assume(const struct run *run, enum account account, int first_fd)
 {
@@ -541,8 +544,8 @@ account_assume(const struct run *run, enum account account, int first_fd)
 					      0;
 
 	/* An ordinary user may not drop bounds, and has none to use.  The
-	 * kernel knows more of them than our headers: until it says that there
-	 * is no such one. */
+	 * kernel may know more of them than our headers: it says where they
+	 * end. */
 	for (int i = 0;
 	     run->separate && prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
 		if ((kept & BIT(i)) == 0 &&
@@ -585,8 +588,9 @@ become(const struct child *child, pid_t parent)
 {
 	const struct run *run = child->run;
 	bool has_view = child->account != ACCOUNTS && run->view_fd >= 0;
-	/* What it gets when we die.  nginx would leave its workers behind when
-	 * killed; the others hold nothing that does not end with them. */
+	/* The signal that it gets when we die.  nginx would leave its workers
+	 * behind when killed; the others hold nothing that does not end with
+	 * them. */
 	int death = child->account == ACCOUNT_NGINX ? SIGTERM : SIGKILL;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
@@ -596,13 +600,13 @@ become(const struct child *child, pid_t parent)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)setsid(); /* and a process group */
-	/* Who answers and who carries comes before what people's code computes:
-	 * endless loops delay an answer less (tests/README.md, bench). */
+	/* Our programs come before what people's code computes: endless loops
+	 * delay an answer less (tests/README.md, bench). */
 	process_come_first();
 	process_take_short_slices();
 	(void)dup2(null, STDIN_FILENO);
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
-	/* before its number is one of those that are handed over */
+	/* before a descriptor that is handed over takes its number */
 	inside = !has_view || setns(run->view_fd, CLONE_NEWNS) == 0;
 	if (inside)
 		hand_over(child);
@@ -611,7 +615,7 @@ become(const struct child *child, pid_t parent)
 		log_err("%s: to give up rights: %m", child->name);
 		_exit(CHILD_NOT_STARTED);
 	}
-	/* A password, which `ilctl register` alone needs. */
+	/* The bot's password, which no program but ilctl needs. */
 	(void)unsetenv("DISCORD_TOKEN");
 	/* A change of the user takes the signal away: it comes last. */
 	if (prctl(PR_SET_PDEATHSIG, death) != 0 || getppid() != parent ||

@@ -21,7 +21,7 @@ enum ctl_exit {
 	CTL_MISUSED = -1, /* of a sub-command: CTL_USAGE, and say how it is */
 };
 
-/* What every sub-command is given. */
+/* Arguments and settings of a sub-command. */
 struct ctl {
 	const char *env_file; /* of -e, or NULL */
 	struct config config; /* loaded when the command's row says so */

@@ -128,7 +128,7 @@ static const struct list {
 	{ "slow", "s:", 1, STATEMENT_LIST_SLOW, slow },
 };
 
-/* What the options have said; 0 is all. */
+/* Values of the options; 0 is all. */
 struct filter {
 	int64_t most;
 	int64_t ago; /* seconds */
@@ -222,8 +222,8 @@ ctl_list(struct ctl *ctl)
 /* ---- what has expired ---- */
 
 /*
- * What a worker would remove later is removed now.  The sandboxes are marked
- * already; what cannot be removed stays marked, and a worker tries again.
+ * Sandboxes that a worker would remove later are removed now.  They are marked
+ * already; one that cannot be removed stays marked, and a worker tries again.
  */
 static int
 expire(struct db *db, const char *socket_path, int *failed, struct err *err)
@@ -232,7 +232,7 @@ expire(struct db *db, const char *socket_path, int *failed, struct err *err)
 	int removed = 0;
 	int result;
 
-	/* What could not be removed before is tried again, too. */
+	/* Sandboxes that could not be removed before are tried again, too. */
 	if (sandbox_retry(db, err) < 0)
 		return -1;
 	while ((result = sandbox_take_expired(db, &sandbox, err)) == 0) {

@@ -63,7 +63,7 @@ doctor_say(struct doctor *d, const char *mark, const char *mend,
 
 /* ---- what is asked of the programs that run ---- */
 
-/* FastCGI's FCGI_GET_VALUES, of which no request begins: whoever accepts the
+/* FastCGI's FCGI_GET_VALUES begins no request: the child that accepts the
  * connection answers.  Version, kind, 17 bytes with 7 of padding; one name. */
 static const char question[] = "\1\11\0\0\0\21\7\0"
 			       "\17\0FCGI_MPXS_CONNS\0\0\0\0\0\0";
@@ -115,7 +115,7 @@ look(struct doctor *d, struct db *db)
 
 /* ---- doctor ---- */
 
-/* What is said in the developer portal, and whether it is here. */
+/* Are the keys of the developer portal here? */
 static void
 check_keys(struct doctor *d)
 {
@@ -158,7 +158,7 @@ check_library(struct doctor *d)
 		return;
 	}
 	doctor_good("library: %s", d->config->lib_dir);
-	/* Beside the package, what `make install` has left. */
+	/* `make install` may have left another one beside the package. */
 	if (strcmp(d->config->lib_dir, "/usr/lib/inline") == 0 &&
 	    access("/usr/local/bin/ilctl", F_OK) == 0)
 		doctor_bad(d,
@@ -203,7 +203,7 @@ check_folders(struct doctor *d)
 	check_folder(d, "sandboxes", d->config->base_dir);
 }
 
-/* What an operator may have forgotten. */
+/* Note rules that an operator may have forgotten. */
 static void
 check_rules(struct db *db)
 {
@@ -266,7 +266,7 @@ check_fronts(struct doctor *d)
 			    d->refusals[i].text);
 }
 
-/* What il-sandboxd says of itself and of the engine. */
+/* il-sandboxd tells of itself and of the engine. */
 static void
 check_broker(struct doctor *d)
 {
@@ -291,7 +291,7 @@ check_broker(struct doctor *d)
 		    s->engine_age_ms / 1000, s->trouble);
 }
 
-/* Not what is free counts for who wants to write, but what is left of it. */
+/* Free space that is promised to sandboxes is none for another one. */
 static void
 check_ledger(struct doctor *d)
 {
@@ -311,7 +311,7 @@ check_ledger(struct doctor *d)
 		    more.text);
 }
 
-/* Whom the APIs serve. */
+/* The APIs serve those that have tokens. */
 static void
 check_tokens(struct doctor *d)
 {
@@ -332,8 +332,8 @@ check_tokens(struct doctor *d)
 	doctor_good("tokens: %zu in %s", tokens.count, path);
 }
 
-/* It gives the answer that all others give.  A check above may have found its
- * cause. */
+/* The condition is the answer that all others give.  A check above may have
+ * found its cause. */
 static void
 check_condition(struct doctor *d)
 {

@@ -48,10 +48,10 @@ void doctor_application(struct doctor *d);
 
 /* ---- nginx ---- */
 
-/* What the limits in nginx/ assume of each of nginx's processes. */
+/* Connections that the limits in nginx/ assume of each process of nginx. */
 #define NGINX_CONNECTIONS_MIN 4096
 
-/* Of nginx's configuration, what says how many connections it takes. */
+/* The connections that nginx's configuration lets it take. */
 struct nginx_room {
 	int64_t connections; /* worker_connections */
 	int64_t files;	     /* worker_rlimit_nofile; 0: not said */
@@ -66,9 +66,9 @@ void nginx_room_read(struct nginx_room *room, const char *dump,
 /* ---- isolation ---- */
 
 /*
- * Why the runs of the HTTP APIs cannot have namespaces of their own on this
- * host, or lack something in them: from the step at which a cell failed, and
- * what the kernel says.
+ * The reason why runs of the HTTP APIs cannot have namespaces of their own on
+ * this host, or lack something in them.  It follows from the step at which a
+ * cell failed, and from what the kernel says.
  */
 enum isolation_host {
 	HOST_NO_NAMESPACES = 1 << 0, /* the kernel has no user namespaces */

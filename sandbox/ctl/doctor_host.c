@@ -89,8 +89,7 @@ engine_answers(const struct config *config, char why[static WHY])
 	    "{{.Server.Version}}");
 }
 
-/* Program, engine, and a fault of some versions that a limit would be lost
- * by. */
+/* The client, the engine, and a fault of some versions that loses limits. */
 void
 doctor_engine(struct doctor *d)
 {
@@ -117,7 +116,7 @@ doctor_engine(struct doctor *d)
 		    "do not (docker/cli, issue 5321)");
 }
 
-/* An engine that does not answer is told by its own check. */
+/* doctor_engine() reports an engine that does not answer. */
 static void
 check_image(struct doctor *d, const char *what, const char *image,
     const char *key)
@@ -144,8 +143,8 @@ either(const char *told, const char *otherwise)
 }
 
 /*
- * The images that il-sandboxd runs with, otherwise those that it would: `make
- * run` gives it substitutes for what cannot be pulled.
+ * The images that il-sandboxd runs with, or would run with where it does not
+ * run: `make run` gives it substitutes for what cannot be pulled.
  */
 void
 doctor_images(struct doctor *d)
@@ -206,9 +205,9 @@ doctor_loop(struct doctor *d)
 		    why);
 }
 
-/* nginx that root asks gives its folders to the user it would become: that is
- * to be the one who has them, or the nginx that runs could not write there any
- * more.  An empty text where it gives nothing away; false where they have no
+/* nginx that root asks gives its folders to the user it would become.  That
+ * must be their owner, or the nginx that runs could not write there any more.
+ * The text is empty where nothing is given away; false: their owner has no
  * name. */
 static bool
 name_owner(char directive[static WHY], const char *conf)
@@ -243,10 +242,7 @@ static const char make_room[] =
     "-e 's/worker_connections\\s*[0-9]*;/worker_connections 8192;/' "
     "/etc/nginx/nginx.conf && nginx -t && systemctl restart nginx";
 
-/* Does nginx take as many connections as its limits assume?  Debian's own
- * configuration has 768, which the bodies of one stranger fill. */
-
-/* What "NAME NUMBER;" says where it stands outside of comments. */
+/* The number in "NAME NUMBER;" where that stands outside of comments. */
 static int64_t
 read_setting(const char *dump, const char *name, int64_t otherwise)
 {
@@ -282,6 +278,8 @@ nginx_room_read(struct nginx_room *room, const char *dump, const char *lib_dir)
 	    room->files > room->connections;
 }
 
+/* Does nginx take as many connections as its limits assume?  Debian's own
+ * configuration has 768, which the bodies of one stranger fill. */
 static void
 check_nginx_room(struct doctor *d, const char *dump, const char *conf)
 {
@@ -304,8 +302,8 @@ check_nginx_room(struct doctor *d, const char *dump, const char *conf)
 		    room.connections);
 }
 
-/* Is it there, and does it take what was generated, or else the system's own
- * configuration, and in that as many connections as are needed? */
+/* Is nginx there?  Does it take what was generated, or else the system's own
+ * configuration, and as many connections as are needed? */
 void
 doctor_nginx(struct doctor *d)
 {
@@ -334,7 +332,7 @@ doctor_nginx(struct doctor *d)
 			    "configuration");
 }
 
-/* Where data is: the state folder holds sockets, often in memory. */
+/* Data needs space; the state folder holds sockets, often in memory. */
 static void
 check_space(struct doctor *d, const char *name, const char *path, int64_t low)
 {
@@ -386,7 +384,8 @@ look_at(const char *path, char value, enum isolation_host fact)
 							    0;
 }
 
-/* What jail.py begins with, as an unprivileged process.  Returns the errno. */
+/* Take the first steps of jail.py as an unprivileged process.  Returns the
+ * errno. */
 static int
 try_steps(void)
 {
@@ -402,7 +401,7 @@ try_steps(void)
 	return 0;
 }
 
-/* In a child, which gives up root for it. */
+/* Take them in a child, which gives up root for it. */
 static void
 try_outside(char *text, size_t size)
 {
@@ -439,7 +438,7 @@ isolation_look(struct isolation_facts *facts)
 	try_outside(facts->outside, sizeof(facts->outside));
 }
 
-/* What was found of the step that failed, beside what the host is like. */
+/* Facts of the step that failed, beside those of enum isolation_host. */
 enum {
 	ASKED_FOR = 1 << 8,
 	UNMADE = 1 << 9, /* the kernel makes no namespaces for anybody without
@@ -540,7 +539,7 @@ fill(char *out, size_t size, const char *text, const char *value)
 }
 
 /* With namespaces: do runs see each other's locks, on files of installed
- * packages?  Else such a reason says why they have no /proc. */
+ * packages?  Any other reason says why they have no /proc. */
 static bool
 isolation_is_of_locks(const char *reason)
 {
@@ -571,7 +570,7 @@ read_reason(struct failure *failure, const char *reason,
 	*failure = (struct failure){ 0 };
 	(void)sscanf(reason, "%127[^:,]: %31[^,]", failure->step,
 	    failure->error);
-	/* As it said, or as it must have been. */
+	/* The cell has named its profile, or it must have been this one. */
 	failure->profile = (f->host & HOST_LOADED) != 0 ? APPARMOR_PROFILE :
 							  ENGINES_PROFILE;
 	if (named != NULL)
@@ -619,7 +618,7 @@ find(const struct failure *failure, const char *reason,
 	    fact_if(*f->runtime != '\0', RUNTIME);
 }
 
-/* What the profile of an operator has to allow for the step. */
+/* The rule that an operator's profile needs for the step. */
 static const char *
 rule_for(const struct failure *failure)
 {

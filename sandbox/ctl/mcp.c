@@ -45,7 +45,7 @@ struct call {
 	json_t *id; /* of a request; NULL: nobody waits for an answer */
 	bool initialize;
 	bool answered;
-	bool known; /* what follows is, as the answer has begun */
+	bool known; /* the answer has begun: is it a stream? */
 	bool stream;
 	bool failed;	   /* a line of it is too long */
 	char *body;	   /* heap */
@@ -66,7 +66,7 @@ struct bridge {
 
 /* ---- lines ---- */
 
-/* Tell of each line of a stream that a piece of it ends.  line: what has come
+/* Tell of each line of a stream that a piece of it ends.  line: the beginning
  * of the next one, cut where it is too long. */
 static void
 split_lines(struct buf *line, const char *data, size_t len,
@@ -88,7 +88,7 @@ split_lines(struct buf *line, const char *data, size_t len,
 
 /* ---- the request ---- */
 
-/* ASCII that can be seen, without blanks around it. */
+/* Is it ASCII that can be seen, without blanks around it? */
 static bool
 fits_header(const char *text)
 {
@@ -127,7 +127,7 @@ add_header(struct call *call, const char *name, const char *text)
 	add_line(call, line);
 }
 
-/* What the body says, as HTTP wants it repeated. */
+/* HTTP wants parts of the body repeated as headers. */
 static void
 add_headers(struct call *call, const json_t *message)
 {
@@ -248,7 +248,7 @@ end_call(struct call *call, CURLcode result)
 
 /* ---- begin and end of a call ---- */
 
-/* The text is copied.  message: it as JSON; NULL: it is none. */
+/* The text is copied.  message: the text as JSON; NULL: it is none. */
 static void
 begin_call(struct bridge *b, const json_t *message, const char *text,
     size_t len)
@@ -322,7 +322,8 @@ take_ends(struct bridge *b)
 
 /* ---- standard input ---- */
 
-/* Whoever has asked does not wait for it any more. */
+/* A client that cancels its request does not wait for it any more: the call is
+ * dropped.  False: the message cancels nothing. */
 static bool
 cancel(struct bridge *b, const json_t *message)
 {
@@ -342,7 +343,7 @@ cancel(struct bridge *b, const json_t *message)
 	return true;
 }
 
-/* What is no JSON goes on as it is: the answer says so. */
+/* A line that is no JSON goes on as it is: the answer says so. */
 static void
 take_input_line(void *arg, const struct buf *line)
 {
@@ -394,7 +395,7 @@ serve(struct bridge *b)
 
 /* ---- the command ---- */
 
-/* The token: in the file's first line, else in INLINE_MCP_TOKEN, or there is
+/* The token is the file's first line, else INLINE_MCP_TOKEN, or there is
  * none. */
 static int
 read_token(struct bridge *b, const char *path, struct err *err)

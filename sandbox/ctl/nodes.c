@@ -77,7 +77,7 @@ judge(const struct node_ask *ask)
 	return json_string(state);
 }
 
-/* Some rows at one time, which have ANSWER_MS together. */
+/* Ask the nodes of some rows at one time; they have ANSWER_MS together. */
 static int
 ask_some(const json_t *rows, size_t at, const struct config *config,
     struct err *err)
@@ -132,7 +132,7 @@ list_nodes(struct node_table *table)
 	return rows;
 }
 
-/* For people; the rows are changed. */
+/* Print the rows for people, which changes them. */
 static void
 print_nodes(const json_t *rows)
 {
@@ -169,7 +169,7 @@ print_nodes(const json_t *rows)
 
 /* ---- which slots would move ---- */
 
-/* People of this host, by their slot. */
+/* Count a person of this host, by their slot. */
 static int
 count_person(void *arg, int64_t user_id)
 {
@@ -179,8 +179,8 @@ count_person(void *arg, int64_t user_id)
 	return 0;
 }
 
-/* Print the slots that go from one node to another in the new table: how many
- * they are. */
+/* Print the slots that go from one node to another in the new table.  Returns
+ * how many they are. */
 static int
 print_move(struct nodes *n, struct node_table *new,
     const struct node_entry *from, const struct node_entry *to,
@@ -208,7 +208,7 @@ print_move(struct nodes *n, struct node_table *new,
 	return count;
 }
 
-/* Between the node and each other one. */
+/* Print what goes between the node and each other one. */
 static int
 print_plan(struct nodes *n, struct node_table *new,
     const struct node_entry *node, bool adds, struct err *err)
@@ -423,7 +423,8 @@ nginx_fill(struct buf *out, const char *template,
 	}
 }
 
-/* Inside the quotes that the template puts around it: none of these. */
+/* Can it stand in the quotes of the template?  Characters of never
+ * cannot. */
 static bool
 can_quote(const char *text, const char *never)
 {
@@ -440,7 +441,8 @@ nginx_check_paths(const struct config *config, struct err *err)
 		return err_set(err, ERR_CONFIG,
 		    "IL_STATE_DIR: nginx cannot "
 		    "take a path with quotes, $ or control characters");
-	/* Of what is included, nothing that nginx takes for a pattern. */
+	/* nginx would take some characters in the path of an include for a
+	 * pattern. */
 	if (!can_quote(config->lib_dir, "\"$\\*?["))
 		return err_set(err, ERR_CONFIG,
 		    "IL_LIB_DIR: nginx cannot take a path with quotes, $, *, "

@@ -100,7 +100,7 @@ code_of(int status)
 	}
 }
 
-/* What it answers, and the first line of its reason. */
+/* The node's answer; the error has the first line of its reason. */
 static int
 judge(struct node_ask *ask, const struct node_entry *to, struct err *err)
 {
@@ -307,8 +307,8 @@ keep_slot(struct mover *m, struct err *err)
 
 /* ---- the table ---- */
 
-/* In its place at once, as whoever reads it found it; not where a link says
- * where it is: then somebody else puts it there. */
+/* Put the table in its place at once, with its owner and mode, so that its
+ * readers still may.  A link stays: then somebody else puts the table there. */
 static int
 replace_table(const char *path, const struct buf *text, struct err *err)
 {
@@ -375,7 +375,7 @@ give_slots(const struct mover *m, const bool gone[SLOTS], struct err *err)
 
 /* ---- the command ---- */
 
-/* Only what is ours, and has gone nowhere else. */
+/* Slots that move must be ours, and may have gone nowhere else. */
 static int
 check_slots(const struct mover *m, const bool slots[SLOTS], struct err *err)
 {
@@ -410,7 +410,7 @@ check_slots(const struct mover *m, const bool slots[SLOTS], struct err *err)
 	return 0;
 }
 
-/* One after another.  Which have gone is said also when it breaks off. */
+/* Slots go one after another.  gone is right also when this breaks off. */
 static int
 move_each(struct mover *m, const bool slots[SLOTS], bool gone[SLOTS],
     struct err *err)

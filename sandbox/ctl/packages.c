@@ -75,8 +75,8 @@ perform(struct cell *cell, const struct cell_request *request, int64_t ms,
 	return 0;
 }
 
-/* In the cell that has been leased: all that are added come together, each that
- * is removed goes alone. */
+/* Change packages in the cell that has been leased: all that are added come
+ * together, each that is removed goes alone. */
 static int
 change_in(struct cell *cell, const struct change *change, bool add,
     struct err *err)

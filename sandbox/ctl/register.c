@@ -2,7 +2,7 @@
 /*
  * `ilctl register` and `ilctl commands`: Discord's JSON is made from the table
  * of the commands (store/commands.def).  The endpoint's URL is told likewise.
- * And what Discord knows of our application, for these and for the doctor.
+ * The doctor learns here, too, what Discord knows of our application.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,8 +33,8 @@
 #define CHOICES_MAX 25	 /* of an option */
 #define KEY_SIZE 65
 #define URL_MAX 512
-/* What is shown of an answer that is an error: so deep, so many lines, and so
- * many code points of each text in them. */
+/* Bounds of what is shown of an answer that is an error: its depth, its lines,
+ * and the code points of each text in them. */
 #define DEPTH_MAX 12
 #define LINES_MAX 25
 #define TEXT_MOST 300
@@ -111,7 +111,7 @@ make_entry(int type, const char *name, const char *description, json_t *options)
 	    menu ? NULL : make_localizations(description), "options", options);
 }
 
-/* One of those that Discord installs by itself.  A guild's is in that guild
+/* Add an entry that Discord installs by itself.  A guild's is in that guild
  * alone; any other is shown everywhere. */
 static void
 add_root(json_t *root, json_t *entry, bool guild)
@@ -218,8 +218,7 @@ commands_write(const struct config *config, struct err *err)
 
 /* ---- what Discord knows of the application ---- */
 
-/* Of the application that the bot's token belongs to, as far as Discord says
- * it. */
+/* The application that the bot's token belongs to, as far as Discord tells. */
 struct application {
 	int64_t id;
 	char verify_key[KEY_SIZE]; /* "": not said */
@@ -237,8 +236,8 @@ struct discord {
 	struct application app;
 };
 
-/* Which fields there are, and that they are what they should be, is checked:
- * Discord adds some, and leaves others out. */
+/* Each field is checked, whether it is there and what it should be: Discord
+ * adds some, and leaves others out. */
 static int
 read_application(struct application *app, const char *answer, struct err *err)
 {
@@ -356,7 +355,7 @@ struct walk {
 	int lines;
 };
 
-/* Append what is not ours, as a part of a line. */
+/* Append a text that is not ours, as a part of a line. */
 static void
 add_foreign(struct buf *line, const char *text)
 {
@@ -368,7 +367,7 @@ add_foreign(struct buf *line, const char *text)
 			line->data[at] = ' ';
 }
 
-/* What is wrong with the value at the path: {"code", "message"}. */
+/* Print what is wrong with the value at the path: {"code", "message"}. */
 static void
 print_objection(const struct buf *path, const json_t *error)
 {
@@ -417,9 +416,9 @@ print_objections(struct walk *w, json_t *node, int depth)
 	}
 }
 
-/* What Discord says in an answer that is an error, a line each: its message,
- * and what is wrong at each path of "errors".  What is printed is bounded, and
- * nothing in it moves a terminal's cursor. */
+/* Print what Discord says in an answer that is an error, a line each: its
+ * message, and what is wrong at each path of "errors".  These lines are
+ * bounded, and nothing in them moves a terminal's cursor. */
 static void
 explain_answer(const char *answer)
 {
@@ -437,8 +436,8 @@ explain_answer(const char *answer)
 
 /* ---- register ---- */
 
-/* What happened, and what may be done about it.  what: that Discord does not
- * take. */
+/* Say what happened, and what may be done about it.  what: a thing that
+ * Discord does not take. */
 static int
 explain(const struct discord *d, const char *what, struct err *err)
 {
@@ -505,7 +504,8 @@ read_ids(const char *answer, struct command_id *list, size_t most)
 	return count;
 }
 
-/* So that texts can name commands that are clicked.  Nothing depends on it. */
+/* Texts name commands by these ids, so that they can be clicked.  Nothing
+ * depends on it. */
 static void
 keep_ids(const struct discord *d)
 {
@@ -539,7 +539,7 @@ send_commands(struct discord *d, int64_t guild, struct err *err)
 	}
 	printf("registered for application %" PRId64 "\n",
 	    d->config->discord_application_id);
-	/* those of one server's commands would work there alone */
+	/* ids of one server's commands would work there alone */
 	keep_ids(d);
 	return 0;
 }
@@ -563,7 +563,7 @@ send_endpoint(struct discord *d, const char *url, struct err *err)
 	return 0;
 }
 
-/* All of it, in the order in which things go wrong: is it the right
+/* Register all, in the order in which things go wrong: is it the right
  * application, and may everybody install it? */
 static int
 register_all(struct discord *d, int64_t guild, const char *endpoint,
@@ -589,7 +589,7 @@ register_all(struct discord *d, int64_t guild, const char *endpoint,
 	return endpoint == NULL ? 0 : send_endpoint(d, endpoint, err);
 }
 
-/* Only this needs the bot's token. */
+/* No other command needs the bot's token. */
 int
 ctl_register(struct ctl *ctl)
 {

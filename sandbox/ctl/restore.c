@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `ilctl restore`: what `ilctl backup` has written, in its place again.  All of
- * the backup is read and compared with its hashes before anything is written;
- * each file gets its name when it is whole and on the disk, the database last.
+ * `ilctl restore` puts in its place again what `ilctl backup` has written.  All
+ * of the backup is read and compared with its hashes before anything is
+ * written.  Each file gets its name when it is whole and on the disk, the
+ * database last.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -64,9 +65,9 @@ check_all(struct restore *r, struct err *err)
 /* ---- is there a place for it? ---- */
 
 /* Lock a file that a program of ours holds while it runs; the lock stays until
- * we end, so that it is not started meanwhile.  NULL: likewise the database, of
- * which SQLite holds a part for as long as anybody has it open, il-fcgi or an
- * operator's shell.  What they were to commit would be lost with the file. */
+ * we end, so that it is not started meanwhile.  program NULL: the file is the
+ * database, of which SQLite holds a part while anybody has it open, il-fcgi or
+ * an operator's shell.  Their commits would be lost with the file. */
 static int
 lock_out(const char *path, const char *program, struct err *err)
 {
@@ -154,8 +155,8 @@ make_place(struct restore *r, struct err *err)
 
 /* ---- writing ---- */
 
-/* Its bytes, its owner, and then its rights: changing the owner takes some of
- * these away. */
+/* Write its bytes, its owner, and then its rights: changing the owner takes
+ * some of these away. */
 static int
 fill(const struct restore *r, int fd, const struct saved *file, struct err *err)
 {
@@ -167,7 +168,7 @@ fill(const struct restore *r, int fd, const struct saved *file, struct err *err)
 	return 0;
 }
 
-/* Under another name first. */
+/* Write a file under another name first. */
 static int
 write_file(struct restore *r, int dir, const char *name,
     const struct saved *file, struct err *err)
@@ -215,7 +216,7 @@ write_of_sandbox(struct restore *r, const struct saved *file, struct err *err)
 	return 0;
 }
 
-/* What an older one has left beside it is not this one's. */
+/* Files that an older database has left beside it are not this one's. */
 static int
 write_database(struct restore *r, struct err *err)
 {
@@ -275,7 +276,8 @@ open_backup(struct restore *r, const char *path, struct err *err)
 	return found < 0 ? -1 : 0;
 }
 
-/* What is in the way is told at once: to read a large backup takes long. */
+/* Anything in the way is reported at once: to read a large backup takes
+ * long. */
 static int
 restore(struct restore *r, const char *path, bool force, bool check,
     struct err *err)
@@ -376,10 +378,11 @@ carry(const struct restore *r, const char *path, int64_t user_id,
 	return result;
 }
 
-/* One person, while the service runs: onto this host, or onto the node of that
- * name (NULL: here).  The same stream as of who moves: the database in there is
- * written into a folder of its own, brought up to date, and asked for the rows.
- * The sandbox has its whole time again.  1: they were there. */
+/* Restore one person, while the service runs: onto this host, or onto the node
+ * of that name (NULL: here).  The stream is that of a person who moves.  The
+ * database of the backup is written into a folder of its own, brought up to
+ * date, and asked for the rows.  The sandbox has its whole time again.  1: they
+ * were there. */
 static int
 restore_person(const struct restore *r, int64_t user_id, const char *to,
     struct err *err)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What must be right before `ilctl run` starts anything: settings, the stand-in
- * for Discord, nginx's configuration, and the list of the programs with their
- * arguments, sockets and users.  Then supervise.c takes over.
+ * Preparations of `ilctl run`: settings, the stand-in for Discord, nginx's
+ * configuration, and the list of the programs with their arguments, sockets and
+ * users.  Then supervise.c takes over.  Other commands learn here whether it
+ * runs, and where nginx listens.
  */
 #include "run.h"
 
@@ -43,7 +44,7 @@
 #define BACKLOG 1024
 #define CONF_MAX (256 << 10)
 #define BACKLOG_MARK " backlog=" /* of the one server that is for people */
-/* More than can be on their way while a front is started again. */
+/* More connections than can come while a front is started again. */
 #define FRONT_BACKLOG 4096
 
 /* ---- settings ---- */
@@ -75,9 +76,9 @@ field(struct config *config, size_t i)
 }
 
 /* Paths in the configuration that are links, or lead over links, become those
- * they lead to.  The folders must be there.  Of a file's path only the folder
- * is resolved: the file may not be there, and a link in its place is its
- * reader's to judge. */
+ * they lead to.  The folders must be there.  A file's path is resolved up to
+ * its folder: the file may not be there, and its reader judges a link in its
+ * place. */
 static int
 settings_resolve(struct config *config, struct err *err)
 {
@@ -115,7 +116,7 @@ settings_take_line(void *arg, const char *key, const char *value,
 	return setenv(key, value, 0) == 0 ? 0 : err_system(err, "setenv");
 }
 
-/* What the programs are told by their environment alone, as by systemd: those
+/* The programs get all settings by their environment, as from systemd.  Those
  * that are not root can neither read an env file of root's nor find out what a
  * relative path is relative to.  The environment's own values come first, then
  * those of the file, then the resolved paths. */
@@ -179,7 +180,7 @@ standin_python(void)
 	return access(own, X_OK) == 0 ? own : "python3";
 }
 
-/* It makes its keys when they are not there yet, and prints them. */
+/* The stand-in makes its keys when they are not there yet, and prints them. */
 static int
 ask(const struct standin *standin, struct err *err)
 {
@@ -220,9 +221,9 @@ standin_listen(long port)
 	return steal_fd(&fd);
 }
 
-/* Find it, choose the first port above ours that is free, and put its keys into
- * our environment, from which the other programs take them.  With a public key
- * configured there is none. */
+/* Find the stand-in, and choose the first port above ours that is free.  Its
+ * keys go into our environment, from which the other programs take them.  With
+ * a public key configured there is none. */
 static int
 standin_prepare(struct standin *standin, const struct config *config,
     struct err *err)
@@ -303,7 +304,7 @@ nginx_conf_fill(struct buf *out, const char *template,
 	return 0;
 }
 
-/* Whole or not at all. */
+/* nginx.conf is written whole or not at all. */
 static int
 nginx_conf_write(const struct config *config, long standin_port,
     struct err *err)
@@ -484,7 +485,7 @@ take_lock(struct run *run, struct err *err)
 	    "IL_STATE_DIR: another ilctl runs in %s", run->config->state_dir);
 }
 
-/* nginx would say so only after everything else was started. */
+/* nginx would find a port taken only after everything else was started. */
 static int
 check_port(long port, struct err *err)
 {
@@ -497,7 +498,7 @@ check_port(long port, struct err *err)
 			     port);
 }
 
-/* What programs that are not root have to reach. */
+/* The view has the folders that programs reach which are not root. */
 static int
 open_view(struct run *run, struct err *err)
 {
@@ -525,7 +526,7 @@ open_view(struct run *run, struct err *err)
 	return view_open(&run->view_fd, shown, count, err);
 }
 
-/* As root: for each program what is its own, and no more. */
+/* Root gives each program what is its own, and no more. */
 static int
 share(struct run *run, struct err *err)
 {
@@ -568,7 +569,7 @@ take_state(struct run *run, struct err *err)
 	    take_lock(run, err);
 }
 
-/* Everything that can be wrong, before anything is started: the folders first,
+/* Find all that can be wrong before anything is started: the folders first,
  * then what stands in them, then who may reach it. */
 static int
 prepare(struct run *run, struct err *err)

@@ -14,10 +14,10 @@ struct err;
 struct loop;
 struct loop_timer;
 
-/* As whom the programs run when `ilctl run` is root: a user for each duty, with
- * the groups that its unit has under systemd.  Where the host knows the names
- * of inline.sysusers they are used, otherwise fixed numbers that no system
- * gives to anybody: ACCOUNT_FIRST and the following (README.md). */
+/* Users of the programs when `ilctl run` is root: one for each duty, with the
+ * groups that its unit has under systemd.  Where the host knows the names of
+ * inline.sysusers they are used, otherwise fixed numbers that no system gives
+ * to anybody: ACCOUNT_FIRST and the following (README.md). */
 #define ACCOUNT_FIRST 2000000000U
 
 enum account {
@@ -40,10 +40,10 @@ enum account_group {
 	ACCOUNT_GROUPS,
 };
 
-/* In which order programs are ended.  First nginx takes no more requests and
- * the workers take no more jobs, and both finish what they have; the broker,
- * which ends the containers, comes last.  The stand-in outlives the workers,
- * which tell it their last answers. */
+/* The order in which programs are ended.  First nginx takes no more requests
+ * and the workers take no more jobs, and both finish what they have.  The
+ * broker, which ends the containers, comes last.  The stand-in outlives the
+ * workers, which tell it their last answers. */
 enum child_stage {
 	STAGE_DRAIN,
 	STAGE_FRONT,
@@ -69,9 +69,9 @@ struct child {
 	enum child_stage stage;
 	enum account account;
 	char *argv[CHILD_ARGS]; /* heap; argv[0] is looked up in PATH */
-	/* Its descriptors from 3 on at every start.  Those of a front are
-	 * listening sockets, handed over as systemd does: clients wait while
-	 * the program is started again. */
+	/* Its descriptors from 3 on at every start.  A front has listening
+	 * sockets, handed over as systemd does: clients wait while the program
+	 * is started again. */
 	int fds[CHILD_FDS];
 	int fd_count;
 
@@ -95,8 +95,8 @@ struct run {
 	const char *env_file;  /* for the programs to read, or NULL */
 	char folder[PATH_MAX]; /* the other programs are here */
 	int lock_fd;	       /* of the state folder */
-	/* Open as long as we are: SQLite's -wal and -shm stay, which others
-	 * could not make there. */
+	/* The database is open for as long as we run: so SQLite's -wal and -shm
+	 * stay, which others could not make there. */
 	struct db *database;
 	struct standin standin;
 	bool separate; /* we are root: what follows is in use */

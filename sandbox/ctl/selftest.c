@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is asked over HTTP, as a stranger asks: by the doctor nginx's pages and
- * Discord; and by `ilctl selftest` an interactions endpoint, as Discord does
- * when it is saved: a correctly signed PING, which must be answered 200
- * {"type":1}, and a wrongly signed one, which must be answered 401.  Only the
- * holder of the private key can make the first; without one the second, the
- * address and the certificate are checked.
+ * Requests over HTTP, as a stranger makes them.  The doctor asks nginx's pages
+ * and Discord.  `ilctl selftest` asks an interactions endpoint, as Discord does
+ * when it is saved.  A correctly signed PING must be answered 200 {"type":1}, a
+ * wrongly signed one 401.  Only the holder of the private key can make the
+ * first; without one the second, the address and the certificate are checked.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -78,7 +77,7 @@ check_skew(struct doctor *d, int64_t date)
 		doctor_good("clock: within %d s of Discord's", SKEW_MAX);
 }
 
-/* On loopback, where nothing stands between: no proxy is asked. */
+/* nginx is asked on loopback, where no proxy stands between. */
 void
 doctor_http(struct doctor *d)
 {
@@ -106,7 +105,7 @@ doctor_http(struct doctor *d)
 void
 doctor_discord(struct doctor *d)
 {
-	/* Needs no token; any answer will do. */
+	/* This needs no token; any answer will do. */
 	auto_free char *url = xprintf("%s/gateway",
 	    d->config->discord_api_base);
 	struct transfer_answer answer;

@@ -123,8 +123,8 @@ stage_ms(const struct run *run)
 	return least[run->stage] + more;
 }
 
-/* To all of a stage.  Returns how many are left of it; 0 is no signal, and only
- * counts.  SIGTERM would cut nginx's answers. */
+/* Send a signal to all of a stage.  Returns how many are left of it; 0 is no
+ * signal, and only counts.  SIGTERM would cut nginx's answers. */
 static size_t
 signal_stage(const struct run *run, int stage, int number)
 {

@@ -98,7 +98,7 @@ table_read(struct db *db, struct stmt *s, struct err *err)
 
 /* ---- for people ---- */
 
-/* What is not known is negative. */
+/* A number that is not known is negative. */
 static struct text_short
 show_number(enum table_form form, int64_t n)
 {

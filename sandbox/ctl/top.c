@@ -64,8 +64,9 @@ number_in(const char *folder, const char *file, const char *word, int64_t unit)
 	return strtoll(at + strlen(word), NULL, 10) / unit;
 }
 
-/* Where a process is, by a line of /proc/PID/cgroup: of a controller, or with
- * "" of the one tree that version 2 has.  Heap, NULL: nowhere. */
+/* The folder of a process's cgroup, by a line of /proc/PID/cgroup: of a
+ * controller, or with "" of the one tree that version 2 has.  Heap, NULL: there
+ * is none. */
 static char *
 folder_of(const struct buf *text, const char *controller)
 {
@@ -90,7 +91,7 @@ folder_of(const struct buf *text, const char *controller)
 	return NULL;
 }
 
-/* What the container of this process takes; -1: not known. */
+/* CPU time and memory of this process's container; -1: not known. */
 static void
 measure(int64_t pid, int64_t *cpu_ms, int64_t *memory)
 {
@@ -132,8 +133,8 @@ set_text(json_t *cell, const char *key, const struct frame_view *view,
 	(void)json_object_set_new(cell, key, table_text_to_json(text));
 }
 
-/* As the broker tells, and what others know; numbers of 0, or -1, where
- * something is not known.  NULL: it is the last frame, which is of no cell. */
+/* A cell as the broker tells of it, and what others know; numbers that are not
+ * known are 0 or -1.  NULL: the frame is the last one, which is of no cell. */
 static json_t *
 read_cell(const struct frame_view *view)
 {
@@ -197,7 +198,7 @@ read_cells(struct top *top, const char *path, struct err *err)
 	return 0;
 }
 
-/* Whose sandboxes the cells have. */
+/* Find the owners of the sandboxes that cells have. */
 static int
 find_owners(struct top *top, struct db *db, struct err *err)
 {
@@ -345,7 +346,7 @@ print_json(const struct top *top)
 
 /* ---- again and again ---- */
 
-/* Until it is to end, as somebody wants or since nobody reads any more. */
+/* Show it until a signal ends it, or nobody reads any more. */
 static int
 watch(const struct ctl *ctl, struct err *err)
 {
