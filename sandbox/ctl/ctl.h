@@ -86,9 +86,10 @@ void nginx_fill(struct buf *out, const char *template,
     const struct nginx_name *table);
 /* ERR_CONFIG: a folder's path cannot be written down in nginx's syntax. */
 int nginx_check_paths(const struct config *config, struct err *err);
-/* Append what nginx has to know of the other nodes, or nothing
- * where there are none.  It holds a key.  ERR_CONFIG: IL_NODES is wrong, a path
- * cannot be written down, or hosts.conf.in is not there. */
+/* Append what nginx has to know of the other nodes, or nothing where there are
+ * none.  It holds a key.  ERR_CONFIG: IL_NODES is wrong, a path cannot be
+ * written down, or hosts.conf.in is not there.  ERR_LIMIT: out cannot hold
+ * it. */
 #define NODES_CONF_MAX (16 << 10)
 int nodes_conf_add(struct buf *out, const struct config *config,
     struct err *err);

@@ -497,5 +497,8 @@ nodes_conf_add(struct buf *out, const struct config *config, struct err *err)
 	if (result == 0 && table != NULL)
 		result = add_hosts(out, config, node_table_own(table), err);
 	node_table_free(table);
+	if (result == 0 && out->overflow)
+		return err_set(err, ERR_LIMIT,
+		    "the configuration of nginx for other nodes is too large");
 	return result;
 }

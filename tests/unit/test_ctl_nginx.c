@@ -104,6 +104,7 @@ static void
 test_nodes(void)
 {
 	auto_buf struct buf out = BUF_INIT(4096);
+	auto_buf struct buf small = BUF_INIT(64);
 	struct err err = { 0 };
 
 	/* what is installed */
@@ -132,6 +133,8 @@ test_nodes(void)
 		strstr(buf_str(&out), "0011223344") == NULL,
 	    "neither these nor the key itself is in there");
 	ok(strchr(buf_str(&out), '@') == NULL, "each name is put in");
+	is_int(nodes_conf_add(&small, &conf, &err), -1, "half of it");
+	is_int(err.code, ERR_LIMIT, "is not given to nginx");
 	free(conf.nodes);
 	free(conf.nodes_key_file);
 	free(conf.lib_dir);
