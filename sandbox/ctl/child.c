@@ -42,8 +42,7 @@
 #define GROUPS_MAX 3
 #define PORT_FREE 1024 /* from here on anybody may listen */
 #define ROOT (-1)
-#define DEPTH_MAX 8  /* of folders that are given away */
-#define PATHS_MAX 11 /* that a view shows */
+#define DEPTH_MAX 8 /* of folders that are given away */
 #define COVER_OPTIONS "mode=0755,size=1m,nr_inodes=1k"
 #define BIT(number) (UINT64_C(1) << (number))
 
@@ -418,7 +417,7 @@ leave_containers(void)
 static bool
 build(const char *const *paths, size_t count)
 {
-	int fds[PATHS_MAX];
+	int fds[VIEW_PATHS_MAX];
 	struct err err;
 	bool good = mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0 &&
 	    leave_containers() == 0;
@@ -463,7 +462,7 @@ view_open(int *fd, const char *const *paths, size_t count, struct err *err)
 	mode_t mask;
 
 	*fd = -1;
-	assert(count <= PATHS_MAX);
+	assert(count <= VIEW_PATHS_MAX);
 	for (size_t i = 0; i < count && barrier == NULL; i++)
 		barrier = barrier_of(paths[i]);
 	if (barrier == NULL)

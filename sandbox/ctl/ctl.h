@@ -9,7 +9,6 @@
 #include "../base/config.h"
 
 struct buf;
-struct db;
 struct err;
 
 /* Exit codes of all our programs. */

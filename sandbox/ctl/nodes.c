@@ -9,9 +9,7 @@
 
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 

@@ -5,7 +5,6 @@
  * with network that pip runs in, and have the copy published when that went
  * well.  Whatever ends before leaves what was there.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +14,6 @@
 #include "../base/clock.h"
 #include "../base/err.h"
 #include "../base/fd.h"
-#include "../base/process.h"
 #include "../protocol/cell.h"
 #include "../protocol/lease.h"
 #include "ctl.h"

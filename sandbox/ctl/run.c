@@ -397,11 +397,11 @@ add_fronts(struct run *run, struct err *err)
 	    add_socket(api, "api.sock", FRONT_BACKLOG, err) != 0 ||
 	    add_socket(api, "run.sock", queue, err) != 0 ||
 	    add_socket(api, "files.sock", FRONT_BACKLOG, err) != 0 ||
-	    add_socket(api, "session.sock", queue, err) != 0)
+	    add_socket(api, "session.sock", queue, err) != 0 ||
+	    add_socket(api, "connect.sock", FRONT_BACKLOG, err) != 0 ||
+	    add_socket(api, "mcp.sock", FRONT_BACKLOG, err) != 0)
 		return -1;
-	if (add_socket(api, "connect.sock", FRONT_BACKLOG, err) != 0)
-		return -1;
-	return add_socket(api, "mcp.sock", FRONT_BACKLOG, err);
+	return 0;
 }
 
 /* One host has no other to answer. */
@@ -512,13 +512,12 @@ open_view(struct run *run, struct err *err)
 	auto_free char *nodes_key = xstrdup(config->nodes_key_file);
 	auto_free char *libre = xstrdup(config->librechat_keys_file);
 	char *files[] = { database, tokens, script, nodes, nodes_key, libre };
-	const char *shown[11] = { config->state_dir, config->lib_dir,
-		run->folder, config->api_files };
+	const char *shown[VIEW_PATHS_MAX] = { config->state_dir,
+		config->lib_dir, run->folder, config->api_files };
 	size_t count = 4;
 
 	if (*config->nodes != '\0') /* il-node writes there */
 		shown[count++] = config->base_dir;
-
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		if (files[i] != NULL && *files[i] != '\0')
 			shown[count++] = dirname(files[i]);
@@ -562,11 +561,11 @@ find_programs(struct run *run, struct err *err)
 static int
 take_state(struct run *run, struct err *err)
 {
-	return find_programs(run, err) != 0 ||
-		fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
-		fd_make_dirs(run->config->base_dir, 0750, err) != 0 ?
-	    -1 :
-	    take_lock(run, err);
+	if (find_programs(run, err) != 0 ||
+	    fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
+	    fd_make_dirs(run->config->base_dir, 0750, err) != 0)
+		return -1;
+	return take_lock(run, err);
 }
 
 /* Find all that can be wrong before anything is started: the folders first,

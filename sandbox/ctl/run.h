@@ -127,10 +127,12 @@ int estate_prepare(const struct run *run, struct err *err);
 /* As root: the FIFO, the database with -wal and -shm, which nobody else could
  * make, nginx.conf and the stand-in's key. */
 int estate_share(const struct run *run, struct err *err);
+#define VIEW_PATHS_MAX 11
 /* Below a folder that other users may not pass (/root), they see in a mount
  * namespace of their own what they need, at the same paths.  paths: of folders,
- * absolute, without links.  *fd: the namespace to enter, or -1 when every path
- * can be passed as it is.  ERR_CONFIG: they cannot, and none is to be had. */
+ * absolute, without links, at most VIEW_PATHS_MAX.  *fd: the namespace to
+ * enter, or -1 when every path can be passed as it is.  ERR_CONFIG: they
+ * cannot, and none is to be had. */
 int view_open(int *fd, const char *const *paths, size_t count, struct err *err);
 int child_start(struct child *child, struct err *err);
 
