@@ -37,7 +37,7 @@
 /* What a call may still take when the process was told to end. */
 #define STOP_GRACE_MS 10000
 
-/* What is known of a token: when it may be used again, and the 404s that its
+/* Knowledge of one token: when it may be used again, and the 404s that its
  * calls have met so far. */
 struct bucket {
 	uint64_t key; /* of the token, odd; 0: none */
@@ -53,8 +53,8 @@ struct rest {
 	char *authorization; /* the header; NULL without a token */
 	int64_t application_id;
 	int stop_fd;
-	/* What limits told, for the calls to come: all of them, and those with
-	 * the same token. */
+	/* Limits for later calls: for all of them, and for those with the same
+	 * token. */
 	struct brake *brake;
 	struct bucket buckets[REST_BUCKETS];
 	struct bucket no_bucket; /* of calls without one */
@@ -72,7 +72,7 @@ struct call {
 	struct retry retry;
 };
 
-/* More for what takes longer to send or to fetch. */
+/* A larger body has more time. */
 static int
 rest_timeout_ms(size_t bytes)
 {
@@ -132,7 +132,7 @@ rest_is_moderated(const struct rest_reply *reply)
 	    reply->code == HARMFUL_LINKS;
 }
 
-/* From status and headers, and from the body, which may be anything. */
+/* The reply is read from status, headers and body, which may be any bytes. */
 static void
 read_reply(struct rest_reply *reply, const struct transfer_answer *answer,
     const struct buf *body)
@@ -172,7 +172,7 @@ rest_watch(struct rest *rest,
 	rest->tell_arg = arg;
 }
 
-/* Who counts is told of an exchange that began then. */
+/* Report an exchange that began then to the one who counts. */
 static void
 tell(const struct rest *rest, enum rest_route route, int64_t since_us,
     const struct rest_reply *reply)
@@ -547,7 +547,7 @@ fetch(struct rest *rest, const struct transfer_request *request, size_t max,
 	int64_t since_us = clock_monotonic_us();
 	int result = transfer_run(rest->transfer, request, &answer, &body, err);
 
-	/* Its host's limits are none of the API's. */
+	/* The limits of a file's host are none of the API's. */
 	reply.status = answer.status;
 	reply.json = true;
 	tell(rest, REST_ROUTE_FETCH, since_us, &reply);

@@ -49,7 +49,7 @@ int transfer_run(struct transfer *transfer,
     const struct transfer_request *request, struct transfer_answer *answer,
     struct buf *body, struct err *err);
 
-/* The same over a handle of its own. */
+/* Run one exchange over a handle of its own. */
 int transfer_once(const struct transfer_request *request,
     struct transfer_answer *answer, struct buf *body, struct err *err);
 

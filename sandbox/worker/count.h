@@ -9,9 +9,9 @@
 struct task;
 struct worker;
 
-/* What this worker counts, for the operator (protocol/tally.h), and that it
- * moves (protocol/pulse.h).  Where it can not, it does without: no job waits
- * for it. */
+/* Open the worker's counters for the operator (protocol/tally.h), and its pulse
+ * (protocol/pulse.h).  A file that cannot be opened is done without: no job
+ * waits for it. */
 void count_open(struct worker *worker);
 void count_close(const struct worker *worker);
 

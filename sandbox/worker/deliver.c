@@ -21,7 +21,7 @@
 /* Rounds in which Discord fails over the files, then the answer goes without
  * them: they may be what it cannot digest. */
 #define FILE_TRIES 6
-/* What il-fcgi has to pass a response on, beyond the time that it holds one. */
+/* Time for il-fcgi to pass a response on, beyond the time that it holds one. */
 #define PASS_ON_MS 1000
 /* After a first response has left, Discord may not know yet what an edit is to
  * change. */
@@ -79,7 +79,8 @@ kept_forget(struct worker *worker, int64_t job_id)
 	kept->job_id = 0;
 }
 
-/* The oldest gives way to it: that answer is still sent, without files. */
+/* The new message takes the place of the oldest one, whose answer is still
+ * sent, without files. */
 static void
 kept_add(struct worker *worker, int64_t job_id, struct message *message)
 {
@@ -104,7 +105,7 @@ deliver_release(struct worker *worker)
 
 /* ---- what the database is owed ---- */
 
-/* What could not be noted, or may be lost again, is noted until it lasts. */
+/* A note that failed, or may be lost again, is repeated until it lasts. */
 static void
 owe(struct worker *worker, const struct task *task, const char *body,
     int64_t cpu_ms, bool told)
@@ -118,9 +119,9 @@ owe(struct worker *worker, const struct task *task, const char *body,
 	    task->outcome);
 }
 
-/* Of an answer that a power cut takes back, another one is told: it was
- * interrupted.  So it waits for the disk, but for a first response, which is on
- * its way meanwhile. */
+/* A job whose answer a power cut takes back is reported as "interrupted".  So
+ * each answer waits for the disk, except a first response, which is sent
+ * meanwhile. */
 static bool
 flush(struct worker *worker, int64_t job_id)
 {
@@ -132,7 +133,8 @@ flush(struct worker *worker, int64_t job_id)
 	return false;
 }
 
-/* Finished first: from there on the rounds of telling know of it, too. */
+/* The job is noted as finished first: from there on the rounds of telling know
+ * of it, too. */
 bool
 deliver_note(struct worker *worker)
 {
@@ -236,8 +238,8 @@ is_moderated(const struct delivery *d)
 	return d->job->share && rest_is_moderated(&d->reply);
 }
 
-/* With its files, else without them, else its text as a file, where it may
- * pass. */
+/* The answer is sent with its files, else without them, else as a text file,
+ * where it may pass. */
 static enum rest_outcome
 deliver_to_all(struct delivery *d, struct rest_reply *objection)
 {
@@ -265,7 +267,8 @@ deliver_to_all(struct delivery *d, struct rest_reply *objection)
 	return send_instead(d, &as_file);
 }
 
-/* To all who were to see it, else to its owner, else in words of ours. */
+/* The answer goes to all who were to see it, else to its owner, else we say in
+ * our words why not. */
 static enum rest_outcome
 deliver(struct delivery *d)
 {
@@ -288,14 +291,14 @@ deliver(struct delivery *d)
 		    objection.status != 0 ? &objection : &d->reply, d->job->id);
 		outcome = send_instead(d, &plain);
 	}
-	/* of a message that it has not made yet Discord says 404, too */
+	/* Discord says 404 of a message that it has not made yet, too */
 	if (outcome != REST_DONE && d->reply.status == 404 &&
 	    clock_wall_ms() - d->job->received_ms > MISSING_MS)
 		outcome = REST_GONE;
 	return outcome;
 }
 
-/* Nobody can be told of it any more; the job ends here. */
+/* The answer cannot be delivered any more; the job ends here. */
 static void
 give_up(const struct delivery *d, const char *why)
 {
@@ -393,7 +396,7 @@ deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 					   FIRST_RESPONSE_LATE;
 	auto_close int fd = held ? give_first(task, &d->err) : -1;
 
-	/* while it is on its way */
+	/* the response is on its way meanwhile */
 	d->lasts = flush(task->worker, job->id);
 	if (fd >= 0)
 		first = first_response_outcome(fd, PASS_ON_MS, &d->err);
@@ -403,7 +406,7 @@ deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 		/* there may be nothing to edit: the rounds see to it */
 		d->patience = REST_ONCE;
 	}
-	/* who waits has been answered, or must be patient for an edit */
+	/* the user has been answered, or must be patient for an edit */
 	run_keep_names(task);
 	/* a late editor has a button, which only a front has sent */
 	*outcome = first == FIRST_RESPONSE_NOBODY ? REST_GONE : REST_DONE;
@@ -513,7 +516,7 @@ tell(struct worker *worker, int64_t slot, const struct job *job)
 	bool settled;
 
 	locale_set(job->locale);
-	/* who wanted an editor has a button instead */
+	/* a late editor has a button instead */
 	if (clock_wall_ms() >= job->received_ms + TOKEN_LIFE_MS ||
 	    job->answer == ANSWER_EDITOR) {
 		give_up(&d, "too late");
@@ -528,7 +531,7 @@ tell(struct worker *worker, int64_t slot, const struct job *job)
 		d.body = d.owned = lost_body(worker, slot, job);
 	d.apart = job->share && message_is_private(d.body);
 	outcome = deliver(&d);
-	/* not while Discord takes nothing at all */
+	/* a Discord that takes nothing at all says nothing of the files */
 	if (kept != NULL && outcome == REST_LATER)
 		kept->tries++;
 	settled = settle(&d, outcome);

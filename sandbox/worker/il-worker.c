@@ -60,7 +60,8 @@
 #define REMOVE_WAIT_MS 10000
 #define SLOTS_MAX 256
 #define PRUNE_EVERY_MS (60 * 60 * 1000)
-/* At a time: 5 ms in which nobody else writes; 5,000 rows are 40. */
+/* Rows of one step: it takes 5 ms in which nobody else writes; 5,000 rows take
+ * 40. */
 #define PRUNE_STEP 200
 #define PRUNE_STEPS 25
 #define DAY_MS (INT64_C(24) * 60 * 60 * 1000)
@@ -85,7 +86,7 @@ is_stopping(const struct worker *worker, int wait_ms)
 }
 
 /* Take the slot's lock, worker/<slot>.lock: its descriptor.  -1 with ERR_BUSY:
- * who holds it lives. */
+ * its holder lives. */
 static int
 lock_slot(const struct worker *worker, int64_t slot, struct err *err)
 {
@@ -118,8 +119,8 @@ lock_own_slot(struct worker *worker)
 	}
 }
 
-/* All that it needs, or a word on what is missing: the descriptor of the
- * signals is first, as each wait heeds it. */
+/* Open all that the worker needs, or say what is missing.  The descriptor of
+ * the signals is first, as each wait heeds it. */
 static void
 open_all(struct worker *worker)
 {
@@ -180,7 +181,7 @@ close_all(struct worker *worker)
 
 /* ---- one job ---- */
 
-/* What the operator has said of this person, their server and all. */
+/* Apply the operator's rules for this person, their server and all. */
 static void
 obey_rules(struct task *task)
 {
@@ -196,8 +197,8 @@ obey_rules(struct task *task)
 	task->message.banner = worker->rules.of[RULE_SERVICE].banner;
 }
 
-/* Who was blocked after il-fcgi had let them in is told so: nothing of theirs
- * begins any more.  What had come before a pause is done. */
+/* A person who was blocked after il-fcgi had let them in is told so, and their
+ * job does not begin.  Jobs that came before a pause are done. */
 static bool
 is_let_in(struct task *task)
 {
@@ -279,8 +280,8 @@ do_job(struct worker *worker, struct job *job)
 /* ---- between jobs ---- */
 
 /*
- * What is done between jobs.  All workers do all of it; the database's
- * compare-and-set and the slots' locks keep them out of each other's way.
+ * Work between jobs.  All workers do all of it; the database's compare-and-set
+ * and the slots' locks keep them out of each other's way.
  */
 
 /* Take over what was left of a slot: claimed jobs are queued again, started
@@ -421,7 +422,7 @@ do_next(struct worker *worker)
 	return true;
 }
 
-/* For a byte, or for the next round of sweeping. */
+/* Wait for a byte, or for the next round of sweeping. */
 static void
 wait(struct worker *worker, int64_t until_ms)
 {
@@ -430,7 +431,7 @@ wait(struct worker *worker, int64_t until_ms)
 	    clock_poll_timeout(until_ms));
 }
 
-/* Jobs as long as there are any. */
+/* Do jobs as long as there are any. */
 static void
 run(struct worker *worker)
 {

@@ -13,10 +13,10 @@
 #include "task.h"
 
 #define SEND_MS 10000
-/* What is over sooner shows nothing of how it goes on. */
+/* A run that is over sooner shows no progress. */
 #define TICK_FIRST_MS 2000
 #define TICK_MS 3000
-/* Nor is there anything to edit before the first response has left. */
+/* There is no message to edit before the first response has left. */
 #define TICK_AFTER_MS 500
 
 /* ---- names ---- */
@@ -27,7 +27,7 @@
  * only when the command may have changed them: most runs do not.
  */
 
-/* A cell that has not told them by then tells them another time. */
+/* Names that the cell has not told by then are asked for another time. */
 #define TELL_MS 1000
 #define TELL_SEND_MS 100
 #define PYTHON_MAX 32
@@ -73,7 +73,7 @@ take_name(void *arg, const struct cell_event *event)
 		buf_add(&told->text, event->data, event->len);
 }
 
-/* "3.11": what is no such version is no version. */
+/* Is it a version, as "3.11"? */
 static bool
 is_python(const char *text)
 {
@@ -82,8 +82,8 @@ is_python(const char *text)
 	return len <= PYTHON_MAX && strspn(text, "0123456789.") == len;
 }
 
-/* The names in what the cell has told that are fit to be kept.  What follows a
- * name is its business (the version of a package, its size). */
+/* Read the names that the cell has told and that are fit to be kept.  Entries
+ * after a name belong to it (a package's version, its size). */
 static void
 read_told(struct told *told, bool packages)
 {
@@ -130,7 +130,7 @@ ask_names(struct task *task, struct told *told)
 		.event = take_name,
 		.arg = told,
 		.send_ms = TELL_SEND_MS,
-		/* nobody waits that much longer for names */
+		/* names are not worth the usual time beyond the limit */
 		.within_ms = TELL_MS - LIMIT_OUTSIDE_MS,
 		.stop = &stop,
 	};
@@ -304,7 +304,7 @@ take_event(void *arg, const struct cell_event *event)
 	collect_event(&task->collect, event);
 }
 
-/* When to show how it goes on for the first time. */
+/* The time until progress is shown for the first time. */
 static int64_t
 first_tick_ms(const struct task *task)
 {
@@ -320,8 +320,8 @@ first_tick_ms(const struct task *task)
 	return left_ms < first_ms ? left_ms : first_ms; /* was the clock set? */
 }
 
-/* Ask the cell, which is there, and wait for what comes of it.  One that its
- * run's memory took with it has told what came of it. */
+/* Ask the leased cell, and wait for its result.  A cell that died with its run
+ * of a lack of memory has told its result. */
 static enum run_end
 hold(struct task *task, const struct cell_request *request)
 {
@@ -363,7 +363,8 @@ hold(struct task *task, const struct cell_request *request)
 	return end;
 }
 
-/* A request whose end nobody could be told of, or wants to be, is not begun. */
+/* A request is not begun if its end would come too late to be told, or if the
+ * job was cancelled. */
 bool
 run_request(struct task *task, const struct cell_request *request)
 {

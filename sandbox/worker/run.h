@@ -33,7 +33,8 @@ void run_close(struct task *task);
  * have changed, keep them, close the lease. */
 void run_keep_names(struct task *task);
 
-/* All of it, for the only request in this cell, which needs no room. */
+/* Lease, ask and close, for the only request in this cell, which needs no
+ * room. */
 void run_once(struct task *task, const char *class,
     const struct cell_request *request);
 

@@ -29,8 +29,8 @@ struct deliver_kept {
 	struct message message;
 };
 
-/* What the database could not be told of one job: it is full, or was locked for
- * long.  No other job is begun before. */
+/* End of one job that the database could not note, as it is full, or was locked
+ * for long.  No other job is begun before. */
 struct deliver_owed {
 	int64_t job_id; /* 0: nothing */
 	char *body;	/* heap; NULL: it is noted as finished */
@@ -39,7 +39,7 @@ struct deliver_owed {
 	bool told;	/* note that, too */
 };
 
-/* What a worker holds for as long as it lives. */
+/* State of a worker for as long as it lives. */
 struct worker {
 	const struct config *config;
 	struct db *db;

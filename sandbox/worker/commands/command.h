@@ -26,7 +26,7 @@ bool command_choose_version(struct task *task);
  * directory or, when a view gave it, against its top.  False: the message says
  * what is wrong. */
 bool command_resolve(struct task *task);
-/* The same of a file's path, which does not end as a directory's does. */
+/* Resolve a file's path likewise; it does not end as a directory's does. */
 bool command_resolve_file(struct task *task);
 /* Open an editor that is sent back with this id; takes the inputs. */
 int command_open_editor(struct task *task, const char *custom_id,
@@ -43,8 +43,8 @@ void command_show_progress(void *task);
 bool command_succeeded(struct task *task);
 /* The same of a program that was to run: it did, however it ended. */
 bool command_has_run(struct task *task);
-/* One request about a path in the cell that is leased: did it succeed?  What
- * the one before it brought is forgotten. */
+/* Send one request about a path to the leased cell: did it succeed?  The
+ * results of the request before are forgotten. */
 bool command_ask(struct task *task, struct cell_request request);
 /* Have ask() ask such things only to see what there is: beside a run of the
  * user's where one goes on.  When that ends in between, ask() is called again,
@@ -55,7 +55,8 @@ bool command_look(struct task *task, bool (*ask)(struct task *, void *),
  * message and outcome word say why not. */
 void *command_download(struct task *task, const char *url, int64_t max,
     size_t *len);
-/* It is not as long as was announced: the message says so.  Returns false. */
+/* Say in the message that the file is not as long as was announced.  Returns
+ * false. */
 bool command_not_as_announced(struct task *task);
 /* One request in a cell of the user's for it alone; message and outcome word
  * say why not. */
@@ -90,8 +91,8 @@ void place_tell(struct task *task);
 
 /* ---- program.c, py.c: the program that a job is about, as Python ---- */
 
-/* False, or 1: message and outcome word say why there is none.  Release the
- * source in any case. */
+/* When these return false or 1, message and outcome word say why there is no
+ * program.  Release the source in any case. */
 
 /* The code in the text of a message and in its files, which are fetched.
  * view_id: if the message is an answer of ours, that of its run, whose code
@@ -107,11 +108,12 @@ int program_run(struct task *task, struct source *source, struct err *err);
 
 /* ---- py_view.c: what is kept of a run for the buttons below it ---- */
 
-/* The job becomes the run that the view is about; what the job itself says goes
- * before it.  1: the message says that it is not kept any more. */
+/* The job becomes the run that the view is about; the job's own input and
+ * version take precedence.  1: the message says that it is not kept any
+ * more. */
 int py_view_again(struct task *task, struct err *err);
 /* The run is over: keep it, anew or in the view of the run before it, and put
- * the buttons under its answer.  Where it cannot be kept there are none. */
+ * the buttons under its answer.  A run that cannot be kept gets no buttons. */
 void py_view_keep(struct task *task, const struct cell_request *request,
     bool again);
 /* Open an editor that is sent back with this id, filled: with the code and what

@@ -12,7 +12,8 @@
 #define RECORD_MAX (1 << 20) /* bytes from which a size is added up */
 #define LIST_MAX (1 << 20)
 
-/* In a cell of the user's, where packages can be read: it is warm. */
+/* The list comes from a cell of the user's, which can read packages and is
+ * warm. */
 int
 cmd_packages_list(struct task *task, struct err *err)
 {
@@ -53,8 +54,9 @@ offer_rest(struct task *task)
 	return view.id;
 }
 
-/* In a cell that mounts nothing but the packages, as they are read-only to
- * code.  A button names none: what nothing needs any more goes. */
+/* A cell that mounts nothing but the packages removes them, as they are
+ * read-only to code.  A button names none: packages that nothing needs any more
+ * go. */
 int
 cmd_packages_remove(struct task *task, struct err *err)
 {

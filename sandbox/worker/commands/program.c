@@ -186,7 +186,8 @@ take_run(struct job *job, struct source *source, const struct node_view *run)
 	job->timeit = run->timeit;
 }
 
-/* The same of this node's row.  1: there is none that the user may have. */
+/* Take the code from this node's row.  1: there is none that the user may
+ * have. */
 static int
 find_own_run(struct task *task, int64_t view_id, struct source *source,
     struct err *err)
@@ -211,7 +212,7 @@ find_own_run(struct task *task, int64_t view_id, struct source *source,
 }
 
 /* The other node that has the row, by the table or since its slot has gone
- * there; NULL: it is this one's. */
+ * there; NULL: this node has it. */
 static const struct node_entry *
 find_node(struct worker *worker, int64_t view_id)
 {
@@ -230,8 +231,8 @@ find_node(struct worker *worker, int64_t view_id)
 	return other;
 }
 
-/* The same of another node's row (protocol/node_ask.h), as somebody there has
- * shared it.  NODE_AWAY: nobody knows. */
+/* Take the code from another node's row (protocol/node_ask.h), which somebody
+ * there has shared.  NODE_AWAY: that node does not answer. */
 static int
 find_shared_run(struct task *task, const struct node_entry *node,
     int64_t view_id, struct source *source)

@@ -15,9 +15,9 @@
 #define SOURCE_NAME "main.py"
 
 /*
- * A run whose interpreter may be kept, or was: in a session each, else those
- * that say so.  What a session came to is in the database before the run as
- * "broken off", so that the next answer tells the truth whatever dies.
+ * An interpreter is kept after each run of a session, and after any run that
+ * asks for it.  Before the run the database notes "broken off", so that the
+ * next answer tells the truth whatever dies.
  */
 
 /* Before the cell is leased: shall it be kept, and is one there? */
@@ -40,7 +40,8 @@ kept_before(struct task *task, struct cell_request *request,
 	return session_put(db, task->sandbox.id, &begun, err);
 }
 
-/* It was to be kept, and is not: what of its end its client has seen. */
+/* The reason why an interpreter that was to be kept is gone, as far as its
+ * client has seen it. */
 static enum kept_end
 kept_end_of(const struct run_outcome *run)
 {

@@ -306,7 +306,7 @@ cmd_py_output(struct task *task, struct err *err)
 	return view_set_page(task->worker->db, view.id, page, err) < 0 ? -1 : 0;
 }
 
-/* What everybody gets is a copy: it lives on when the answer is deleted. */
+/* The shared message is a copy: it lives on when the answer is deleted. */
 int
 cmd_py_share(struct task *task, struct err *err)
 {
@@ -315,7 +315,7 @@ cmd_py_share(struct task *task, struct err *err)
 	int64_t copy = 0;
 	int result = load(task, &view, &texts, err);
 
-	/* whatever is wrong concerns one person */
+	/* an error concerns one person */
 	task->apart = result != 0;
 	if (result != 0)
 		return result;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a block is marked as; does a text look like Python, and what may be
- * wrong with it? */
+/* Marks of blocks, the look of Python, and slips in code. */
 #include "source_parts.h"
 
 #include <ctype.h>

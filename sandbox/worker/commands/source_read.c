@@ -410,7 +410,7 @@ may_be_notebook(const char *text)
 }
 
 /* The parser needs some 300 bytes for each object and list, however small it
- * is.  Those that a string shows are none. */
+ * is.  Brackets within strings do not count. */
 static bool
 has_many_objects(const char *text)
 {

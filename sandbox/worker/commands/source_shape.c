@@ -118,7 +118,7 @@ source_mend_fences(char *text)
 
 /* ---- a command of ours ---- */
 
-/* Our own messages show some. */
+/* Our own messages show commands, which people copy. */
 
 /* Bytes of "/il py code:". */
 static size_t

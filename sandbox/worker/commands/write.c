@@ -27,7 +27,7 @@ command_is_editable(const char *text, size_t len)
 	return true;
 }
 
-/* Open it, with what the file holds. */
+/* Open the editor with the content of the file. */
 static int
 open_editor(struct task *task, const struct buf *data, struct err *err)
 {
@@ -62,8 +62,8 @@ command_read_editable(struct task *task, bool may_miss)
 	bool good;
 
 	collect_init(collect, 0, EDIT_BYTES);
-	/* should the cell have to be started, that takes longer than Discord
-	 * waits: then it is there for the next try */
+	/* a cell that has to be started takes longer than Discord waits: it is
+	 * there for the next try */
 	run_once(task, "user", &request);
 	good = outcome_succeeded(&task->run);
 	if (!good)
@@ -88,7 +88,8 @@ cmd_write_edit(struct task *task, struct err *err)
 {
 	if (!command_resolve_file(task))
 		return 0;
-	/* who has no sandbox yet gets one when there is something to write */
+	/* a person without a sandbox gets one when there is something to
+	 * write */
 	return task->sandbox.id[0] == '\0' ||
 		command_read_editable(task, true) ?
 	    open_editor(task, &task->collect.files[0].data, err) :

@@ -93,8 +93,8 @@ outcome_succeeded(const struct run_outcome *outcome)
 	    outcome->result.status == 0;
 }
 
-/* Did it begin, however it ended?  What was broken off has output and effects.
- */
+/* Did it begin, however it ended?  A run that was broken off has output and
+ * effects. */
 static inline bool
 outcome_began(const struct run_outcome *outcome)
 {

@@ -191,13 +191,13 @@ message_set_output(struct message *message, const char *text, size_t len,
 /* ---- cutting a block ---- */
 
 /*
- * Of a text for which there is not room its ends are shown, or one of them, as
- * whole lines where a line ends near the cut, and a line that says how much is
- * left out.  The text is valid UTF-8; colours in it are as terminal.h has them.
- * They count among the code points, end before that line and go on after it.
+ * A text that is too long is cut to its ends, or to one of them, and a line
+ * says how much is left out.  A cut is at a line's end where one is near.  The
+ * text is valid UTF-8; colours in it are as terminal.h has them.  They count
+ * among the code points, end before that line and go on after it.
  */
 
-/* Where the first lines end, at their last line end or at the end of all. */
+/* The end of the first lines: their last line end, or the end of all. */
 static size_t
 lines_end(const char *text, size_t len, size_t lines)
 {
@@ -209,7 +209,7 @@ lines_end(const char *text, size_t len, size_t lines)
 	return at != NULL ? (size_t)(at - text) : len;
 }
 
-/* Where the last lines begin. */
+/* The beginning of the last lines. */
 static size_t
 lines_begin(const char *text, size_t len, size_t lines)
 {
@@ -308,8 +308,8 @@ cut_fits(const char *text, size_t len, size_t lines_max, size_t room)
 	    (lines_max == 0 || lines_end(text, len, lines_max) == len);
 }
 
-/* Where the beginning of the text ends that is shown: after some lines, or
- * after some code points, near which a line's end is better. */
+/* The end of the part that is shown of the beginning: after some lines or code
+ * points; a line's end near those is better. */
 static size_t
 cut_head(const char *text, size_t len, size_t points, size_t lines)
 {
@@ -325,7 +325,7 @@ cut_head(const char *text, size_t len, size_t points, size_t lines)
 			      before_sequence(text, head);
 }
 
-/* Where the end of the text begins that is shown. */
+/* The beginning of the part that is shown of the end. */
 static size_t
 cut_tail(const char *text, size_t len, size_t points, size_t lines)
 {
@@ -543,7 +543,7 @@ last_of(const json_t *array)
 	return count == 0 ? NULL : json_array_get(array, count - 1);
 }
 
-/* What a row holds, and of which type the last one in it is. */
+/* The parts of a row; *type: the type of the last one. */
 static json_t *
 parts_of(const json_t *row, int *type)
 {
@@ -567,7 +567,7 @@ add_row(struct message *message)
 	return json_object_get(last_of(message->rows), "components");
 }
 
-/* Where the next button goes. */
+/* The row that the next button goes into. */
 static json_t *
 button_row(struct message *message)
 {
@@ -607,8 +607,8 @@ message_add_menu(struct message *message, enum action action, int64_t view_id,
 			"custom_id", id, "placeholder", hint, "options"));
 }
 
-/* Is there nothing to see in it?  A label of blanks alone is refused; what has
- * no width has been named by now. */
+/* Is there nothing to see in it?  A label of blanks alone is refused;
+ * characters without width have been named by now. */
 static bool
 is_blank(const char *text)
 {
@@ -725,7 +725,7 @@ dump(json_t *root)
 	return xstrdup(FALLBACK);
 }
 
-/* What a message is made of. */
+/* The parts of a message as JSON. */
 static json_t *
 json_body(const struct message *message, bool with_files, int flags)
 {

@@ -30,7 +30,7 @@
 /* Of all files together: a request may have 25 MiB. */
 #define MESSAGE_BYTES_MAX (24 * 1024 * 1024)
 
-/* What goes when the block does not fit. */
+/* The part that goes when the block does not fit. */
 enum message_cut {
 	MESSAGE_CUT_END,
 	MESSAGE_CUT_MIDDLE,
@@ -82,11 +82,11 @@ void message_release(struct message *message);
  * code points, nothing in it is markup. */
 void message_add_name(struct buf *out, const char *name, size_t most);
 
-/* The same without the back-ticks around it: for a line of a block. */
+/* Append it without the back-ticks around it: for a line of a block. */
 void message_add_word(struct buf *out, const char *name, size_t most);
 
-/* What fits of it as a title or label, one line after ours; heap, NULL: nothing
- * is left of it. */
+/* The beginning of a name that fits into a title or label, one line after our
+ * prefix; heap, NULL: nothing is left of it. */
 char *message_line(const char *prefix, const char *name, size_t most);
 
 /* The next part, which begins with a full stop: so one at the end goes. */
@@ -97,11 +97,11 @@ const char *message_part(struct buf *out, const char *next)
  * language: "" or a tag of ours. */
 void message_set_block(struct message *message, const char *text, size_t len,
     const char *language, enum message_cut cut);
-/* What a program printed as the block's text: as a terminal shows it
+/* Set a program's output as the block's text: as a terminal shows it
  * (terminal.h), in colours where it has some, and MESSAGE_LINES_MAX lines. */
 void message_set_output(struct message *message, const char *text, size_t len,
     enum message_cut cut);
-/* Remove what keeps the back-ticks of a block apart, in place. */
+/* Remove the zero-width spaces between the back-ticks of a block, in place. */
 void message_join_ticks(char *text);
 /* Does the whole block fit? */
 bool message_fits(const struct message *message);

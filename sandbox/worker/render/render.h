@@ -77,7 +77,7 @@ void render_no_version(struct message *message, const char *version,
 void render_bad_requirements(struct message *message,
     enum requirements_result result, const struct requirements *words);
 
-/* In the place of an answer that the server's moderation refused. */
+/* Text in the place of an answer that the server's moderation refused. */
 #define TEXT_MODERATED_FOR_ALL \
 	N_("The moderation of this server does not let this answer be shown. " \
 	   "Only the person who asked for it sees it.")
@@ -134,13 +134,14 @@ void render_written(struct message *message, const char *path, int64_t size,
 
 /* ---- render_sandbox.c: sandboxes and their sessions ---- */
 
-/* What is kept from run to run: the commands for it, and what a run says. */
+/* Sessions keep variables from run to run: the commands for them, and the words
+ * of a run. */
 void render_session_start(struct message *message, const struct config *config);
 void render_session_stop(struct message *message, bool was_on);
 /* until: its interpreter is kept till then, Unix seconds; 0: there is none. */
 void render_session_status(struct message *message,
     const struct session *session, int64_t until);
-/* Below a run: why it had to begin anew; 0: it had not. */
+/* Say below a run why its session had to begin anew; 0: it had not. */
 void render_session_ended(struct message *message, enum kept_end why);
 /* With the first answer; lost_at: when the one before it expired, or 0. */
 void render_made(struct message *message, int64_t lost_at);

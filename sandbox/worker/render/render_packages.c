@@ -150,9 +150,9 @@ render_rest_removed(struct message *message, const struct buf *rest,
 /* ---- what pip did not find ---- */
 
 /*
- * Its own words do not tell a project that is not there from one that it may
- * not take, so the cell adds a line which says it (cell/python/packages.py).
- * Such a line may be forged by what pip builds: nothing but a hint depends on
+ * pip's own words do not tell a project that is not there from one that it may
+ * not take, so the cell adds a line which says it (cell/python/packages.py).  A
+ * package that pip builds may forge such a line: nothing but a hint depends on
  * it.
  */
 

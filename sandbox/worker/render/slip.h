@@ -25,7 +25,7 @@ struct slip {
 	uint32_t point; /* and which */
 };
 
-/* What is wrong with a notebook. */
+/* Fault of a notebook. */
 enum source_fault {
 	SOURCE_FINE,
 	SOURCE_NOT_JSON, /* fault_line: where JSON ends to be JSON */

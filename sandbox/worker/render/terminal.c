@@ -17,10 +17,9 @@
 /* ---- colours and weight ---- */
 
 /*
- * The numbers of a control sequence that ends in 'm' (SGR, ECMA-48 8.3.117),
- * and of them what Discord shows in an ansi block: bold, underline, eight
- * colours of the text and eight behind it.  A style is a number: 0 is nothing
- * special.
+ * A control sequence that ends in 'm' has numbers (SGR, ECMA-48 8.3.117).
+ * Discord shows some of them in an ansi block: bold, underline, eight colours
+ * of the text and eight behind it.  A style is a number: 0 is nothing special.
  */
 
 /* A style's parts; a colour is 1 to 8, 0: none. */
@@ -33,8 +32,8 @@
 #define BLACK 1
 #define WHITE 8
 
-/* The numbers of any control sequence: "1;31".  One that is left out is 0, one
- * beyond 65535 is that. */
+/* The numbers of any control sequence: "1;31".  A number that is left out is 0,
+ * and a larger one than 65535 is 65535. */
 #define SGR_NUMBERS 32
 
 struct sgr_numbers {
@@ -74,8 +73,9 @@ sgr_numbers(struct sgr_numbers *numbers, const char *s, size_t len)
 	return true;
 }
 
-/* By hue: each part counts that is above the middle of the strongest and the
- * weakest; by brightness when they are nearly the same. */
+/* The nearest colour by hue: a part counts if it is above the middle of the
+ * strongest and the weakest.  Parts that are nearly the same count by
+ * brightness. */
 static uint16_t
 nearest(unsigned red, unsigned green, unsigned blue)
 {
