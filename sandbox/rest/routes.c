@@ -197,8 +197,8 @@ tell(const struct rest *rest, enum rest_route route, int64_t since_us,
 
 /* ---- waiting ---- */
 
-/* The bucket of a call; that of another token gives way to it.  Calls without a
- * token share one that is never filled. */
+/* The bucket of a call; another token's bucket gives way to it.  Calls without
+ * a token share one whose content nobody reads. */
 static struct bucket *
 bucket_of(struct rest *rest, const struct call *call)
 {

@@ -34,6 +34,7 @@
 /* Each name has a letter before it and a NUL behind. */
 #define TOLD_MAX (NAMES_MOST * (NAMES_BYTES + 2) + PYTHON_MAX + 2)
 
+/* May a request that has a result have changed names? */
 static bool
 may_rename(const struct task *task, const struct cell_request *request)
 {
@@ -47,14 +48,6 @@ may_rename(const struct task *task, const struct cell_request *request)
 			result->used_files != task->sandbox.named_files);
 	return request->op == OP_WRITE || request->op == OP_REMOVE ||
 	    request->op == OP_PIP || request->op == OP_UNINSTALL;
-}
-
-/* After a request that has a result: has it changed names? */
-static void
-heed_names(struct task *task, const struct cell_request *request)
-{
-	if (may_rename(task, request))
-		task->renamed = true;
 }
 
 struct told {
@@ -377,8 +370,8 @@ run_request(struct task *task, const struct cell_request *request)
 		task->run.end = RUN_TAKEN;
 	else
 		task->run.end = hold(task, request);
-	if (task->run.end == RUN_RESULT)
-		heed_names(task, request);
+	if (task->run.end == RUN_RESULT && may_rename(task, request))
+		task->renamed = true;
 	return task->run.end == RUN_RESULT;
 }
 

@@ -34,7 +34,7 @@ struct deliver_kept {
 struct deliver_owed {
 	int64_t job_id; /* 0: nothing */
 	char *body;	/* heap; NULL: it is noted as finished */
-	char outcome[48];
+	char outcome[WORD_SIZE];
 	int64_t cpu_ms; /* -1: not known */
 	bool told;	/* note that, too */
 };

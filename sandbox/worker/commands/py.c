@@ -234,7 +234,7 @@ program_run(struct task *task, struct source *source, struct err *err)
 static int
 run_again(struct task *task, struct err *err)
 {
-	struct cell_request request = { .op = OP_RUN };
+	struct cell_request request = { .path = NULL };
 	struct job *job = task->job;
 	auto_source struct source source = { .pieces = 0 };
 	int result = py_view_again(task, err);

@@ -19,6 +19,15 @@
 #define OUTPUT_HEAD (VIEW_TEXT_MAX / 8 * 5)
 #define OUTPUT_TAIL (VIEW_TEXT_MAX / 4)
 
+/* Say that what the job is about is not kept any more.  Returns 1. */
+static int
+say_gone(struct task *task)
+{
+	buf_adds(&task->message.lead, _(TEXT_CODE_GONE));
+	task->outcome = "gone";
+	return 1;
+}
+
 /* The view that the job is about, if its user may have it.  1: the message says
  * that it is not kept any more. */
 static int
@@ -35,11 +44,7 @@ load(struct task *task, struct view *view, struct view_texts *texts,
 	    (view->user_id == job->user_id ||
 		(job->kind == JOB_PY_TRY && view->share != 0)))
 		return 0;
-	if (found == 0)
-		view_texts_release(texts);
-	buf_adds(&task->message.lead, _(TEXT_CODE_GONE));
-	task->outcome = "gone";
-	return 1;
+	return say_gone(task);
 }
 
 static void
@@ -62,11 +67,8 @@ py_view_again(struct task *task, struct err *err)
 
 	if (result != 0)
 		return result;
-	if (texts.text[0] == '\0' && view.path[0] == '\0') {
-		buf_adds(&task->message.lead, _(TEXT_CODE_GONE));
-		task->outcome = "gone";
-		return 1;
-	}
+	if (texts.text[0] == '\0' && view.path[0] == '\0')
+		return say_gone(task);
 	path = xstrdup(view.path);
 	version = xstrdup(view.version);
 	job->has_text = texts.text[0] != '\0';
@@ -406,11 +408,8 @@ choose_path(struct task *task, int64_t place, struct err *err)
 	if (result != 0)
 		return result;
 	path = find_path(texts.files, place);
-	if (path == NULL) {
-		buf_adds(&task->message.lead, _(TEXT_CODE_GONE));
-		task->outcome = "gone";
-		return 1;
-	}
+	if (path == NULL)
+		return say_gone(task);
 	free(task->job->path);
 	task->job->path = path;
 	return 0;

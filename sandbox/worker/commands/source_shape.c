@@ -212,7 +212,7 @@ source_read_command(char *text, struct buf *input)
 
 	if (n == 0)
 		return;
-	memmove(text, text + n, strlen(text + n) + 1);
+	cut(text, n);
 	cut_options(text);
 	/* it takes all that is behind it */
 	at = find_stdin(text);

@@ -665,8 +665,7 @@ message_add_text(struct buf *out, const struct message *message)
 			text_add_clean(out, block, strlen(block));
 		else
 			buf_add(out, buf_str(parts[i]), parts[i]->len);
-		if (out->len > 0 && out->data[out->len - 1] != '\n')
-			buf_addc(out, '\n');
+		end_line(out);
 	}
 }
 

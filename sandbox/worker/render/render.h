@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 #include "../../locale/locale.h"
+#include "../../protocol/path.h"
 #include "../../store/job.h"
 #include "../../store/rule.h"
 #include "collect.h"
 #include "message.h"
-#include "../../protocol/path.h"
 #include "phrase.h"
 #include "requirement.h"
 #include "slip.h"

@@ -142,7 +142,6 @@ static void
 attach_one(struct message *m, struct collect *c, struct collected_file *file,
     size_t *pictures)
 {
-
 	if (message_attach(m, file->path, &file->data) == NULL) {
 		collect_leave_out(c, file->path, file->size, LEFT_OUT_TOTAL,
 		    file->displayed);

@@ -147,9 +147,10 @@ attach_text(struct message *m, const char *as, const char *text,
 {
 	auto_buf struct buf data = BUF_INIT(strlen(text) + 1);
 
+	if (!env->may_attach || (int64_t)strlen(text) > env->file_most)
+		return false;
 	buf_adds(&data, text);
-	return env->may_attach && (int64_t)data.len <= env->file_most &&
-	    message_attach(m, as, &data) != NULL;
+	return message_attach(m, as, &data) != NULL;
 }
 
 void
