@@ -581,8 +581,8 @@ librechat_run(struct libre_run *x,
 	name_own(x);
 	open_inputs(x);
 	set_code(x, &cell);
-	cell.end_all = x->own.cell.connection >=
-	    0; /* its hint promises files */
+	/* A conversation keeps its files from run to run, but no process. */
+	cell.end_all = x->own.cell.connection >= 0;
 	if (cell.end_all)
 		run_in_own(x);
 	else

@@ -33,7 +33,6 @@
 /* For all of the one, and of the other. */
 #define LIST_MS 5000
 #define READ_MS 20000
-#define COLLECT_TOTAL (INT64_C(100) << 20)
 #define MAIN "__main__.py"
 /* In a session, whose files are not ours: removed after the run. */
 #define SESSION_MAIN ".inline-main.py"
@@ -427,7 +426,7 @@ mcp_scan_collect(struct mcp_work *w, struct session_borrowed *b,
     int64_t since_s)
 {
 	const int64_t deadline = clock_monotonic_ms() + READ_MS;
-	int64_t room = COLLECT_TOTAL;
+	int64_t room = FILE_BYTES;
 	struct cell_result result;
 
 	w->more_left |= before->cut || after->cut;

@@ -177,6 +177,12 @@ limits_ms(const struct cell_request *request)
 	return request->wall_ms + request->collect_ms;
 }
 
+static bool
+has_lost_cell(const struct api_run *run)
+{
+	return run->end != RUN_RESULT || run->c.died;
+}
+
 /* Hold the conversation, and say how the run has ended.  stop: what ends it, or
  * NULL. */
 static void
@@ -198,8 +204,7 @@ converse(struct api_run *run, int cell_fd, int broker_fd,
 	/* The contracts know fewer ends. */
 	if (run->end == RUN_OVERDUE)
 		run->end = RUN_BROKEN;
-	run->lost = run->end != RUN_RESULT || run->c.died;
-	if (run->lost && run->end != RUN_STOPPED)
+	if (has_lost_cell(run) && run->end != RUN_STOPPED)
 		log_warn("%s cell=%s", err.text, cell_name);
 	if (run->end != RUN_BROKEN)
 		return;
@@ -309,7 +314,7 @@ bool
 api_run_in(struct api_run *run, struct session_borrowed *b)
 {
 	converse(run, b->cell_fd, b->connection, NULL, "of a session");
-	b->lost = run->end != RUN_RESULT || run->lost;
+	b->lost = has_lost_cell(run);
 	return !b->lost;
 }
 

@@ -49,9 +49,8 @@ struct api_run {
 	 * set here */
 	struct conversation c;
 	enum run_end end;
-	enum refusal refusal;	   /* of RUN_REFUSED */
-	struct cell_result result; /* of RUN_RESULT */
-	bool lost;		   /* the cell, whatever else is known */
+	enum refusal refusal;		       /* of RUN_REFUSED */
+	struct cell_result result;	       /* of RUN_RESULT */
 	char reference[API_REFERENCE_LEN + 1]; /* of RUN_BROKEN, in the log */
 	int64_t waited_us;		       /* for the cell */
 	int64_t duration_us;		       /* from there to the end */

@@ -359,7 +359,7 @@ ask(const struct api_app *app, const char *id, char message, struct err *err)
 	if (strncmp(id, SESSION_PREFIX, prefix) == 0 &&
 	    strlen(id) == prefix + SESSION_DIGITS &&
 	    strspn(id + prefix, "0123456789abcdef") == SESSION_DIGITS) {
-		path = xprintf("%s/%s", app->sessions, id + prefix);
+		path = path_of(app, id);
 		fd = fd_connect_unix(path, SOCK_SEQPACKET, err);
 	}
 	memcpy(question.owner, app->owner, sizeof(question.owner));

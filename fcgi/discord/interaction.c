@@ -212,11 +212,9 @@ wire_view(const json_t *message, int64_t application_id)
 		return 0;
 	for (size_t i = 0; i < ROWS_MAX * ROW_MAX; i++) {
 		const json_t *row = json_array_get(rows, i / ROW_MAX);
-		const char
-		    *custom_id = wire_string(json_array_get(json_object_get(row,
-								"components"),
-						 i % ROW_MAX),
-			"custom_id");
+		const json_t *buttons = json_object_get(row, "components");
+		const json_t *button = json_array_get(buttons, i % ROW_MAX);
+		const char *custom_id = wire_string(button, "custom_id");
 		const char *word;
 		int64_t id = 0;
 		enum action action = custom_id == NULL ?
