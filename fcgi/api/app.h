@@ -51,7 +51,7 @@ struct api_app {
 	unsigned char tenant[TOKENS_HASH_LEN];
 	unsigned char resource[TOKENS_HASH_LEN];
 	unsigned char librechat_seal[32]; /* librechat_seal() */
-	/* nodes.c: on one host NULL, and all empty. */
+	/* Set by nodes.c.  On one host nodes is NULL and the rest is empty. */
 	struct node_table *nodes;
 	char tag[NODES_TAG_LEN + 1];  /* ours */
 	int64_t fetched;	      /* bytes of theirs, for this request */
@@ -78,10 +78,10 @@ struct api_app {
 /* At the start.  ERR_CONFIG: as of node_table_open(). */
 int nodes_open(struct api_app *app, struct err *err);
 
-/* A request names a session or a file that is on another node: have nginx ask
- * that one instead, in its location of this name.  False:
- * it is not, or that node was asked in vain, or the request came from a node,
- * which has looked already. */
+/* If the session or file of this id is on another node, have nginx pass the
+ * request on, in its location of this name.  False: it is on this node, or its
+ * node was asked in vain, or the request came from a node, which has looked
+ * already. */
 bool nodes_pass_on(const struct api_app *app, struct http_request *req,
     const char *id, const char *location);
 

@@ -60,8 +60,8 @@ struct execution {
 
 /* ---- files into the store ---- */
 
-/* The last file is whole.  Of one that the store does not take the answer says
- * so. */
+/* The last file is whole.  If the store does not take it, the answer says so.
+ */
 static void
 end_file(struct execution *x)
 {
@@ -303,8 +303,8 @@ refuse_away(struct http_request *req, const struct err *err)
 	    err->code == ERR_TIMEOUT; /* nobody waits for an answer */
 }
 
-/* False: one of them cannot be had; it was answered, and there is nothing to
- * close. */
+/* False: a file cannot be had.  The request was answered, and there is nothing
+ * to close. */
 static bool
 inputs_open(struct inputs *in, struct api_app *app, struct http_request *req,
     struct execute_request *request)
@@ -491,7 +491,7 @@ stage(struct api_app *app, struct http_request *req, const struct lease *lease,
 	return false;
 }
 
-/* There is none. */
+/* There is no cell for a session: say when one may be free. */
 static void
 answer_refusal(struct http_request *req, enum refusal refusal, int64_t next_ms)
 {
@@ -579,9 +579,9 @@ api_session_delete(struct api_app *app, struct http_request *req)
 
 /* ---- files: upload ---- */
 
-/* What has come of the form.  Of several files the last one counts; after a
- * failure none does.  False: no more is wanted, and why is in err or known to
- * upload_end(). */
+/* Store the part of the form that has come.  The last of several files counts;
+ * after a failure no file does.  False: no more is wanted, and why is in err or
+ * known to upload_end(). */
 static bool
 keep(struct filestore *store, struct filestore_new *file, struct upload *up,
     struct err *err)
@@ -610,7 +610,7 @@ keep(struct filestore *store, struct filestore_new *file, struct upload *up,
 	return false;
 }
 
-/* The form has come: the file gets its name and is there. */
+/* The form has come: the file gets its name and can be found. */
 static void
 answer_upload(struct http_request *req, struct filestore_new *file,
     struct upload *up, struct err *err)

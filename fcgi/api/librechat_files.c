@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * LibreChat's files: what it asks of them; POST /librechat/upload and
- * /librechat/upload/batch, a form that has said before whose its files are.
+ * LibreChat's files: downloads, lists and removals; POST /librechat/upload and
+ * /librechat/upload/batch, forms whose first fields say whose the files are.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,8 @@
 #define NAME_SENT_MAX 1024 /* bytes of a name in a header */
 #define FILE_MAX (INT64_C(100) << 20)
 #define FILES_MAX 200
-/* Of one file in the answer: a name whose every byte is escaped in six. */
+/* Bytes of a file's entry in the answer: every byte of its name may be escaped
+ * in six. */
 #define ENTRY_MAX (6 * MULTIPART_HEAD_MAX + 256)
 #define ENTRIES_MAX ((size_t)FILES_MAX * ENTRY_MAX)
 #define KEPT_MAX (ENTRIES_MAX + 1024)
@@ -256,7 +257,7 @@ struct form {
 
 /* ---- upload: one file ---- */
 
-/* Its bytes have come, or will not: it has its line in the answer. */
+/* The file has ended, whole or not: it has its line in the answer. */
 static void
 end_file(struct form *f)
 {
@@ -285,7 +286,7 @@ end_file(struct form *f)
 	    f->batch);
 }
 
-/* Whose the files of this form are. */
+/* The resource that the files of this form belong to. */
 static bool
 take_resource(struct form *f, struct libre_resource *resource)
 {
@@ -370,8 +371,8 @@ take_part(struct form *f)
 		begin_file(f);
 		return;
 	}
-	/* What comes after a file says nothing of it, nor of others: all files
-	 * of a form are one resource's. */
+	/* A field after the first file is ignored: all files of a form belong
+	 * to one resource. */
 	for (size_t i = 0;
 	     i < FIELDS && !m->is_file && f->kept + f->failed == 0; i++)
 		if (strcmp(buf_str(&m->name), field_names[i]) == 0)
@@ -380,7 +381,7 @@ take_part(struct form *f)
 		buf_reset(f->field);
 }
 
-/* What has come of the form.  False: no more is wanted. */
+/* Store the part of the form that has come.  False: no more is wanted. */
 static bool
 take_events(struct form *f)
 {
@@ -403,7 +404,7 @@ take_events(struct form *f)
 
 /* ---- upload: the answer ---- */
 
-/* Nobody will ever know the ids of these. */
+/* Remove the files that were kept, since no client learns their ids. */
 static void
 forget_kept(struct form *f)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * POST /librechat/exec/programmatic: a program that calls the client's tools, a
- * run for each round.  Between them nothing of it is here.  And how one request
- * ends the run of another.
+ * run for each round.  Nothing is kept here between the rounds.  The cancel of
+ * such a run by another request is here, too.
  */
 #include <dirent.h>
 #include <errno.h>

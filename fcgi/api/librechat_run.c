@@ -22,8 +22,8 @@
 #include "../../sandbox/base/err.h"
 #include "../../sandbox/base/log.h"
 
-/* One that is being made is worth waiting for; of one that is busy nobody knows
- * for how long. */
+/* A session that is being made is worth waiting for.  A busy one may stay busy
+ * for any time. */
 #define TURN_MS 2000
 #define LASTS_MS (INT64_C(12) * 3600 * 1000) /* in any case */
 #define PROCESSES 64
@@ -37,7 +37,8 @@
 
 /* ---- the cell of a conversation ---- */
 
-/* A name that nobody else's conversation has. */
+/* The id of the conversation's session, which no other owner's conversation
+ * has. */
 static void
 name_session(char id[SESSION_ID_SIZE], const struct api_app *app,
     const char *hint)
@@ -52,8 +53,8 @@ name_session(char id[SESSION_ID_SIZE], const struct api_app *app,
 	(void)snprintf(id, SESSION_ID_SIZE, SESSION_PREFIX "%s", digits);
 }
 
-/* What the session counts of what who asks may have, a run of it being counted
- * as any other; an older one may give way.  -1: there is none. */
+/* Take one of the token's slots for the session; its runs are counted like any
+ * other.  An older session may give way.  -1: there is no slot. */
 static int
 take_slot(struct api_app *app)
 {
@@ -92,7 +93,7 @@ start(struct api_app *app, struct http_request *req,
 	return result;
 }
 
-/* Make it.  Where that cannot be, the run has a cell of its own. */
+/* Make the session.  If that fails, the run has a cell of its own. */
 static void
 create(struct libre_session *s, struct api_app *app, struct http_request *req)
 {
@@ -106,7 +107,7 @@ create(struct libre_session *s, struct api_app *app, struct http_request *req)
 	if (slot == -1)
 		return;
 	memcpy(claim.id, s->id, sizeof(claim.id));
-	/* Two may come at one time. */
+	/* Two requests may make the session at one time. */
 	result = session_holder_claim(app, &claim, &err);
 	if (result == 0)
 		result = start(app, req, &claim, slot, &err);
@@ -120,8 +121,8 @@ create(struct libre_session *s, struct api_app *app, struct http_request *req)
 	s->fresh = result == 0;
 }
 
-/* Borrow it, where it is to be had.  hint NULL: the conversation is not known.
- */
+/* Borrow the session's cell, if it can be had.  hint NULL: the conversation is
+ * not known. */
 static void
 librechat_session_borrow(struct libre_session *s, struct api_app *app,
     struct http_request *req, const char *hint)
@@ -138,8 +139,8 @@ librechat_session_borrow(struct libre_session *s, struct api_app *app,
 		create(s, app, req);
 }
 
-/* What the model is told of: /mnt/data is another name of the workspace.  What
- * programs keep for themselves is not to come back. */
+/* The model is told of /mnt/data, another name of the workspace.  Caches and
+ * settings of programs lie elsewhere, so they do not come back as files. */
 static const char *const environment[] = {
 	"LANG=C.UTF-8",
 	"HOME=/mnt/data",
@@ -169,8 +170,8 @@ add_own(struct libre_run *x, const char *path, const char *data, size_t len)
 	};
 }
 
-/* The code, for Python, comes first; then what the store has of the rest.  What
- * it has not any more ends no conversation: the answer says so. */
+/* The code comes first for Python, then the files that the store still has.  A
+ * missing file does not end the conversation: the answer names it. */
 static void
 open_inputs(struct libre_run *x)
 {
@@ -305,7 +306,7 @@ is_ours(const struct libre_run *x, const char *path)
 	    path[len] == '/';
 }
 
-/* A file begins.  Of one that may not be changed nothing is kept. */
+/* A file begins.  If it may not be changed, nothing of it is kept. */
 static void
 begin_file(struct libre_run *x, const char *path)
 {
@@ -386,8 +387,8 @@ take_event(void *arg, const struct cell_event *event)
 
 /* ---- the answer ---- */
 
-/* Inputs that are as they were, with the ids that they have; and the names of
- * those that are not there, and that the run has removed. */
+/* Add the unchanged inputs with their ids, then the names of the missing inputs
+ * and of those that the run has removed. */
 static void
 add_inherited(struct libre_run *x)
 {
@@ -479,7 +480,7 @@ librechat_run_forget(struct libre_run *x)
 
 /* ---- the run ---- */
 
-/* Where what belongs to a program that calls tools lies. */
+/* The paths of the files that belong to a program that calls tools. */
 static void
 name_own(struct libre_run *x)
 {
@@ -493,7 +494,7 @@ name_own(struct libre_run *x)
 	    LIBRE_CALLS_FILE);
 }
 
-/* What runs: the code, or what runs that. */
+/* Set the program: the code itself, or the helper that runs it. */
 static void
 set_code(struct libre_run *x, struct cell_request *cell)
 {
@@ -522,7 +523,8 @@ cancelled(void *arg)
 	return true;
 }
 
-/* In the conversation's cell: who hangs up ends the run, but not that. */
+/* Run in the conversation's cell: a client that hangs up ends the run, but not
+ * the cell. */
 static void
 run_in_own(struct libre_run *x)
 {
@@ -535,15 +537,15 @@ run_in_own(struct libre_run *x)
 	good = api_run_in(&x->run, &x->own.cell);
 	x->run.c.cancel = NULL;
 	if (good && x->run.result.reason == REASON_ERROR) {
-		/* What earlier runs have left does not leave room for the files
-		 * of this one, which has not begun: without that it may. */
+		/* Files of earlier runs leave no room for those of this one,
+		 * which has not begun.  A fresh cell may have it. */
 		x->own.cell.lost = true;
 		session_holder_return(&x->own.cell);
 		api_run(&x->run, NULL);
 		return;
 	}
 	x->own.used = true;
-	/* The program is no file of the conversation's. */
+	/* The program is not a file of the conversation. */
 	if (good && x->exec->lang == LIBRE_PYTHON)
 		(void)api_remove_in(&x->run, &x->own.cell, x->exec->entry);
 	session_holder_return(&x->own.cell);

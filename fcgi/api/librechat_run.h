@@ -16,15 +16,15 @@ struct http_request;
 
 /*
  * The cell that the runs of a conversation have in common, one at a time: its
- * work folder stays from one to the next.  It ends when none has come for
- * IL_LIBRECHAT_REST_SECONDS, or when another session of the same owner's needs
- * room.
+ * work folder stays from one to the next.  The cell ends when no run has come
+ * for IL_LIBRECHAT_REST_SECONDS, or when another session of the same owner
+ * needs room.
  */
 struct libre_session {
 	char id[SESSION_ID_SIZE];
 	bool fresh;		      /* it was made for this run */
-	struct session_borrowed cell; /* if none, a run has one of its own */
-	bool used;		      /* by a run, to its end */
+	struct session_borrowed cell; /* connection -1: the run has its own */
+	bool used;		      /* a run went to its end in it */
 };
 
 /*

@@ -186,7 +186,7 @@ mcp_enter(struct mcp_exchange *x, enum gate_use use)
 	return false;
 }
 
-/* The same for a resource, or the list of them. */
+/* As mcp_enter(), for a resource or the list of resources. */
 static bool
 mcp_enter_reader(struct mcp_exchange *x)
 {
@@ -259,7 +259,7 @@ mcp_list_resources(struct mcp_exchange *x)
 
 /* ---- one of them ---- */
 
-/* Never an empty answer for what is not there. */
+/* A resource that is not there gets an error, never an empty answer. */
 static void
 refuse(struct mcp_exchange *x, const struct pyvalue *uri, const char *text)
 {

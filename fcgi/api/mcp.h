@@ -62,8 +62,9 @@ void mcp_busy(struct mcp_exchange *x);
 void mcp_failed(struct mcp_exchange *x);
 /* An error of the protocol. */
 void mcp_fault(struct mcp_exchange *x, const struct mcp_fault *fault);
-/* Tell what there is to be told while a run goes on; a stream begins for it, if
- * it may.  ms: since it began, -1: it has not.  text: of progress. */
+/* Tell the client of progress while a run goes on; a stream begins for it, if
+ * it may.  ms: the time since the run began, -1: it has not.  text: of
+ * progress. */
 void mcp_tell(struct mcp_exchange *x, int64_t ms, int64_t total_ms,
     const struct buf *text);
 /* Take a place, and of the token's what the gate counts.  False: there is none,

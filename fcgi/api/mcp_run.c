@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tools run_python and run_shell: in a fresh cell, or in a session's.  What
- * a run prints and leaves, as it comes from the cell; which files of a session
- * it has made or changed: a session's cell does not tell, so its folders are
- * listed before and after.
+ * The tools run_python and run_shell, in a fresh cell or in a session's.  A
+ * session's cell does not tell which files a run has made or changed, so its
+ * folders are listed before and after the run.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -30,11 +29,12 @@
 #define SVG "image/svg+xml"
 #define SCAN_FOLDERS 64
 #define SCAN_ENTRIES 2000
-/* For all of the one, and of the other. */
+/* Time for all lists of folders, and for all files that are read. */
 #define LIST_MS 5000
 #define READ_MS 20000
 #define MAIN "__main__.py"
-/* In a session, whose files are not ours: removed after the run. */
+/* The program's name in a session, whose files are not ours; it is removed
+ * after the run. */
 #define SESSION_MAIN ".inline-main.py"
 #define OUTPUT_MAX (16 << 20) /* of each stream; more is dropped */
 #define PROCESSES 64
@@ -122,7 +122,7 @@ begin_file(struct mcp_work *w, const struct cell_event *event)
 		w->file->why = api_left_refused(&w->fresh, &err);
 }
 
-/* Small pictures are shown, so they are kept here, too. */
+/* Small pictures are shown, so they are kept in memory, too. */
 static void
 take_bytes(struct mcp_work *w, const struct cell_event *event)
 {
@@ -137,7 +137,7 @@ take_bytes(struct mcp_work *w, const struct cell_event *event)
 	if (w->fresh.store != NULL &&
 	    filestore_write(&w->fresh, event->data, event->len, &err) != 0)
 		w->file->why = api_left_refused(&w->fresh, &err);
-	/* Whether the store takes it or not. */
+	/* The type is told whether the store takes the file or not. */
 	if (w->taken == 0)
 		file->type = mcp_media_type(file->path, event->data,
 		    event->len);
@@ -145,7 +145,7 @@ take_bytes(struct mcp_work *w, const struct cell_event *event)
 	most = strcmp(file->type, SVG) == 0  ? MCP_SHOWN_TEXT_BYTES :
 	    mcp_media_is_picture(file->type) ? MCP_PICTURE_BYTES :
 					       0;
-	/* All of a run together have the room of one. */
+	/* All pictures of a run together have the room of one. */
 	if (file->size > most ||
 	    (content->len == 0 && w->shown + file->size > MCP_PICTURE_BYTES))
 		return;
@@ -155,7 +155,7 @@ take_bytes(struct mcp_work *w, const struct cell_event *event)
 
 /* ---- what comes from the cell ---- */
 
-/* What comes from the cell, of a run or of a file that is read. */
+/* An event of the cell: of a run, or of a file that is read. */
 static void
 mcp_work_event(void *arg, const struct cell_event *event)
 {
@@ -355,7 +355,7 @@ take_entry(void *arg, const struct cell_event *event)
 	    event->name[0] != '.';
 }
 
-/* What is left of a time, for one request; 0: nothing. */
+/* The time until the deadline, for one request; 0: it is over. */
 static int64_t
 left_ms(int64_t deadline)
 {
@@ -364,7 +364,8 @@ left_ms(int64_t deadline)
 	return left > 0 ? left : 0;
 }
 
-/* As far as there is time and room; false: the cell is lost. */
+/* List the folders as far as there is time and room.  False: the cell is lost.
+ */
 static bool
 mcp_scan(struct mcp_scan *scan, struct mcp_exchange *x,
     struct session_borrowed *b)
@@ -405,7 +406,8 @@ mcp_scan_release(struct mcp_scan *scan)
 	*scan = (struct mcp_scan){ .items = NULL };
 }
 
-/* What was written in the second in which the run began may be either. */
+/* A file that was written in the second in which the run began counts as
+ * changed. */
 static bool
 has_changed(const struct mcp_scanned *item, const struct mcp_scan *before,
     int64_t since_s)
@@ -419,7 +421,8 @@ has_changed(const struct mcp_scanned *item, const struct mcp_scan *before,
 	return true;
 }
 
-/* Take in what has changed from one to the other, since the wall clock time. */
+/* Read the files that have changed from one scan to the other, or since that
+ * second of the wall clock. */
 static void
 mcp_scan_collect(struct mcp_work *w, struct session_borrowed *b,
     const struct mcp_scan *before, const struct mcp_scan *after,
@@ -589,7 +592,8 @@ run_fresh(struct mcp_exchange *x, struct cell_request cell, struct inputs *in)
 
 /* ---- in a session ---- */
 
-/* Its files are looked at before and after: what has changed comes back. */
+/* The session's files are listed before and after the run: the changed ones
+ * come back. */
 static void
 run_borrowed(struct mcp_work *w, struct session_borrowed *b)
 {

@@ -195,7 +195,7 @@ sum_gauge(const struct metrics *m, enum metrics_gauge gauge)
 
 /* ---- telling, as Prometheus reads it ---- */
 
-/* By route and status, those that there were; how long they took. */
+/* Requests by route and status, where there were any; how long they took. */
 static void
 add_requests(struct buf *out, const struct metrics *m)
 {
@@ -264,7 +264,7 @@ is_exposition(const char *text)
 	return true;
 }
 
-/* What another program has said of itself; NULL: nothing. */
+/* The metrics that another program has given; NULL: it gave none. */
 static void
 add_other(struct buf *out, const char *name, const char *help,
     const struct buf *said)

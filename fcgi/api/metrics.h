@@ -48,8 +48,7 @@ void metrics_request(struct metrics *m, size_t route, int status,
 void metrics_queued(struct metrics *m, int64_t waited_us);
 /* What the broker answered to whoever asked for a cell. */
 void metrics_lease(struct metrics *m, enum refusal outcome);
-/* A run ended so; reason, how long it took and had waited for its cell: of
- * RUN_RESULT alone. */
+/* A run ended so.  The reason and the two times count for RUN_RESULT alone. */
 void metrics_run(struct metrics *m, enum api_kind kind, enum run_end end,
     enum run_reason reason, int64_t duration_us, int64_t waited_us);
 

@@ -27,7 +27,8 @@
 /* nginx gives up on a node after a second that does not take a connection. */
 #define HEAD_MS 10000
 #define WHOLE_MS 60000
-/* Of one request, together: the work folder of a run takes less. */
+/* Bytes of all files of a request together: the work folder of a run takes
+ * less. */
 #define TOGETHER_MAX API_BODY_MAX
 
 _Static_assert(FILESTORE_NODE_LEN == NODES_TAG_LEN, "a tag");
@@ -147,7 +148,7 @@ take_bytes(struct node_ask *ask, struct filestore_new *file, struct err *err)
 	}
 }
 
-/* Into a file of our store that has no name. */
+/* Write the answer into a file of our store that has no name. */
 static int
 store(struct node_ask *ask, struct api_app *app, struct err *err)
 {
@@ -160,7 +161,7 @@ store(struct node_ask *ask, struct api_app *app, struct err *err)
 		    "a request's files of other nodes are too large together");
 	app->fetched += ask->answer.length;
 	ask->until_ms += WHOLE_MS - HEAD_MS;
-	/* It is none of its owner's here. */
+	/* The file does not count as the owner's here. */
 	app->store.owner = NULL;
 	if (filestore_begin(&app->store, &file, err) == 0) {
 		if (take_bytes(ask, &file, err) == 0)
@@ -186,7 +187,7 @@ fetch(struct api_app *app, const struct http_request *req,
 	a.unless = (struct pollfd){ .fd = http_fd(req), .events = POLLRDHUP };
 	if (ask(&a, app, node, id, err) == 0)
 		fd = store(&a, app, err);
-	/* What it does not answer now, it does not answer for the next file. */
+	/* A node that does not answer now does not answer for the next file. */
 	if (fd < 0 && a.answer.status != 404 &&
 	    (err->code == ERR_NOT_FOUND || err->code == ERR_UNAVAILABLE))
 		memcpy(app->away, node->tag, sizeof(app->away));

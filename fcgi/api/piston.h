@@ -68,8 +68,8 @@ bool web_socket_read_head(struct web_socket *s, struct socket_head *head);
 /* Take the bytes that have come, a piece at most, once web_socket_next() has no
  * more of the last ones. */
 void web_socket_receive(struct web_socket *s);
-/* The next message of those; pings are answered.  False: there is none, or the
- * connection is over. */
+/* Find the next message in these bytes; pings are answered.  False: there is
+ * none, or the connection is over. */
 bool web_socket_next(struct web_socket *s);
 /* Wait for the client until then, or for room to write.  False: in vain. */
 bool web_socket_wait(struct web_socket *s, int64_t until_ms);

@@ -28,7 +28,7 @@
 #include "../../sandbox/base/log.h"
 
 #define HEAD_MS 5000
-/* After the last word: for who reads slowly, and then says goodbye. */
+/* Time after the last word for a slow reader to read it and close. */
 #define LINGER_MS 2000
 /* A run's output is bounded; each byte of it may come in a frame of its own. */
 #define OUT_MAX ((size_t)16 << 20)
@@ -141,7 +141,7 @@ web_socket_wait(struct web_socket *s, int64_t until_ms)
 	struct pollfd p = { .fd = s->fd,
 		.events = (short)(POLLIN | (s->out.len > 0 ? POLLOUT : 0)) };
 
-	/* whoever never stops talking has no more time than others */
+	/* a client that never stops sending has no more time than others */
 	while (!s->gone && clock_monotonic_ms() < until_ms) {
 		int n = poll(&p, 1, clock_poll_timeout(until_ms));
 
@@ -153,7 +153,7 @@ web_socket_wait(struct web_socket *s, int64_t until_ms)
 	return false;
 }
 
-/* Has the client said its last word?  What else it says is dropped. */
+/* Has the client said its last word?  All other messages are dropped. */
 static bool
 hears_goodbye(struct web_socket *s)
 {
@@ -163,7 +163,7 @@ hears_goodbye(struct web_socket *s)
 	do
 		event = socket_next(&s->in);
 	while (event == SOCKET_MESSAGE || event == SOCKET_PING);
-	/* who speaks no WebSocket hangs up, or its time is over */
+	/* a client that speaks no WebSocket hangs up, or its time is over */
 	return s->gone || event == SOCKET_CLOSE;
 }
 

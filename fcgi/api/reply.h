@@ -26,7 +26,8 @@ void reply_text(struct http_request *req, int status, const char *headers,
 /* The same with a body that is made; releases it. */
 void reply_json(struct http_request *req, int status, const char *headers,
     struct buf *body);
-/* For an answer, and for a file what it takes at 32 bytes a ms besides. */
+/* Time to read an answer.  A file has as much more as it takes at 32 bytes a
+ * ms. */
 #define REPLY_READER_MS 120000
 /* A file as a download, disposition being the header that names it. */
 void reply_file(struct http_request *req, const char *type,
@@ -38,7 +39,7 @@ void reply_add_left_out(struct buf *headers, size_t count, bool more);
 /* ---- refusals of any contract: /eval, /api/v2, /librechat and /mcp have
  * manners of their own, all else those of the code-interpreter ---- */
 
-/* Whose a path is. */
+/* The contract that a path belongs to. */
 enum reply_contract {
 	REPLY_EVAL,
 	REPLY_PISTON,

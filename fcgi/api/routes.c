@@ -216,7 +216,8 @@ find(struct place *place, const char *contracts, const char *method,
 	place->route = NULL;
 	place->first = ROUTES;
 	place->use = GATE_GLANCE;
-	/* LibreChat's asks in its own way, also where it has no route. */
+	/* LibreChat's contract asks in its own way, also where it has no route.
+	 */
 	place->manner = reply_contract(path) == REPLY_LIBRECHAT &&
 		is_served("librechat", contracts) ?
 	    &librechat_manner :

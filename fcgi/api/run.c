@@ -54,7 +54,7 @@ has_word(const char *text, size_t len, const char *name, size_t name_len)
 	return false;
 }
 
-/* Those whose packages it names. */
+/* The modules whose packages the text names. */
 static uint32_t
 named_in(const char *modules, const char *text, size_t len)
 {

@@ -44,9 +44,9 @@ struct api_run {
 	/* api_run() ends once this descriptor can be read from; 0 or -1: it
 	 * ends with its client alone. */
 	int stop_fd;
-	/* its tick, also while a cell is waited for; its event function, which
-	 * may set c.enough and c.hang_up; the rest is
-	 * set here */
+	/* The caller sets tick, which is also called while a cell is waited
+	 * for, and event, which may set c.enough and c.hang_up.  run.c sets the
+	 * rest. */
 	struct conversation c;
 	enum run_end end;
 	enum refusal refusal;		       /* of RUN_REFUSED */
@@ -80,7 +80,7 @@ void api_run(struct api_run *run, const char *interpreter);
  * False: the cell is lost, which is noted. */
 bool api_run_in(struct api_run *run, struct session_borrowed *b);
 
-/* There, after a run: remove its program, which is no file of the session's.
+/* After a run there, remove its program, which is not a file of the session.
  * False: as above. */
 bool api_remove_in(const struct api_run *run, struct session_borrowed *b,
     const char *path);

@@ -259,8 +259,8 @@ session_holder_claim(struct api_app *app, struct session_claim *claim,
 
 	if (fd_make_dirs(app->sessions, 0700, err) != 0)
 		return -1;
-	/* Of two that find a dead socket in the way, the slower one must not
-	 * remove the faster one's. */
+	/* If two processes find a dead socket in the way, the slower one must
+	 * not remove the faster one's. */
 	dir = open(app->sessions, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0 || flock(dir, LOCK_EX) != 0)
 		return err_system(err, "lock %s", app->sessions);

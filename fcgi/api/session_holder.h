@@ -29,14 +29,15 @@ struct http_request;
 int session_holder_start(struct api_app *app, struct lease *lease,
     int64_t ttl_ms, char id[SESSION_ID_SIZE], struct err *err);
 
-/* One that is called by an id of the caller's, whoever comes first: */
+/* A session with an id of the caller's choice, for the first process that
+ * claims it: */
 struct session_claim {
 	char id[SESSION_ID_SIZE];
 	int64_t rest_ms; /* it ends when nobody has used it for so long */
 	int listen_fd;
 };
-/* From here on who borrows it waits.  ERR_BUSY: it is another one's.  Ends by
- * one of the other two. */
+/* From here on a process that borrows the session waits.  ERR_BUSY: another
+ * process has claimed it.  One of the other two functions ends the claim. */
 int session_holder_claim(struct api_app *app, struct session_claim *claim,
     struct err *err);
 int session_holder_start_claimed(struct api_app *app, struct lease *lease,

@@ -130,7 +130,8 @@ check_body(struct front *front, struct front_case *c, int64_t *signed_at)
 	return deny(front, c, 400, "malformed");
 }
 
-/* One may have been sent again by anybody; all of them are a wrong clock. */
+/* A single stale request may be one that was sent again; if all are stale, this
+ * host's clock is wrong. */
 static void
 log_stale(struct front *front, int64_t skew)
 {
@@ -273,8 +274,8 @@ context_of(struct front *front, struct front_case *c)
 
 /* ---- other nodes ---- */
 
-/* Before any row is looked at, so the words are all that there is.  Always
- * false, as the next three. */
+/* Answer in words, before any row is looked at.  The result is always false, as
+ * of the next three. */
 static bool
 tell_words(struct front_case *c, enum text_id text, const char *outcome)
 {
@@ -288,8 +289,8 @@ tell_words(struct front_case *c, enum text_id text, const char *outcome)
 	return false;
 }
 
-/* nginx has tried another node in vain.  It may have been done there, whatever
- * the table says by now. */
+/* nginx has tried another node in vain.  That node may have begun the command,
+ * whatever the table says by now. */
 static bool
 tell_away(struct front_case *c, const char *what)
 {
@@ -299,8 +300,8 @@ tell_away(struct front_case *c, const char *what)
 	return tell_words(c, TEXT_NODE_AWAY, "node-away");
 }
 
-/* The one that has handed it on takes us for the person's node, and we another
- * one. */
+/* The node that has handed the interaction on takes us for the person's node,
+ * and we take another one. */
 static bool
 tell_differ(struct front_case *c, const char *owner)
 {
@@ -312,8 +313,9 @@ tell_differ(struct front_case *c, const char *owner)
 	return tell_words(c, TEXT_NODES_DIFFER, "nodes-differ");
 }
 
-/* By nginx (discord.conf); a name and an address hold nothing but letters,
- * digits and a few signs.  moved: whatever that node's table says. */
+/* Have nginx hand the interaction on (discord.conf).  A name and an address
+ * hold nothing but letters, digits and a few signs.  moved: the person is
+ * there, whatever that node's table says. */
 static bool
 hand_on(struct front *front, struct front_case *c,
     const struct node_entry *node, bool moved)
@@ -337,15 +339,15 @@ find_move(struct front *front, struct front_case *c, int slot,
 
 	if (front->db == NULL)
 		return MOVE_NONE;
-	/* from here on nobody else changes it */
+	/* from here on no other process changes it */
 	if (c->in.type != INTERACTION_AUTOCOMPLETE &&
 	    db_begin(front->db, &c->reply.err) != 0)
 		return MOVE_UNKNOWN;
 	return moves_find(front->db, slot, user_id, to, &c->reply.err);
 }
 
-/* The other node had it for a while, which counts, and tells the person itself
- * when it has waited long enough. */
+/* The other node had the interaction for a while, which counts.  It tells the
+ * person itself when it has waited long enough. */
 static void
 note_node(struct front_case *c)
 {
@@ -357,9 +359,10 @@ note_node(struct front_case *c)
 	c->until_ms = c->received_ms + SUBMIT_RELAYED_MS;
 }
 
-/* Does the person move, or have they moved, or are they another node's although
- * one has handed them to us?  Asked within the transaction of the job, so that
- * none begins of a person who leaves.  given: by that node's row. */
+/* Is the person settled here?  Not while they move, after they have moved, or
+ * if they are another node's by our table and have not come from there.  The
+ * transaction of the job includes this, so no job begins for a person who
+ * leaves.  given: the other node says that they moved to us. */
 static bool
 is_settled(struct front *front, struct front_case *c, int slot,
     const struct node_entry *other, bool given)
@@ -388,9 +391,9 @@ is_settled(struct front *front, struct front_case *c, int slot,
 }
 
 /* Where there are several nodes (protocol/node_table.h), a person's sandbox is
- * on one of them, and the row of a button as well.  A node that was handed one
- * hands it to nobody, but for who has moved away (store/moves.h), once: so two
- * tables that differ end in an answer.  False: the reply is made. */
+ * on one of them, and the row of a button as well.  A node hands on what it was
+ * handed only for a person who has moved away (store/moves.h), and once.  So
+ * two tables that differ end in an answer.  False: the reply is made. */
 static bool
 is_ours(struct front *front, struct front_case *c)
 {

@@ -22,8 +22,8 @@
 #define PERMISSION_USE_EXTERNAL_APPS (INT64_C(1) << 50)
 #define TOKEN_MAX 1024
 #define COMPONENTS_MAX 40
-#define ROWS_MAX 5 /* of a message, and of each so many */
-#define ROW_MAX 5
+#define ROWS_MAX 5 /* of buttons, in a message */
+#define ROW_MAX 5  /* buttons in a row */
 #define DIGITS_MAX 19
 
 enum wire_type {
@@ -174,8 +174,8 @@ wire_permissions(const json_t *object, const char *key)
 }
 
 /* May we post where the interaction came from, so that all see it who are
- * there?  bits: our permissions.  In a server somebody may have forbidden it:
- * to us, or to apps that people bring along themselves. */
+ * there?  bits: our permissions.  A server may have forbidden it: to us, or to
+ * apps that people bring along themselves. */
 static bool
 wire_may_post(const json_t *root, int64_t bits)
 {
@@ -198,15 +198,15 @@ wire_may_post(const json_t *root, int64_t bits)
 			     PERMISSION_SEND_MESSAGES)) != 0;
 }
 
-/* Of a message that this application has sent: the id of the view of a run that
- * its buttons are about; 0: there is none. */
+/* The view of a run that the buttons of a message of ours are about; 0: there
+ * is none, or another application sent the message. */
 static int64_t
 wire_view(const json_t *message, int64_t application_id)
 {
 	const json_t *rows = json_object_get(message, "components");
 	int64_t sender = 0;
 
-	/* others can write what they like into theirs */
+	/* another application can write any id into its buttons */
 	if (!wire_id(message, "application_id", &sender) ||
 	    sender != application_id)
 		return 0;
@@ -274,7 +274,7 @@ parse_envelope(struct interaction *in, const json_t *root, struct err *err)
 	if (locale != NULL && strlen(locale) <= LOCALE_MAX)
 		in->locale = keep(in, locale);
 
-	/* What makes no sense here is as good as missing. */
+	/* A limit that makes no sense counts as missing. */
 	if (!wire_int(root, "attachment_size_limit", &in->attachment_limit) ||
 	    in->attachment_limit <= 0)
 		in->attachment_limit = ATTACHMENT_LIMIT_DEFAULT;
@@ -285,7 +285,7 @@ parse_envelope(struct interaction *in, const json_t *root, struct err *err)
 	return 0;
 }
 
-/* One that is malformed is as good as missing: the option that names it finds
+/* A malformed attachment counts as missing: the option that names it finds
  * nothing. */
 static void
 parse_attachment(struct interaction *in, const json_t *value)
@@ -301,7 +301,7 @@ parse_attachment(struct interaction *in, const json_t *value)
 		return;
 	a.url = keep(in, url);
 	a.name = keep(in, name);
-	/* it goes on there; the body has room for both */
+	/* the ending follows the name; the body has room for both */
 	in->used--;
 	(void)keep(in, ending);
 	in->attachments[in->attachment_count++] = a;
@@ -327,7 +327,8 @@ has_any(const json_t *object, const char *key)
 	return json_array_size(json_object_get(object, key)) > 0;
 }
 
-/* What a message says: one that forwards another says nothing itself. */
+/* The message with the text and the files: a forwarding message has none
+ * itself, so the forwarded one. */
 static const json_t *
 said_by(const json_t *message)
 {
@@ -344,8 +345,8 @@ said_by(const json_t *message)
 	    message;
 }
 
-/* The message whose menu it was, if it was sent along.  What is malformed in it
- * is as good as missing. */
+/* The message whose menu it was, if Discord sent it along.  A malformed part of
+ * it counts as missing. */
 static void
 parse_message(struct interaction *in, const json_t *data)
 {

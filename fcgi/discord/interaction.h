@@ -104,8 +104,8 @@ const struct interaction_value *interaction_value(const struct interaction *in,
 const struct interaction_attachment *
 interaction_attachment(const struct interaction *in, int64_t id);
 
-/* The beginning of its line in the log, who asked for what; heap.  Not of a
- * PING. */
+/* The beginning of the interaction's line in the log, which says who asked for
+ * what; heap.  Not for a PING. */
 char *interaction_label(const struct interaction *in);
 /* When Discord made it, milliseconds since 1970: the id says so. */
 int64_t interaction_created_ms(int64_t id);

@@ -23,9 +23,7 @@ enum { SLASH_COMMAND = 1, MESSAGE_COMMAND = 3 };
 
 _Static_assert(COMMAND_PATH_MAX == LIMIT_PATH, "what is taken can be sent");
 
-/* ---- a message, or an upload ---- */
-
-/* ---- files ---- */
+/* ---- the files of a message, or an upload ---- */
 
 static bool
 refuse_size(struct context *c, const char *name)
@@ -82,7 +80,8 @@ choose_scripts(const struct interaction *in, bool wanted[], int64_t *most)
 	for (size_t i = 0; i < in->attachment_count; i++) {
 		enum script script = script_of(in->attachments[i].name);
 
-		/* beside text one that is too large need not be code */
+		/* a file that is too large need not be code if there is text,
+		 * too */
 		wanted[i] = script < SCRIPT_TEXT ||
 		    (script == best && script < SCRIPT_BINARY &&
 			(in->attachments[i].size <= script_most(script) ||
@@ -128,7 +127,7 @@ message_check_upload(struct context *c)
 
 /* ---- messages ---- */
 
-/* Whoever chose it sees the message, so say what is wrong with that. */
+/* The person sees the message that they chose, so say what is wrong with it. */
 static bool
 refuse_empty(struct context *c)
 {
@@ -162,7 +161,7 @@ message_take(struct context *c)
 	    m->view_id == 0)
 		return refuse_empty(c);
 	c->job.text = m->text;
-	/* its code is there, and whether this person may have it */
+	/* the view has the code, and says whether this person may have it */
 	c->job.view_id = m->view_id;
 	return true;
 }
@@ -527,7 +526,7 @@ find_sandbox(struct context *c)
 	    sandbox_is_usable(&c->sandbox);
 }
 
-/* Whatever is wrong, nothing is suggested: a person goes on typing. */
+/* After any failure nothing is suggested: the person goes on typing. */
 static void
 suggest_names(struct context *c, const struct command_option *option)
 {
@@ -555,7 +554,7 @@ suggest_names(struct context *c, const struct command_option *option)
 
 /* ---- what the operator has said ---- */
 
-/* In the order in which they are told: what is said of all comes first. */
+/* The first rule that blocks is told; the rule for all people comes first. */
 static const struct {
 	enum text_id text;
 	const char *outcome;

@@ -20,15 +20,15 @@ struct chat_health;
 struct config;
 struct db;
 
-/* Discord waits for an answer for 3 s.  What comes later nobody sees, and what
- * it would have begun is not begun. */
+/* Discord waits for an answer for 3 s.  A later answer is lost, so its job is
+ * not begun. */
 #define SUBMIT_WITHIN_MS 2800
 /* A node that has handed an interaction on waits for 1.9 s (nginx/discord.conf)
  * and tells the person then: nothing may be begun after that. */
 #define SUBMIT_RELAYED_MS 1800
 /* An editor can only be the first response, so a worker has longer for it. */
 #define SUBMIT_EDITOR_MS 2300
-/* What is held back goes so long before anybody stops waiting for it. */
+/* A response that is held back is sent so long before its time is over. */
 #define SUBMIT_SPARE_MS 100
 
 /* What Discord is answered. */
@@ -59,7 +59,7 @@ struct context {
 	/* What it asks for; the strings are those of `in` and of the view, so
 	 * the job is never released. */
 	struct job job;
-	struct rules rules;	/* once they are let in */
+	struct rules rules;	/* filled once the person is let in */
 	struct sandbox sandbox; /* submit_sandbox() */
 	struct view view;	/* the one that a button came from, or is for */
 	enum action action;	/* of a button or an editor */

@@ -58,8 +58,8 @@ struct node {
 
 /* ---- what was run, for a user of another node ---- */
 
-/* As a worker has it for those of this host: what is another's is shared, and a
- * file is in one sandbox. */
+/* The same rule as a worker's for people of this host: another person's view
+ * must be shared, and a file is in one sandbox. */
 static bool
 may_have(const struct view *view, const struct view_texts *texts, int64_t user)
 {
@@ -67,8 +67,8 @@ may_have(const struct view *view, const struct view_texts *texts, int64_t user)
 	    (view->user_id == user || view->share != 0);
 }
 
-/* Where whoever had it has gone with it; NULL: nowhere.  Who asks because of
- * another node's answer is sent to none. */
+/* The node that the view's owner has moved to; NULL: none.  A request that
+ * another node has sent here is not sent on. */
 static const struct node_entry *
 find_next(struct node *node, const struct http_request *req, int64_t view_id)
 {
@@ -122,7 +122,8 @@ views_get(struct node *node, struct http_request *req, const char *id)
 
 /* ---- people who move here ---- */
 
-/* Has this host given the slot away?  Then who comes would be nobody's. */
+/* Has this host given the slot away?  Then no node would answer for a person
+ * who comes here. */
 static int
 check_slot(struct node *node, int slot, struct err *err)
 {
@@ -158,7 +159,7 @@ read_body(void *arg, void *data, size_t len, struct err *err)
 	return 0;
 }
 
-/* 1: they were here before. */
+/* 1: the person was here before. */
 static int
 receive(const struct node *node, struct http_request *req, int64_t user_id,
     struct err *err)
@@ -197,9 +198,9 @@ status_of(const struct err *err)
 	}
 }
 
-/* A parcel (sandbox/move/parcel.h).  200: the person is here; 500: nobody
- * knows; 400, 409, 503 and 507: is not, and nothing is left of it.  The body is
- * one line that says why. */
+/* A parcel (sandbox/move/parcel.h) comes.  200: the person is here; 500: that
+ * is not known; 400, 409, 503 and 507: the person is not here, and nothing is
+ * left of the parcel.  The body is one line that says why. */
 static void
 people_put(struct node *node, struct http_request *req, const char *id)
 {
@@ -223,8 +224,8 @@ people_put(struct node *node, struct http_request *req, const char *id)
 	    err.text, strlen(err.text));
 }
 
-/* Only where the table says, too, that the slot is another's can it come back:
- * then what was noted of it is over. */
+/* The slot can come back only if our table, too, says that it is another
+ * node's.  Then our note of its move is removed. */
 static int
 await_slot(struct node *node, int slot, struct err *err)
 {
@@ -239,9 +240,9 @@ await_slot(struct node *node, int slot, struct err *err)
 	    err_wrap(err, "its table of nodes is old");
 }
 
-/* Its people are about to come.  200: this node knows that, and has given it
- * to nobody any more; 409: by its table the slot is its own, and it has given
- * it away. */
+/* The people of a slot are about to come.  200: this node knows that, and no
+ * longer notes that it gave the slot away; 409: its table says that the slot is
+ * its own, and it has given it away. */
 static void
 slots_put(struct node *node, struct http_request *req, const char *id)
 {

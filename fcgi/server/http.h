@@ -55,8 +55,8 @@ struct http_request {
 /* Set libfcgi up for a listening, nonblocking socket, which stays the
  * caller's.  Call it before signals are blocked. */
 void http_init(struct http_request *req, int listen_fd);
-/* The first process calls this before it forks others: they share the memory of
- * what libfcgi sets up once. */
+/* The first process calls this before it forks others, so that they share what
+ * libfcgi sets up once. */
 void http_prepare(void);
 
 /* A hasty server takes many requests in a row with one timer.  It calls this

@@ -70,7 +70,7 @@ master_begin(const char *name, int argc, char **argv, struct config *config,
 
 /* ---- a child ---- */
 
-/* Who waits to be answered. */
+/* The requests that are answered together. */
 struct batch {
 	const struct serve *serve;
 	struct http_request **requests;
@@ -80,7 +80,7 @@ struct batch {
 	bool more; /* others waited when it was answered */
 };
 
-/* Room for the index-th of them. */
+/* Make room for the index-th request. */
 static void
 batch_renew(struct batch *batch, size_t index)
 {
@@ -91,7 +91,7 @@ batch_renew(struct batch *batch, size_t index)
 	batch->requests[index] = req;
 }
 
-/* Take one.  False: there is none. */
+/* Take a request.  False: there is none. */
 static bool
 batch_take(struct batch *batch)
 {
@@ -106,7 +106,7 @@ batch_take(struct batch *batch)
 	return true;
 }
 
-/* Those that have come are answered together.  False: there were none. */
+/* Answer together the requests that have come.  False: there were none. */
 static bool
 serve_some(struct batch *batch)
 {
@@ -134,7 +134,7 @@ serve_some(struct batch *batch)
 	return some;
 }
 
-/* When to see to what is held back. */
+/* The time at which the requests that are held back are due. */
 static int64_t
 batch_due_ms(const struct batch *batch)
 {
@@ -143,8 +143,8 @@ batch_due_ms(const struct batch *batch)
 	return serve->due_ms != NULL ? serve->due_ms(serve->arg) : INT64_MAX;
 }
 
-/* What the loop waits for, in one descriptor.  Others serve the socket, too:
- * who connects wakes one who has nothing to do, not all. */
+/* One descriptor for all that the loop waits for.  Other processes serve the
+ * socket, too: a client that connects wakes one idle process, not all. */
 static int
 batch_epoll(const struct batch *batch, int signal_fd, struct err *err)
 {
@@ -200,7 +200,7 @@ serve_loop(struct batch *batch, struct err *err)
 			else
 				events_came = true;
 		}
-		/* first who waits already for an answer that is there */
+		/* held requests whose answer has come go first */
 		if (events_came || clock_monotonic_ms() >= due_ms)
 			serve->events(serve->arg);
 		if (came)
@@ -208,8 +208,8 @@ serve_loop(struct batch *batch, struct err *err)
 	}
 }
 
-/* The same where whoever connects is no FastCGI.  One that cannot accept ends,
- * as in http_accept(). */
+/* The same for clients that do not speak FastCGI.  A process that cannot accept
+ * ends, as in http_accept(). */
 static int
 serve_plain(const struct serve *serve, void (*plain)(void *arg, int fd),
     int listen_fd, struct err *err)
@@ -257,7 +257,7 @@ serve_fastcgi(const struct serve *serve, int listen_fd, const char *path,
 		batch_renew(&batch, i);
 	result = serve_loop(&batch, err);
 	if (result == 0 && serve->drain && path != NULL) {
-		/* Nobody new finds the socket; those who have connected get
+		/* No new client finds the socket; those that have connected get
 		 * their answer. */
 		(void)unlink(path);
 		deadline = clock_monotonic_ms() + DRAIN_MS;
@@ -304,7 +304,8 @@ was_passed(int64_t count)
 	    text_parse_int(pid, 1, INT32_MAX, &value) && value == getpid();
 }
 
-/* Those that were handed over, or our own.  The children are started later. */
+/* Use the sockets that were handed over, or open our own.  The children are
+ * started later. */
 static int
 open_sockets(struct master *master, const struct config *config,
     struct err *err)
@@ -327,8 +328,8 @@ open_sockets(struct master *master, const struct config *config,
 				return err_wrap(err, "listen on %s", path);
 			master->path[i] = xstrdup(path);
 		}
-		/* Whoever made it knew nothing of how long its queue is to
-		 * be. */
+		/* The supervisor that made the socket did not know the length
+		 * of its queue. */
 		if (listen(fd, socket->backlog) != 0)
 			return err_system(err, "listen on %s", path);
 		master->listen_fd[i] = fd;
@@ -343,7 +344,7 @@ open_sockets(struct master *master, const struct config *config,
 	return 0;
 }
 
-/* Nobody new finds the sockets. */
+/* From here on no new client finds the sockets. */
 static void
 remove_sockets(struct master *master)
 {
@@ -355,7 +356,7 @@ remove_sockets(struct master *master)
 	}
 }
 
-/* In a child, the index-th: serve its socket until a signal says to end.  Never
+/* Be the index-th child: serve its socket until a signal says to end.  Never
  * returns. */
 static void
 become_child(const struct master *master, size_t index, pid_t parent)
@@ -367,8 +368,9 @@ become_child(const struct master *master, size_t index, pid_t parent)
 	struct err err;
 	int result;
 
-	/* What it holds, a lease or a client's connection, ends with it; or as
-	 * soon as the request in hand is answered. */
+	/* A child ends with the master, and so do its lease and its client's
+	 * connection.  With linger it ends once the request in hand is
+	 * answered. */
 	if (prctl(PR_SET_PDEATHSIG, serve->linger ? SIGTERM : SIGKILL) != 0 ||
 	    getppid() != parent)
 		_exit(1);
@@ -386,7 +388,8 @@ become_child(const struct master *master, size_t index, pid_t parent)
 	_exit(result == 0 ? 0 : 1);
 }
 
-/* Start what does not run and is due.  When to look again, or INT64_MAX. */
+/* Start the children that do not run and are due.  Returns when the next one is
+ * due, or INT64_MAX. */
 static int64_t
 start_children(struct master *master)
 {
@@ -436,7 +439,7 @@ note_child(struct child *child, int status)
 	return status != 0;
 }
 
-/* How many of ours are left. */
+/* Reap the children that have ended.  Returns how many are left. */
 static size_t
 reap_children(struct master *master)
 {
@@ -491,7 +494,8 @@ wait_for_signals(const struct master *master, int64_t until_ms)
 	return end;
 }
 
-/* The end: nobody new, then what is at hand, then by force. */
+/* The end: no new clients, then the requests in hand are answered, then
+ * SIGKILL. */
 static void
 stop_children(struct master *master)
 {

@@ -11,11 +11,11 @@ struct err;
 struct http_request;
 
 /*
- * The processes of il-api and of il-fcgi.  The first one, the master, holds the
- * sockets, forks the children that serve them, and starts those again that end.
- * A child that dies takes what it has in hand with it, and nothing else.  The
- * sockets may be handed over by a supervisor as descriptors 3 and on
- * (LISTEN_FDS, LISTEN_PID).
+ * The processes of il-api, of il-fcgi and of il-node.  The first one, the
+ * master, holds the sockets, forks the children that serve them, and starts
+ * those again that end.  A child that dies takes what it has in hand with it,
+ * and nothing else.  The sockets may be handed over by a supervisor as
+ * descriptors 3 and on (LISTEN_FDS, LISTEN_PID).
  *
  * A child takes the requests that have come, answers them, finishes the
  * answers, and only then does what may follow.  It ends at SIGTERM or SIGINT,
