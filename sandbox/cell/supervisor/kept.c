@@ -173,7 +173,7 @@ began(const struct supervisor *k)
 	char text[TEXT_MAX];
 
 	(void)read_process(k, k->state->run, "/stat", text);
-	return number_at(stat_field(text, STAT_STARTED));
+	return field_of(text, STAT_STARTED);
 }
 
 /* Kill what the command has begun.  It leads a session (run_process.c); a
@@ -292,8 +292,8 @@ cpu_of(const struct supervisor *k, pid_t pid)
 
 	(void)clock_gettime(clock, &used);
 	if (read_process(k, pid, "/stat", text))
-		ticks = number_at(stat_field(text, STAT_CUTIME)) +
-		    number_at(stat_field(text, STAT_CSTIME));
+		ticks = field_of(text, STAT_CUTIME) +
+		    field_of(text, STAT_CSTIME);
 	return (int64_t)used.tv_sec * 1000000 + used.tv_nsec / 1000 +
 	    ticks * TICK_US;
 }

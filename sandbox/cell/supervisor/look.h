@@ -26,8 +26,9 @@
 #define LOOK_ENTRIES 10000
 #define LOOK_DEPTH 32
 
-/* Inode, size, mtime and ctime of a file. */
 struct statx;
+
+/* Inode, size, mtime and ctime of a file. */
 #define LOOK_MARKS 4
 void look_mark(const struct statx *status, uint64_t mark[LOOK_MARKS]);
 

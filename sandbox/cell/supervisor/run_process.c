@@ -48,7 +48,8 @@ static const char *const counters[NETWORK_FILES] = { "self/net/dev",
 
 /* ---- before its lease ---- */
 
-void
+/* Be confined, and tell the supervisor. */
+static void
 run_process_begin(struct supervisor *k)
 {
 	char text[1 + SUPERVISOR_WHY_MAX] = "!";

@@ -11,9 +11,6 @@ struct supervisor;
  * In the process that will be a run: a clone, which has no supervisor.state.
  */
 
-/* Be confined, and tell the supervisor. */
-void run_process_begin(struct supervisor *k);
-
 /* Returns when the lease is there and the beginning of its request, and ends
  * the process when there will be none: FAST when it has become the run, or RUN:
  * the interpreter must go on with what was received.  The connection to the

@@ -15,11 +15,11 @@
 
 #include "base.h"
 #include "children.h"
-#include "run_process.h"
 #include "fast_path.h"
 #include "jail.h"
 #include "kept.h"
 #include "look.h"
+#include "run_process.h"
 #include "run_state.h"
 
 #include "../../protocol/frame.h"
