@@ -393,7 +393,7 @@ config_is_said(const struct config_values *values, const char *name)
 	    values->from_file[key] != NULL;
 }
 
-/* A key is refused that is gone, or never was. */
+/* A key that is gone, or never was, is refused. */
 static int
 config_unknown(const char *key, size_t len, struct err *err)
 {

@@ -49,7 +49,8 @@ ssize_t fd_receive_packet(int sock, void *data, size_t cap, int *fd,
 bool fd_wait_unless(int sock, const struct pollfd *unless, int timeout_ms);
 
 /* Take flock(2)'s lock of a file, alone, and wait for it for so long: more than
- * 0.  The kernel wakes who waits, in their order.  False: it did not come. */
+ * 0.  The kernel wakes waiting processes in their order.  False: the lock did
+ * not come. */
 bool fd_lock_within(int fd, int64_t timeout_ms);
 
 /* Write everything to a file or pipe, through short writes and EINTR. */

@@ -98,10 +98,11 @@ int process_of_peer(int sock);
  */
 
 /*
- * Ask for the shortest time slices from here on.  Nobody's share changes; but
- * who wakes with a shorter slice than the one who is running, and is not ahead
- * of its share, need not wait for the end of that one's.  Linux has this from
- * 6.12 on (its Documentation/scheduler/sched-eevdf.rst), and ignores it before.
+ * Ask for the shortest time slices from here on.  Nobody's share changes; but a
+ * process that wakes with a shorter slice than the running one, and is not
+ * ahead of its share, need not wait for the end of that one's.  Linux has this
+ * from 6.12 on (its Documentation/scheduler/sched-eevdf.rst), and ignores it
+ * before.
  */
 void process_take_short_slices(void);
 

@@ -141,7 +141,7 @@ is_joining_letter(uint32_t code)
 	return code >= 0x620 && code <= 0xdff;
 }
 
-/* What is a shape of its neighbours is not to be named. */
+/* A character that only shapes its neighbours is not to be named. */
 static bool
 is_shape(uint32_t before, uint32_t code, uint32_t after)
 {

@@ -27,8 +27,8 @@ size_t text_escape(const char *s, size_t len);
 
 /*
  * Characters that nobody sees: of no width (U+200B), tags (U+E0041), those that
- * turn the direction of the text (U+202E), the soft hyphen, fillers.  What a
- * stranger wrote is shown with their names in their places, as Python writes
+ * turn the direction of the text (U+202E), the soft hyphen, fillers.  A
+ * stranger's text is shown with their names in their places, as Python writes
  * them: "\u200b".
  *
  * Two kinds stay as they are where they only shape what is seen beside them: a

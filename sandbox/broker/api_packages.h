@@ -7,7 +7,6 @@
 #include "volume.h"
 #include "workspace.h"
 
-struct err;
 struct host;
 
 /*

@@ -73,7 +73,8 @@ struct cell_class {
 #define CLASS_NAME_MAX 16
 /* NULL when there is no such class. */
 const struct cell_class *class_find(const char *name);
-/* Beside the table: it is no cell, and nobody asks for it. */
+/* The mounters' class is not in the table: a mounter is no cell, and nobody
+ * asks for one. */
 extern const struct cell_class class_mounter;
 /* NULL: there are no so many; CLASS_MAX at most. */
 #define CLASS_MAX 8

@@ -35,8 +35,8 @@
 /*
  * The programs that may connect.  Each has a socket of its own, and whoever
  * reached that is taken for it: the right to open the socket is the file
- * system's matter.  What it may ask for stands below, and in the rows of the
- * classes (class.c).
+ * system's matter.  The table of requests below and the rows of the classes
+ * (class.c) say what it may ask for.
  *
  * il-api's connections are far fewer than may wait for a cell (pool.c): with
  * all of them waiting there is room for the workers.
@@ -161,7 +161,7 @@ client_keep(struct client *client, enum client_state state)
 		client_close(client);
 }
 
-/* What this program may not ask for. */
+/* Refuse what the client's program may not ask for. */
 static void
 request_forbid(struct client *client, const char *what)
 {
@@ -187,8 +187,8 @@ client_names_interpreter(const struct frame_view *view, const char *list,
 
 /* ---- leases ---- */
 
-/* A client that is gone by now is closed, which ends the lease.  One that looks
- * has none: nothing of ours ends with it. */
+/* A client that is gone by now is closed, which ends the lease.  A client that
+ * looks beside a run has no lease: nothing of ours ends with it. */
 void
 ticket_granted(struct ticket *ticket, const char *cell, int client_end,
     enum access access)
@@ -239,7 +239,7 @@ ticket_lost(struct ticket *ticket, bool out_of_memory)
 	client_close(ticket->client);
 }
 
-/* Of which sandbox, and what for: False: that makes no sense. */
+/* The sandbox of a lease, and what it is for.  False: that makes no sense. */
 static bool
 lease_take_sandbox(struct ticket *ticket, const struct frame_view *view)
 {
@@ -383,8 +383,8 @@ kept_of(const struct pool *pool, const char *sandbox,
 	return NULL;
 }
 
-/* Who asks while the cell is on its way back waits for it, but not for a run
- * that goes on. */
+/* A client that asks while the cell is on its way back waits for it, but not
+ * for a run that goes on. */
 void
 kept_look(struct clients *clients)
 {
@@ -491,7 +491,7 @@ request_remove(struct client *client, const struct frame_view *view)
 
 #define BY(program) (1U << PROGRAM_##program)
 
-/* What may be asked, and by which programs. */
+/* The requests, and the programs that may make them. */
 static const struct {
 	enum frame_kind kind;
 	unsigned int programs;
@@ -512,7 +512,7 @@ static const struct {
 	    request_status },
 };
 
-/* What this program may not ask for is refused before anything of it is
+/* A request that this program may not make is refused before anything of it is
  * read. */
 static void
 request_take(struct client *client, const struct frame_view *view)

@@ -96,11 +96,12 @@ void kept_look(struct clients *clients);
 /* There may be more space than before. */
 void space_look(struct clients *clients);
 
-/* Which interpreter of a list it asks for: the first where it names none. */
+/* The interpreter of a list that a client asks for: the first where it names
+ * none.  False: it is not in the list. */
 bool client_names_interpreter(const struct frame_view *view, const char *list,
     struct image_entry *entry);
 
-/* It is granted what the state stands for, until it hangs up. */
+/* Grant the client what the state stands for, until it hangs up. */
 void client_keep(struct client *client, enum client_state state);
 /* Answers; the last two hang up afterwards, and the client is freed. */
 bool client_send(const struct client *client, const struct frame *frame,
@@ -114,7 +115,7 @@ void client_close(struct client *client);
 /* The staging volume's name, where a lease of the class "install" needs it. */
 void api_packages_staging(const char *interpreter, char name[VOLUME_NAME_MAX]);
 void request_stage(struct client *client, const struct frame_view *view);
-/* It hung up: what it did not publish is removed. */
+/* The client hung up: what it did not publish is removed. */
 void stage_abandon(struct client *client);
 void request_publish(struct client *client, const struct frame_view *view);
 void publish_abandon(struct client *client);

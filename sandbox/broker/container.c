@@ -42,7 +42,7 @@
 #define EXIT_MS 2000	 /* to end by itself; and between two kills */
 #define CONTROL_MAX 4096
 
-/* It gets a name that no container of ours ever had. */
+/* Give it a name that no container of ours ever had. */
 static void
 container_rename(struct container *c)
 {
@@ -88,7 +88,7 @@ container_timer(struct container *c, int64_t ms, void (*fn)(void *))
 		loop_timer_set(c->host->loop, &c->timer, ms, fn, c);
 }
 
-/* It has connected, or never will. */
+/* The cell has connected, or never will. */
 static void
 stop_waiting(struct container *c)
 {
@@ -111,7 +111,8 @@ container_release_volumes(struct container *c)
 
 /* ---- the end ---- */
 
-/* What was never mounted writes nothing; otherwise the kernel may have to. */
+/* A volume that was never mounted needs no room any more; to another one the
+ * kernel may still have to write. */
 static void
 let_go_of_space(struct container *c)
 {
@@ -285,8 +286,8 @@ container_ask_why(struct container *c)
 
 /* ---- the cell's first word ---- */
 
-/* What READY says.  The version ("3.11.2") goes into logs and to people; there
- * is no isolation where there is none to choose. */
+/* The fields of READY.  The version ("3.11.2") goes into logs and to people;
+ * there is no isolation where there is none to choose. */
 static bool
 ready_read(struct container *c, const struct frame_view *view)
 {
@@ -359,7 +360,7 @@ container_ready(struct container *c, const struct frame_view *view)
 			LOG_LEVEL_WARN,
 		    "IL_PRELOAD: %s image=%s cell=%s", trouble,
 		    c->interpreter.image, c->name);
-	/* A spare one's devices have nothing mounted yet. */
+	/* A spare cell's devices have nothing mounted yet. */
 	if (!c->spare)
 		container_release_volumes(c);
 	log_debug("ready after %" PRId64 " ms cell=%s",
@@ -529,8 +530,8 @@ container_undo_run(struct container *c)
 	container_rename(c);
 }
 
-/* Once, when a file system could not be mounted: what is left of this try has
- * been removed; check both volumes, and begin anew with a new name. */
+/* A file system could not be mounted at the first try, which has been removed:
+ * check both volumes, and begin anew with a new name. */
 static void
 repair_on_removed(void *arg, const struct process_result *result)
 {
@@ -568,7 +569,8 @@ run_failed(struct container *c, const struct process_result *result)
 		container_fail(c, REFUSAL_ENGINE, text);
 		engine_report(c->host->engine, ENGINE_DOWN, end.text);
 	} else if (why == DOCKER_IMAGE && c->derived) {
-		/* That has been removed: from the image itself. */
+		/* The derived image has been removed: start from the image
+		 * itself. */
 		container_undo_run(c);
 		images_forget(c->host->images, c->interpreter.image);
 		container_set(c, CONTAINER_PREPARED);
@@ -609,7 +611,7 @@ wait_on_end(void *arg, const struct process_result *result)
 {
 	struct container *c = arg;
 
-	/* Without it the start's own time tells. */
+	/* Without docker wait the start's own timer tells. */
 	if (result->outcome == PROCESS_NOT_STARTED)
 		return;
 	if (c->state == CONTAINER_STARTING)
@@ -641,7 +643,8 @@ start_on_timer(void *arg)
 		container_fail(c, REFUSAL_START, "the cell did not connect");
 		return;
 	}
-	/* Slow, or does it not answer at all?  Asked, not guessed. */
+	/* Is the engine slow, or does it not answer at all?  The probe tells.
+	 */
 	container_fail(c, REFUSAL_ENGINE,
 	    "docker run takes longer than IL_START_SECONDS");
 	(void)engine_refresh(c->host->engine, WATCH_MS);

@@ -102,7 +102,8 @@ int container_lease(struct container *c, int64_t lease_ms, enum access access,
     bool keep, const char *folder);
 /* Does a run of a person's go on in it, or may one at any moment? */
 bool container_is_running(const struct container *c);
-/* To such a one: the client's end of a socket to look beside it, or -1. */
+/* The client's end of a socket into such a cell, to look beside its run; -1:
+ * there is none. */
 int container_look(struct container *c);
 /* The client is gone: LEASED → RELEASING or IDLE. */
 void container_release(struct container *c);
@@ -117,10 +118,11 @@ void container_timer(struct container *c, int64_t ms, void (*fn)(void *));
 /* It did not start: why, for the one who waits for it; then it ends. */
 void container_fail(struct container *c, enum refusal failure,
     const char *text);
-/* A new one that holds nothing yet. */
+/* A new container that holds nothing yet. */
 struct container *container_alloc(struct host *host,
     const struct cell_class *class);
-/* It is up, or back from a lease: IDLE, unless nobody may get it again. */
+/* The cell is up, or back from a lease: it becomes IDLE, unless nobody may get
+ * it again. */
 void container_idle(struct container *c);
 /* This try to start it is over: the next one has another name. */
 void container_undo_run(struct container *c);
@@ -134,17 +136,17 @@ void prepare_begin(struct container *c);
 /* A spare cell becomes the ticket's sandbox's; as container_new(). */
 void spare_adopt(struct container *c, const struct ticket *ticket,
     bool writable, bool grows);
-/* Such a one is PREPARED: have its volumes mounted. */
+/* The adopted cell is PREPARED: have its volumes mounted. */
 void spare_run(struct container *c);
-/* What became of a mounter; it may be freed. */
+/* Act on what became of a mounter; it may be freed. */
 void mounter_settle(struct container *m);
 /* The cell needs its mounter no more, if it has one. */
 void mounter_end(struct container *c);
-/* Its image is not there: make it, and start the mounter anew. */
+/* The mounter's image is not there: make it, and start the mounter anew. */
 void mounter_import(struct container *m);
 /* No process of a container is known here, so nobody mounts. */
 void mounter_forbid(struct container *m);
-/* What it says on its control socket.  False: that breaks the protocol. */
+/* Act on what the mounter says.  False: that breaks the protocol. */
 bool mounter_take(struct container *m, const struct frame_view *view);
 
 #endif

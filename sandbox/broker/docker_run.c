@@ -232,8 +232,8 @@ memory_of(const struct cell_class *class, const struct config *config)
 	return class->network ? config->pip_memory : config->memory;
 }
 
-/* One limit for the whole container: the largest of the volumes in it.  In
- * memory the size of a folder holds, and memory itself. */
+/* One limit for the whole container: the largest of the volumes in it.  A file
+ * in memory is limited by the size of its folder, and by memory itself. */
 static int64_t
 file_max_of(const struct cell_class *class, const struct config *config)
 {

@@ -6,7 +6,7 @@
  *
  * With the images one thing is done at a time, behind everything else:
  * images_step() begins the next one, and is called again when that has ended.
- * What is to be pulled is pulled beside it.
+ * A pull goes on beside it.
  */
 #include "engine.h"
 
@@ -351,7 +351,7 @@ images_of(const struct images *d, const char *image)
 	return NULL;
 }
 
-/* From now on cells of this image start from what was derived. */
+/* Cells of this image start from the derived one from now on. */
 static void
 derived_ready(struct images *d)
 {
@@ -369,8 +369,8 @@ images_is_needed(const struct images *d, const struct image *image)
 	return strcmp(image->of.image, d->host->config->sandbox_image) == 0;
 }
 
-/* A failed pull of what is needed is tried again, but not at once: the registry
- * may be down.  The others are tried once. */
+/* A failed pull of the needed image is tried again, but not at once: the
+ * registry may be down.  The others are tried once. */
 static bool
 may_pull(const struct images *d, const struct image *image)
 {
@@ -382,7 +382,8 @@ may_pull(const struct images *d, const struct image *image)
 
 static void image_on_pulled(void *arg, const struct process_result *result);
 
-/* The next one that is missing for certain; what is needed comes first. */
+/* Pull the next image that is missing for certain; the needed one comes first.
+ */
 static void
 pull_next(struct images *d)
 {
@@ -404,7 +405,8 @@ pull_next(struct images *d)
 	    image_on_pulled, d);
 }
 
-/* One that cannot be had is told once, here; the others are still tried. */
+/* An image that cannot be had is told of here alone; the others are still
+ * tried. */
 static void
 image_on_pulled(void *arg, const struct process_result *result)
 {
@@ -439,7 +441,7 @@ is_current(const struct images *d, const char *name)
 	return strcmp(d->mounter, name) == 0;
 }
 
-/* Whatever had to be done is over: on to the next step. */
+/* The step has ended, well or not: on to the next one. */
 static void
 step_on_end(void *arg, const struct process_result *result)
 {
@@ -447,8 +449,8 @@ step_on_end(void *arg, const struct process_result *result)
 	images_step(arg);
 }
 
-/* Remove those of ours that stand for no image of today.  One that a cell still
- * uses goes at the next start. */
+/* Remove the images of ours that stand for no image of today.  An image that a
+ * cell still uses goes at the next start. */
 static void
 old_on_list(void *arg, const struct process_result *result)
 {
@@ -477,8 +479,8 @@ old_on_list(void *arg, const struct process_result *result)
 
 /* ---- making one: run the recipe, commit, remove the container ---- */
 
-/* It is there, or why it is not; its container is of no use any more, and where
- * that stays the sweep finds it. */
+/* The image is there, or the log says why not.  Its container is of no use any
+ * more; if that stays, the sweep finds it. */
 static void
 commit_on_end(void *arg, const struct process_result *result)
 {
@@ -523,7 +525,7 @@ make(struct images *d)
 	auto_argv struct argv argv;
 
 	log_info("byte code for the image %s is being made", image);
-	/* Once in this life, however it goes. */
+	/* It is tried once in this life, however it goes. */
 	d->at->state = IMAGE_SETTLED;
 	docker_argv_derive(&argv, d->host->config->docker_binary, d->container,
 	    d->host->instance, image, recipe);
@@ -533,7 +535,7 @@ make(struct images *d)
 
 /* ---- looking ---- */
 
-/* An earlier life may have made it. */
+/* An earlier life of the broker's may have made it. */
 static void
 derived_on_looked(void *arg, const struct process_result *result)
 {
@@ -545,7 +547,7 @@ derived_on_looked(void *arg, const struct process_result *result)
 	images_step(d);
 }
 
-/* Ours: image-make.sh has seen to all that. */
+/* Images of ours have the label: image-make.sh has seen to all that. */
 static bool
 has_recipe(const char *labels)
 {
@@ -555,7 +557,8 @@ has_recipe(const char *labels)
 	return at != NULL && at[sizeof(key) - 1] != '"';
 }
 
-/* "sha256:ID {labels}": is there already what would be derived from it? */
+/* The answer is "sha256:ID {labels}": is the image there that would be derived
+ * from it? */
 static void
 image_on_looked(void *arg, const struct process_result *result)
 {
@@ -621,8 +624,8 @@ images_step(struct images *d)
 		make(d);
 		d->cleaned = false;
 	} else if (known && !d->cleaned) {
-		/* Not while it is unknown what is current: an engine that is
-		 * down, say. */
+		/* Nothing is removed while it is unknown what is current: the
+		 * engine may be down, say. */
 		d->cleaned = true;
 		docker_start(&d->process, d->host, DOCKER_DERIVED,
 		    d->host->instance, LOOK_MS, old_on_list, d);
@@ -631,8 +634,8 @@ images_step(struct images *d)
 
 /* ---- images for others ---- */
 
-/* Only once the sweep is over, which has the engine for itself.  What nothing
- * goes without may have been removed since it was looked for. */
+/* The images wait until the sweep is over, which has the engine for itself.
+ * The needed image may have been removed since it was looked for. */
 void
 images_look(struct images *d)
 {
@@ -676,7 +679,7 @@ images_forget(struct images *d, const char *image)
 	images_step(d);
 }
 
-/* What is neither pulled nor made needs not be looked for. */
+/* An image that is neither pulled nor made needs not be looked for. */
 static void
 images_add(struct images *d, const struct image_entry *entry)
 {

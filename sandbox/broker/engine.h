@@ -66,8 +66,7 @@ void engine_sweep_last(struct engine *e);
 /*
  * The images that cells start from.  At the start, once the engine answers,
  * what is missing of SANDBOX_IMAGES and IL_CHAT_IMAGES is pulled, one after the
- * other.
- * (SANDBOX_IMAGE, without which nothing goes, is pulled again and
+ * other.  (SANDBOX_IMAGE, without which nothing goes, is pulled again and
  * again.)  What cannot be had is logged; who asks for it is refused.
  *
  * An image that was pulled often has no byte code, and a cell's root is
@@ -76,8 +75,8 @@ void engine_sweep_last(struct engine *e);
  * "inline-derived:RECIPE-ID", after the recipe and the id of the image that it
  * comes from; older ones of this broker's are removed.  Ours (label
  * inline.recipe) have byte code.  Until it is there, and where it cannot be
- * made, cells start from the image as it is.  Of the mounter's image only the
- * older ones are removed here.
+ * made, cells start from the image as it is.  The mounter's image is made
+ * elsewhere (prepare.c); its older ones are removed here.
  */
 enum image_state {
 	IMAGE_UNKNOWN,
@@ -120,7 +119,7 @@ void images_look(struct images *d);
 bool images_are_known(const struct images *d);
 /* The name by which docker shall start a cell of this image. */
 const char *images_name(const struct images *d, const char *image);
-/* SANDBOX_IMAGE, without which nothing goes. */
+/* Is it SANDBOX_IMAGE, without which nothing goes? */
 bool images_is_needed(const struct images *d, const struct image *image);
 /* The derived image has gone: back to the other, and derive it anew. */
 void images_forget(struct images *d, const char *image);

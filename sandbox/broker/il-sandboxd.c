@@ -79,7 +79,7 @@
 #define EXIT_CONFIG 78
 #define INSTANCE_LEN 16
 #define GRACE_MS 3000 /* for the cells to go by themselves */
-/* For everything to be gone, beside the starts that are under way. */
+/* Time for everything to be gone, beside the starts that are under way. */
 #define STOP_MS 20000
 #define NOTIFY_MS 1000
 
@@ -150,7 +150,7 @@ raise_file_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* All that can fail before anything runs. */
+/* Do all that can fail before anything runs. */
 static int
 broker_open(struct broker *b, struct err *err)
 {
@@ -220,8 +220,8 @@ broker_stop(void *arg)
 	host_look(host, 0);
 }
 
-/* The sockets stay until the leases are over: who comes meanwhile waits, is let
- * go at the end, and asks whoever is started next. */
+/* The sockets stay until the leases are over: a client that comes meanwhile
+ * waits, is let go at the end, and asks the next broker. */
 static void
 broker_on_signal(void *arg, int fd, uint32_t events)
 {
@@ -312,7 +312,8 @@ broker_begin(struct broker *b)
 	images_init(&b->images, host);
 	pool_init(&b->pool, host);
 	clients_open(&b->clients);
-	/* What a cell may still write to counts, also when its name goes. */
+	/* A volume that a cell may still write to counts, also when its name
+	 * goes. */
 	ledger_find(&b->ledger);
 	api_packages_sweep(host->base);
 	ledger_add_spool(&b->ledger);
@@ -327,8 +328,8 @@ broker_begin(struct broker *b)
 	tell_ready();
 }
 
-/* All of it but for the options: until SIGTERM or SIGINT everything is served,
- * then every container is ended.  -1: it could not begin. */
+/* The program but for its options: everything is served until SIGTERM or
+ * SIGINT, then every container is ended.  -1: it could not begin. */
 static int
 broker_serve(const struct config *config, struct err *err)
 {

@@ -10,7 +10,7 @@
 #include "../base/preload.h"
 #include "../protocol/frame.h"
 
-/* What the pool remembers. */
+/* Notes that the pool keeps, in memory. */
 
 struct config;
 struct container;
@@ -24,8 +24,8 @@ struct container;
  * IL_SESSION_SECONDS of rest, and there are IL_SESSIONS of them at most; the
  * one used longest ago goes first (scheduler.c).
  *
- * Why one has ended is remembered until its owner comes: here, in memory.  Who
- * is not remembered has had none in this life of the broker's.
+ * The reason why one has ended is remembered until its owner comes.  A sandbox
+ * without a note has had none in this life of the broker's.
  */
 struct kept_note {
 	TAILQ_ENTRY(kept_note) link;
@@ -44,20 +44,21 @@ void kept_release(struct kept_notes *notes);
 void kept_end(struct container *c, enum kept_end why);
 /* A cell is on its way out: note what ended with it, once. */
 void kept_settle(struct kept_notes *notes, struct container *c);
-/* Why the last one of the sandbox has ended, which is then forgotten. */
+/* Returns why the last one of the sandbox has ended, and forgets it. */
 enum kept_end kept_recall(struct kept_notes *notes, const char *sandbox);
 
-/* Which of two idle cells ends first where there is need?  One that keeps
- * nothing, then one that has been at rest for longer; other: NULL is none. */
+/* Does c end before the other, where one of two idle cells must?  A cell that
+ * keeps nothing goes first, then the one at rest for longer.  other: NULL is
+ * none. */
 bool kept_goes_before(const struct container *c, const struct container *other);
 
 /* ---- of starts that failed ---- */
 
 /*
- * What failed starts of containers teach: an engine that is slow or broken is
- * not made better by more of them.  After one that failed there is a pause,
- * twice as long each time, and one start at a time until one succeeds.
- * Pure: the caller says what time it is.
+ * Failed starts of containers: an engine that is slow or broken is not made
+ * better by more of them.  After one that failed there is a pause, twice as
+ * long each time, and one start at a time until one succeeds.  Pure: the caller
+ * says what time it is.
  */
 struct pause {
 	int64_t most_ms;  /* the longest one; the first: PAUSE_FIRST_MS */
@@ -76,16 +77,16 @@ void pause_note_failure(struct pause *pause, enum refusal code,
 void pause_note_success(struct pause *pause);
 /* May no start be begun now? */
 bool pause_holds(const struct pause *pause, int64_t now_ms);
-/* One failure may be chance: who waits is tried once more.  After two in a row
- * who would have to wait for the pause is told at once. */
+/* One failure may be chance: a client that waits is tried once more.  After two
+ * in a row a client that would have to wait for the pause is told at once. */
 bool pause_is_told(const struct pause *pause, int64_t now_ms);
 
 /* ---- of modules that runs import ---- */
 
 /*
- * Which modules the cell that is kept ready for them shall have imported: all
- * that IL_PRELOAD names, or with "auto" those that two leases have asked for in
- * the last IL_WARM_SECONDS.  Masks are those of base/preload.h.
+ * The modules that the cell kept ready for them shall have imported: all that
+ * IL_PRELOAD names, or with "auto" those that two leases have asked for in the
+ * last IL_WARM_SECONDS.  Masks are those of base/preload.h.
  */
 struct preload {
 	int64_t asked_ms[PRELOAD_BITS][2]; /* the last time, the one before;
@@ -96,8 +97,8 @@ struct preload {
 /* A lease is asked for, by a program that looks as if it imports these. */
 void preload_note(struct preload *p, uint32_t mask, int64_t now_ms);
 /* A cell has come up that was to import them, and these it could not: a package
- * that is not in the image may be installed later.  What the image lacks is
- * tried again after ten minutes. */
+ * that is not in the image may be installed later.  A module that the image
+ * lacks is tried again after ten minutes. */
 void preload_note_absent(struct preload *p, uint32_t mask, int64_t now_ms);
 uint32_t preload_wanted(const struct preload *p, const struct config *config,
     int64_t now_ms);

@@ -70,7 +70,7 @@ void pool_request(struct pool *pool, struct ticket *ticket);
 void pool_withdraw(struct pool *pool, struct ticket *ticket);
 /* End the cells that use it, delete it, call removal_done(). */
 void pool_remove(struct pool *pool, struct removal *removal);
-/* What became of the containers is told; then what can be begun is. */
+/* Tell what became of the containers, then begin what can be begun. */
 void pool_look(struct pool *pool);
 /* End what is idle or starting, or with leases all; those of a lasting class
  * are not waited for.  False: there is nothing more to wait for. */
@@ -91,7 +91,7 @@ void removal_done(struct removal *removal, const char *trouble);
 
 /* ---- between pool.c, scheduler.c and space.c ---- */
 
-/* So long a leased sandbox is waited for: it may just be coming back. */
+/* The time that a leased sandbox is waited for: it may just be coming back. */
 #define POOL_BUSY_MS 1000
 
 /* The places of a budget. */
@@ -110,7 +110,7 @@ struct pool_count {
 };
 
 void pool_count(const struct pool *pool, struct pool_count *count);
-/* It has its answer, or wants none any more, which is counted. */
+/* The ticket has its answer, or wants none any more, which is counted. */
 void ticket_leave_queue(struct pool *pool, struct ticket *ticket,
     enum lease_way way);
 /* The container of a ticket's sandbox, of which there is at most one (one that
@@ -130,20 +130,22 @@ enum admission {
 	ADMIT_NEVER,	 /* the disk is too full for what it wants */
 };
 
-/* To an idle container of its sandbox: *granted is what it may do there, and
- * the room for that is reserved. */
+/* Admission to an idle container of the ticket's sandbox: *granted is what it
+ * may do there, and the room for that is reserved. */
 enum admission admission_to(struct pool *pool, const struct ticket *ticket,
     struct container *c, enum access *granted);
-/* To one that has yet to be started: how, and does its volume grow? */
+/* Admission to a container that has yet to be started: how is its volume
+ * mounted, and does it grow? */
 enum admission admission_to_new(struct pool *pool, const struct ticket *ticket,
     bool *writable, bool *grows);
 
 /* Serve those who wait, see to what stays warm, call docker run. */
 void scheduler_run(struct pool *pool);
-/* A lease is asked for: what its run imports may come to be wanted. */
+/* A lease is asked for: the modules that its run imports may come to be wanted.
+ */
 void warm_note(struct pool *pool, const struct ticket *ticket);
-/* What a cell imports that is started for this one: nothing where somebody
- * waits for it, and another one that has it is kept ready. */
+/* The modules that a cell started for this ticket imports: none where somebody
+ * waits for it and another cell that has them is kept ready. */
 uint32_t warm_imports(const struct pool *pool, const struct ticket *ticket);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is done before docker run: who the container runs as is chosen, its
- * volumes are locked and attached one after the other.  One with an error is
- * checked before, one whose files are not that user's is given to it.
+ * The steps before docker run: the container's user is chosen, its volumes are
+ * locked and attached one after the other.  A volume with an error is checked
+ * before; one whose files are not that user's is given to it.
  *
- * Spare cells are up, warm and nobody's yet.  One is a container like any other
- * of its class, but what a sandbox mounts is empty in it, and its user is one
- * that no sandbox has.  Loop devices for the volumes are its own already, since
- * its container is limited by their numbers.  The first sandbox that needs a
- * cell gets it, for good: its volumes are attached to these devices and mounted
- * in the cell, and from then on it is that sandbox's cell as if it had been
- * started for it.  What fails on this way ends the cell, and a cell is started
- * as ever.
+ * Spare cells are up, warm and nobody's yet.  A spare cell is a container like
+ * any other of its class, but what a sandbox mounts is empty in it, and its
+ * user is one that no sandbox has.  Loop devices for the volumes are its own
+ * already, since its container is limited by their numbers.  The first sandbox
+ * that needs a cell gets it, for good: its volumes are attached to these
+ * devices and mounted in the cell, and from then on it is that sandbox's cell
+ * as if it had been started for it.  A failure on this way ends the cell, and a
+ * cell is started as ever.
  *
  *	IDLE, spare ─ spare_adopt() ─▶ PREPARING ─▶ PREPARED ─ spare_run() ─▶
  *	STARTING ─ spare_done() ─▶ IDLE
@@ -415,7 +415,7 @@ spare_done(struct container *c, const char *trouble)
 	container_set(c, CONTAINER_IDLE);
 }
 
-/* False: that is no answer. */
+/* Act on the mounter's answer.  False: that is none. */
 static bool
 take_answer(struct container *m, const struct frame_view *view)
 {
@@ -456,7 +456,7 @@ mounter_take(struct container *m, const struct frame_view *view)
 	return true;
 }
 
-/* It sends the cell, then its volumes; one that is not there has no device. */
+/* Send the cell, then its volumes; a volume that is not there has no device. */
 static int
 mounter_send(const struct container *c, struct err *err)
 {
@@ -484,7 +484,7 @@ mounter_send(const struct container *c, struct err *err)
 
 /* ---- the beginning ---- */
 
-/* Devices that hold nothing yet, and a mounter for these. */
+/* Get devices that hold nothing yet, and a mounter for these. */
 static void
 spare_prepare(struct container *c)
 {
@@ -532,8 +532,8 @@ prepare_reserve(struct container *c, bool grows)
 		c->reserved[0]->grows = grows;
 }
 
-/* It is never spare again.  Its number is one of now, as it had nothing of a
- * sandbox of this name that has been removed. */
+/* The cell is never spare again.  Its number is one of now, as it had nothing
+ * of a sandbox of this name that has been removed. */
 void
 spare_adopt(struct container *c, const struct ticket *ticket, bool writable,
     bool grows)

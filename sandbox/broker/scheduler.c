@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whose turn it is.  The queue is first come, first served, but one who can be
- * served now never waits for one who cannot.  And what stays warm meanwhile,
- * and when it is replaced.
+ * The scheduler decides whose turn it is.  The queue is first come, first
+ * served, but a ticket that can be served now never waits for one that cannot.
+ * It also decides which cells stay warm meanwhile, and when they are replaced.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 /* docker run at one time: more only slows each down. */
 #define POOL_RUNS_MAX 2
 
-/* It will be idle in a while: it starts, or comes back from a lease of which
- * nothing stays. */
+/* The cell will be idle in a while: it starts, or comes back from a lease of
+ * which nothing stays. */
 static bool
 is_coming(const struct container *c)
 {
@@ -243,7 +243,7 @@ start_for(struct pool *pool, struct ticket *ticket, struct container *spare)
 	return true;
 }
 
-/* One that this ticket may have; NULL: none. */
+/* A spare cell that this ticket may have; NULL: none. */
 static struct container *
 spare_find(const struct pool *pool, const struct ticket *ticket)
 {
@@ -361,8 +361,9 @@ start_one(struct pool *pool)
 
 /* ---- what stays warm, and when it is replaced ---- */
 
-/* What a cell shall have imported that is kept ready for it.  Where there is
- * but one place, it is for what the operator has named, and else for all. */
+/* The modules that a cell kept ready for them shall have imported.  Where there
+ * is but one place, it is for modules that the operator has named, and else for
+ * all. */
 static uint32_t
 wanted(const struct pool *pool)
 {
@@ -397,7 +398,7 @@ warm_note(struct pool *pool, const struct ticket *ticket)
 		    clock_monotonic_ms());
 }
 
-/* How many of the kind are. */
+/* The number of cells of the kind that are kept ready. */
 static int64_t
 warm_count(const struct pool *pool, bool imports)
 {
@@ -427,7 +428,7 @@ warm_imports(const struct pool *pool, const struct ticket *ticket)
 	return kind.imports;
 }
 
-/* Is it one of those that are kept ready?  The ones used last are. */
+/* Is the cell one of those that are kept ready?  The ones used last are. */
 static bool
 is_kept(const struct pool *pool, const struct container *c)
 {
@@ -460,7 +461,7 @@ is_outdated(const struct pool *pool, const struct container *c)
 		c->interpreter.image) != 0;
 }
 
-/* Of those that keep an interpreter, beyond IL_SESSIONS those unused for the
+/* End cells that keep an interpreter, beyond IL_SESSIONS: those unused for the
  * longest time. */
 static void
 trim_kept(struct pool *pool)
@@ -517,8 +518,8 @@ trim(struct pool *pool)
 		container_end(oldest_idle(pool, BUDGET_SANDBOXES), false);
 }
 
-/* It has met as many runs as it may, or has not imported what is wanted by now:
- * another one is to take its place. */
+/* The cell has met as many runs as it may, or has not imported what is wanted
+ * by now: another one is to take its place. */
 static bool
 is_worn(const struct pool *pool, const struct container *c)
 {
@@ -570,7 +571,8 @@ end_worn(struct pool *pool)
 	}
 }
 
-/* How many are there or coming, beside those that somebody waits for. */
+/* The number of cells that are there or coming, beside those that somebody
+ * waits for. */
 static int64_t
 count_ready(const struct pool *pool, const struct ticket *kind, bool imports)
 {
@@ -604,7 +606,8 @@ refill_kind(struct pool *pool, bool imports)
 	return true;
 }
 
-/* May one more be started now?  The end of one has all looked over. */
+/* May one more mounter be started now?  The end of a mounter has all looked
+ * over. */
 static bool
 mounter_may_start(struct pool *pool)
 {
@@ -622,7 +625,7 @@ mounter_may_start(struct pool *pool)
 	return false;
 }
 
-/* What is kept spare. */
+/* The kind of cell that is kept spare. */
 static void
 spare_kind(const struct pool *pool, struct ticket *kind)
 {
@@ -631,8 +634,8 @@ spare_kind(const struct pool *pool, struct ticket *kind)
 	    &kind->interpreter);
 }
 
-/* Begin another one where there are fewer than IL_SPARE_CELLS and nobody waits
- * for a start. */
+/* Begin another spare cell where there are fewer than IL_SPARE_CELLS and nobody
+ * waits for a start. */
 static void
 spare_refill(struct pool *pool)
 {
@@ -654,7 +657,7 @@ spare_refill(struct pool *pool)
 	container_new(pool, &kind, true, false);
 }
 
-/* Those who wait come first: nothing is begun beside as many starts as the
+/* Waiting tickets come first: nothing is begun beside as many starts as the
  * engine bears, after failures one at a time. */
 static void
 refill(struct pool *pool)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who may write: the ledger is asked on behalf of somebody, and idle cells are
- * ended where that makes the room.  Code that may write needs all that its
- * volume can still grow; without that it gets its files to read, from a
- * container that has mounted them so.  Looking, getting and removing need no
- * room: they are done by the cell itself, in blocks that are there.
+ * Admission: the ledger is asked on behalf of a ticket that wants to write, and
+ * idle cells are ended where that makes the room.  Code that may write needs
+ * all that its volume can still grow; without that it gets its files to read,
+ * from a container that has mounted them so.  Looking, getting and removing
+ * need no room: they are done by the cell itself, in blocks that are there.
  *
- * And what takes space at once, and so waits until the ledger has it: making a
- * workspace, and bytes that another program is going to write itself.
+ * Some requests take space at once, and so wait until the ledger has it: making
+ * a workspace, and bytes that another program is going to write itself.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -37,7 +37,7 @@
 /* Two new volumes: journals, the first tables, the folder. */
 #define CREATION_BYTES (INT64_C(10) << 20)
 
-/* What RESERVE may ask for, all together: two steps of a file of the store
+/* The limit of all RESERVEs together: two steps of a file of the store
  * (filestore_folder.c) for each process of il-api that may be at one, while it
  * goes from one to the next. */
 #define RESERVE_EACH (INT64_C(18) << 20)
@@ -45,7 +45,7 @@
 
 /* ---- room ---- */
 
-/* What containers keep from others on a file system. */
+/* Bytes that containers keep from others on a file system. */
 struct held {
 	int64_t yielding;	  /* those on their way out, or back */
 	int64_t idle;		  /* those that could be made to go */
@@ -76,7 +76,7 @@ held_look(const struct pool *pool, const struct container *except, dev_t device,
 	}
 }
 
-/* For so many bytes on the file system of fd, asked for since since_ms.
+/* Room for so many bytes on the file system of fd, asked for since since_ms.
  * except: a container that is not to be ended for it; NULL: none.  Never
  * ADMIT_OTHERWISE. */
 static enum admission
@@ -113,14 +113,14 @@ room_for(struct pool *pool, int fd, int64_t bytes,
 
 /* ---- leases ---- */
 
-/* Those who tidy up or look need no new blocks. */
+/* Tidying up and looking need no new blocks. */
 static bool
 wants_to_write(const struct ticket *ticket)
 {
 	return ticket->access == ACCESS_WRITE || ticket->access == ACCESS_ANY;
 }
 
-/* What the room means to somebody who wants to write: without any, some are
+/* The room's meaning for a ticket that wants to write: without any, some are
  * content to read. */
 static enum admission
 admission_by(enum admission room, const struct ticket *ticket, bool *writable)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How it is: what clients are told for /health and for people, what Prometheus
- * is told, and which cells there are, for `ilctl top`; and an end of those that
+ * The broker's state, as clients are told for /health and for people, as
+ * Prometheus is told, and as cells for `ilctl top`; and an end of cells that
  * nobody uses, for `ilctl backup`.
  */
 #include <fcntl.h>
@@ -139,6 +139,7 @@ static const char *const outcomes[WAYS] = {
 	[WAY_REFUSED + REFUSAL_INTERPRETER] = "interpreter",
 	[WAY_REFUSED + REFUSAL_SANDBOXES] = "sandboxes",
 };
+
 /* The states that an operator tells apart. */
 enum shown { STARTING, SPARE, IDLE, LEASED, ENDING, SHOWN };
 
@@ -183,7 +184,7 @@ add_cells(struct buf *out, const struct pool *pool)
 	    "Cells, by class and state.", &class, &state, &cells[0][0]);
 }
 
-/* What was counted. */
+/* The counters. */
 static void
 add_counts(struct buf *out, const struct cell_metrics *m)
 {
@@ -303,7 +304,7 @@ cell_frame(struct frame *frame, const struct container *c)
 	frame_add_int(frame, TAG_PID, pid_of(c));
 }
 
-/* That it is granted, a frame for each, and how many there are. */
+/* The answer: GRANTED, a frame for each cell, and how many there are. */
 void
 request_cells(struct client *client, const struct frame_view *view)
 {

@@ -56,9 +56,9 @@ int workspace_retire(int base, const char *id, char name[64], struct err *err);
 
 /* How many sandboxes there are; -1: it cannot be told. */
 int64_t workspace_count(int base);
-/* What is in that folder of the base, "." for the base itself: a list, NULL
- * when there cannot be one, and from it the id of the next sandbox; NULL: there
- * are no more. */
+/* A list of what is in that folder of the base, "." for the base itself; NULL
+ * when there cannot be one.  And from it the id of the next sandbox; NULL:
+ * there are no more. */
 DIR *workspace_list(int base, const char *name);
 const char *workspace_next(DIR *list);
 

@@ -357,7 +357,7 @@ fast_is_whole(const struct supervisor *k)
 
 /* ---- its one file ---- */
 
-/* By its number: C libraries differ in what they call it. */
+/* The system call goes by its number, as C libraries differ in its name. */
 static bool
 find_mark(int at, const char *name, int flags, uint64_t mark[LOOK_MARKS])
 {
@@ -370,7 +370,7 @@ find_mark(int at, const char *name, int flags, uint64_t mark[LOOK_MARKS])
 	return true;
 }
 
-/* All of it, as the request has it. */
+/* Write the whole file, as the request has it. */
 static bool
 fill(int fd, uint64_t mark[LOOK_MARKS])
 {
@@ -403,7 +403,7 @@ make(int folder, const char *name, uint64_t mark[LOOK_MARKS])
 	return made;
 }
 
-/* As fast_path.h has it. */
+/* Write the notes, as fast_path.h has them. */
 static bool
 note_mark(struct supervisor *k, const uint64_t mark[LOOK_MARKS])
 {

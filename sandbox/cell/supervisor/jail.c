@@ -26,7 +26,8 @@
 /* Of supervisor_mount.leases: only what everybody writes to has it. */
 #define LEASE_OF_NOBODY (1ULL << 63)
 
-/* <linux/mount.h> has them, which cannot be included beside <sys/mount.h>. */
+/* These are <linux/mount.h>'s, which cannot be included beside <sys/mount.h>.
+ */
 #define TREE_CLONE 1U
 #define TREE_CLOEXEC O_CLOEXEC
 #define FS_CLOEXEC 1U

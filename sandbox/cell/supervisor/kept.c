@@ -102,8 +102,8 @@ is_alive(const char *stat)
 	    field_of(stat, STAT_THREADS) > 1;
 }
 
-/* Is it of that session or a later one, and that old at most, and are all above
- * it, but PID 1?  Overwrites its stat. */
+/* Is the process of that session or a later one, and that old at most, and are
+ * all above it, but PID 1?  Overwrites its stat. */
 static bool
 is_of(const struct supervisor *k, char stat[TEXT_MAX], pid_t session,
     int64_t since)
@@ -147,7 +147,7 @@ kill_processes(const struct supervisor *k, pid_t spared, pid_t session,
 	return alive;
 }
 
-/* Until a child has ended or stopped, but not for long. */
+/* Wait until a child has ended or stopped, but not for long. */
 static void
 wait_a_moment(void)
 {

@@ -66,9 +66,9 @@ void kept_tell(struct supervisor *k);
 /* Do they stay in this cell, after the run of state->plan? */
 bool background_stays(const struct supervisor *k);
 
-/* The command is over, by itself or by its limits (cut).  In the first case
- * what it has begun stays, in the second it ends; what earlier commands have
- * left stays in both. */
+/* The command is over, by itself or by its limits (cut).  In the first case its
+ * processes stay, in the second they end; processes that earlier commands have
+ * left stay in both. */
 void background_settle(struct supervisor *k, bool cut);
 
 /* Its output has been passed on.  A process of ours reads its pipes from here

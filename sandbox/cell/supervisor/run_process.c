@@ -43,7 +43,7 @@ static const char *const counters[NETWORK_FILES] = { "self/net/dev",
 #define PORTS "sys/net/ipv4/ip_unprivileged_port_start"
 
 /*
- * What the process does itself, where there is no run state.
+ * The process itself, which has no run state.
  */
 
 /* ---- before its lease ---- */
@@ -261,7 +261,7 @@ apply_limits(const struct supervisor *k)
 	}
 }
 
-/* All that is the cell's.  A kept process says its word where no program
+/* Close all that is the cell's.  A kept process says its word where no program
  * looks. */
 static void
 close_others(struct supervisor *k)
@@ -363,7 +363,7 @@ run_process_rest(struct supervisor *k, uint64_t status, uint64_t names)
 }
 
 /*
- * What the supervisor does with it.
+ * The supervisor's side.
  */
 
 /* ---- the network ---- */
@@ -376,7 +376,7 @@ read_counter(int fd, char text[NETWORK_MAX])
 	return len > 0 ? (size_t)len : 0;
 }
 
-/* Has it counted anything since it was made, or is there none? */
+/* Has the namespace counted anything since it was made, or is there none? */
 static bool
 is_network_used(struct network *network)
 {
@@ -419,8 +419,8 @@ open_ports(int proc)
 	(void)close(fd);
 }
 
-/* Before the clone of a run's process: from here on it is in a namespace that
- * has counted nothing, with its loopback device up. */
+/* It is called before the clone of a run's process: from here on the supervisor
+ * is in a namespace that has counted nothing, with its loopback device up. */
 static const char *
 renew_network(struct network *network, int proc)
 {
@@ -463,8 +463,8 @@ make_pipe(int *ours, int *theirs, int which)
 	return fcntl(*ours, F_SETFL, O_NONBLOCK);
 }
 
-/* Standard streams that are there before the request.  What is made before one
- * of them fails is closed by enclose_end(). */
+/* Standard streams that are there before the request.  If one of them fails,
+ * enclose_end() closes the others. */
 static const char *
 make_streams(struct supervisor *k)
 {
@@ -488,7 +488,7 @@ make_streams(struct supervisor *k)
 	return NULL;
 }
 
-/* What is at /proc/PID/WHAT; PID is what the process has said. */
+/* Open /proc/PID/WHAT; the process has said its PID. */
 static int
 open_place(const struct supervisor *k, size_t pid_len, const char *what,
     int flags)
@@ -505,8 +505,8 @@ open_place(const struct supervisor *k, size_t pid_len, const char *what,
 	return openat(k->proc, path, flags);
 }
 
-/* In a jail they are new, and harvest.py works on them.  Elsewhere their owner
- * may have locked them: to hold them by their path needs no right. */
+/* In a jail the folders are new, and harvest.py works on them.  Elsewhere their
+ * owner may have locked them: to hold them by their path needs no right. */
 static const char *
 open_folders(struct supervisor *k, int root)
 {
@@ -529,7 +529,7 @@ enclose_find_folders(struct supervisor *k)
 		(void)open_folders(k, AT_FDCWD);
 }
 
-/* By the supervisor's own /proc, which no run sees. */
+/* The way into the jail is the supervisor's own /proc, which no run sees. */
 static const char *
 look_inside(struct supervisor *k, size_t pid_len)
 {

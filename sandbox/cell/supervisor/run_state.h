@@ -71,18 +71,19 @@ struct run_state {
 int64_t run_state_count_ooms(const struct supervisor *k);
 
 /*
- * How a run has ended, as the client is told: k->state->watch.frame.
+ * The result of a run, as the client is told: k->state->watch.frame.
  */
 
-/* Why and with what: begins the frame.  wall_ns: how long it has run. */
+/* Begin the frame: why the run has ended, and with what.  wall_ns: how long it
+ * has run. */
 void run_state_begin_result(struct supervisor *k, enum watch_end end,
     int64_t wall_ns);
 
-/* What is used of a folder's file system. */
+/* Add what is used of a folder's file system. */
 void run_state_add_disk(struct supervisor *k, int folder);
 
-/* How many names there are in it: each, also a link, takes one of its inodes.
- */
+/* The number of names in the folder: each, also a link, takes one of its
+ * inodes. */
 uint64_t run_state_used_files(const struct supervisor *k, int folder);
 
 /* The whole frame for a process that was killed before it became the run. */
