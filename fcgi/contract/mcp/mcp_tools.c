@@ -340,11 +340,15 @@ static bool
 take_text(struct checking *c, const char *label, const struct pyvalue *value,
     struct mcp_bytes *text)
 {
-	if (value->type != PYVALUE_STRING)
-		return object_to(c, label, "must be a string.");
-	if (pyutf8_has_surrogate(value->u.text, value->count))
-		return object_to(c, label,
+	if (value->type != PYVALUE_STRING) {
+		(void)object_to(c, label, "must be a string.");
+		return false;
+	}
+	if (pyutf8_has_surrogate(value->u.text, value->count)) {
+		(void)object_to(c, label,
 		    "must be Unicode text; it holds half of a surrogate pair.");
+		return false;
+	}
 	*text = (struct mcp_bytes){ .data = value->u.text,
 		.len = value->count };
 	return true;
