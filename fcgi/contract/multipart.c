@@ -11,7 +11,7 @@
 
 #define NO_NAME \
 	"The Content-Disposition header field \"name\" must be provided."
-/* Of MULTIPART_PARTS_MAX and MULTIPART_FIELD_MAX. */
+/* Texts that state MULTIPART_PARTS_MAX and MULTIPART_FIELD_MAX. */
 #define TOO_MANY_FILES "Too many files. Maximum number of files is 1000."
 #define TOO_MANY_FIELDS "Too many fields. Maximum number of fields is 1000."
 #define TOO_LONG "Part exceeded maximum size of 1024KB."
@@ -204,8 +204,8 @@ find_disposition(const char *s, size_t head_len, const char **value,
 	return true;
 }
 
-/* With its head, each line with its end.  Files and other fields are counted
- * apart. */
+/* Begin a part by its head, each line with its end.  Files and other fields are
+ * counted apart. */
 static void
 begin_part(struct multipart *m, const char *head, size_t head_len)
 {

@@ -70,7 +70,7 @@ struct multipart {
 	const char *data;
 	size_t data_len;
 
-	/* What follows is its own. */
+	/* Private members follow. */
 	enum multipart_state state;
 	enum multipart_event event;
 	const char *error;			    /* NULL: not failed */

@@ -80,7 +80,7 @@ filestore_name(const char *before, const char *id, const char *after)
 	return name;
 }
 
-/* Without what says that it is new. */
+/* The name without the prefix of a new file. */
 static const char *
 skip_new(const char *name)
 {
@@ -206,8 +206,8 @@ read_meta(const struct filestore *store, struct filestore_entry *entry)
 	return false;
 }
 
-/* Of a file that is there: may it be used?  Fills the entry, if so; NULL: just
- * the answer. */
+/* May a file that is there be used?  If so, fills the entry; NULL: just the
+ * answer. */
 static bool
 look_at(const struct filestore *store, const char *id, const struct stat *st,
     struct filestore_entry *entry)
@@ -300,7 +300,7 @@ sweep_data(struct filestore *store, const char *name, const char *id,
 	    filestore_unlink(store, name, id, st->st_size) == 0;
 }
 
-/* Metadata, whose file may be on its way.  In this order, since a file that
+/* Remove metadata without a file.  The order of the checks matters: a file that
  * comes gets its last name after its metadata. */
 static void
 sweep_meta(const struct filestore *store, const char *name)
@@ -393,7 +393,8 @@ filestore_sweep(struct filestore *store)
 	} else {
 		filestore_leave(store);
 	}
-	/* What comes later, or is used, ends a whole time from now. */
+	/* A file that comes or is used later stays for a whole time from
+	 * now. */
 	store->usage->due_ms = next < INT64_MAX ? next : none;
 	return next < INT64_MAX ? next : -1;
 }

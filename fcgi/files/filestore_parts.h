@@ -10,7 +10,7 @@
 #include "filestore.h"
 
 /*
- * What the parts of the store have in common, in its folder only.
+ * Functions that the parts of the store share, in its folder only.
  */
 
 /* ---- names and the folder: filestore_folder.c ---- */
@@ -26,12 +26,13 @@ bool filestore_stat(const struct filestore *store, const char *name,
 /* More than a store has files, so that there is a row for each sender who has
  * one.  Memory that is not used costs nothing. */
 #define FILESTORE_OWNERS (1 << 17)
-/* With a sender the first digits of an id are its: who has sent a file is known
- * without opening it, to count what each has.  90 bits are left that nobody can
+/* The first digits of an id are its sender's tag, if there is one.  So the
+ * sender is known without opening the file.  90 bits are left that nobody can
  * guess. */
 #define FILESTORE_TAG_LEN 8
 
-/* Of a sender: its tag, without a NUL; what it has, what comes included. */
+/* A sender's row: its tag, without a NUL, and what it has.  Files that come are
+ * included. */
 struct filestore_owned {
 	char tag[FILESTORE_TAG_LEN];
 	_Atomic int64_t bytes;

@@ -66,7 +66,7 @@ add_step(struct buf *out, const char *s, size_t len, enum pydump_style style)
 	return step;
 }
 
-/* What stands for itself is added in one piece. */
+/* Bytes that stand for themselves are added in one piece. */
 void
 pydump_add_text(struct buf *out, const char *s, size_t len,
     enum pydump_style style)

@@ -321,7 +321,8 @@ read_unicode(struct parser *p, uint32_t *code)
 	return true;
 }
 
-/* What follows the backslash at p->at - 1, in a string that starts at begin. */
+/* Read what follows the backslash at p->at - 1, in a string that starts at
+ * begin. */
 static bool
 read_escape(struct parser *p, size_t begin)
 {
@@ -433,7 +434,8 @@ read_integer(struct parser *p, struct pyvalue *value, const char *text,
 	return true;
 }
 
-/* What begins neither a string nor a whole nor a word. */
+/* Read a number: a value that begins neither as a string nor as a whole nor as
+ * a word. */
 static bool
 read_number(struct parser *p, struct pyvalue *value)
 {
@@ -577,7 +579,7 @@ read_value(struct parser *p, struct pyvalue *value)
 
 /* ---- the whole ---- */
 
-/* What str and bytes become before they are parsed. */
+/* Check the encoding, as str and bytes are decoded before they are parsed. */
 static bool
 check_encoding(struct parser *p, enum pyjson_source source)
 {

@@ -261,7 +261,7 @@ struct rule {
 
 #define AT(member) offsetof(struct execute_request, member)
 
-/* In the order in which faults are told. */
+/* Rows stand in the order in which faults are told. */
 static const struct rule models[][6] = {
 	[EXECUTE_CODE] = {
 		{ "code", KIND_TEXT, AT(code), true, 0, 0 },
@@ -315,7 +315,7 @@ take_int(struct detail *d, const struct detail_place *place,
 		detail_add(d, DETAIL_ABOVE_86400, place, value);
 }
 
-/* Whatever pydantic takes for one. */
+/* Take a boolean in any of the forms that pydantic takes. */
 static void
 take_bool(struct detail *d, const struct detail_place *place,
     const struct pyvalue *value, bool *truth)

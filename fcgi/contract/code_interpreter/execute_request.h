@@ -51,7 +51,7 @@ enum execute_route {
 	EXECUTE_BASH,	 /* POST /v1/sessions/…/bash */
 };
 
-/* What a route does not know is zero. */
+/* Members that a route does not know are zero. */
 struct execute_request {
 	struct execute_text code;   /* or the command, which has no NUL */
 	struct execute_text input;  /* text NULL: empty */

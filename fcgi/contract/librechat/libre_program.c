@@ -70,7 +70,7 @@ libre_unseal(struct buf *out, const char *token, size_t len,
 	return true;
 }
 
-/* What is being read, and where a fault is told. */
+/* A request that is read, and the place for its fault. */
 struct reading {
 	struct libre_program *p;
 	const struct libre_asked *asked;

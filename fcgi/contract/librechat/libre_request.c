@@ -186,7 +186,7 @@ libre_name_type(const char *path)
 
 /* ---- what is refused ---- */
 
-/* What is being read, and where a fault is told. */
+/* A request that is read, and the place for its fault. */
 struct reading {
 	struct libre_exec *exec;
 	int *status;
@@ -336,8 +336,8 @@ is_above(const struct libre_file *folder, const struct libre_file *file)
 	    file->name[len] == '/';
 }
 
-/* Of those that cannot both be there the last one counts: a list that once had
- * them would never work again. */
+/* Mark files that a later one replaces, as both cannot be there.  A refusal
+ * instead would make a client's list fail for good. */
 static void
 replace_files(struct libre_exec *exec)
 {

@@ -81,7 +81,7 @@ struct libre_file {
 #define LIBRE_TIMEOUT_MAX_MS 60000
 #define LIBRE_HINT_MAX 128 /* bytes */
 #define LIBRE_ERROR_MAX 4096
-/* What LibreChat's ids do not fit is a reference that it has not from us. */
+/* The refusal of a reference to a file whose ids are not of our form. */
 #define LIBRE_UNAUTHORIZED "Unauthorized file reference"
 
 struct libre_exec {
@@ -92,7 +92,7 @@ struct libre_exec {
 	struct libre_file *files;
 	size_t file_count;
 	int64_t timeout_ms;
-	/* What the runs of a conversation have in common; NULL: each is for
+	/* The name that the runs of a conversation share; NULL: each is for
 	 * itself. */
 	const char *hint;
 	/* Where the code itself is written to: a name that no file has. */

@@ -343,7 +343,7 @@ mcp_picture_fault(const char **type, const char *data, size_t len)
 
 /* ---- any file ---- */
 
-/* By the end of the name.  What is missing here is told by its bytes. */
+/* Types by the end of a name.  Other files are known by their bytes. */
 static const struct {
 	const char *ending;
 	const char *type;

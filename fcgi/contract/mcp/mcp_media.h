@@ -26,7 +26,7 @@ const char *mcp_picture_fault(const char **type, const char *data, size_t len);
 #define MCP_PICTURE_TOO_LONG "it has over 700,000 bytes"
 
 /*
- * What a file is, told by its first bytes and its name; and the URI by which a
+ * The type of a file by its first bytes and its name, and the URI by which a
  * client asks for one of the store: inline://files/<id>/<name>.
  */
 
@@ -37,7 +37,7 @@ const char *mcp_media_type(const char *name, const void *data, size_t len);
 const char *mcp_media_of_name(const char *name);
 /* One that models see: PNG, JPEG, GIF, WebP. */
 bool mcp_media_is_picture(const char *type);
-/* Of that type is text, if it is UTF-8. */
+/* Is a file of that type text, if it is UTF-8? */
 bool mcp_media_is_text(const char *type);
 
 /* Append the URI; name: any bytes. */

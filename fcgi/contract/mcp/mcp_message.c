@@ -40,7 +40,7 @@ static const char *const versions[] = { MCP_VERSION_MODERN, MCP_VERSION_LEGACY,
 #define VERSIONS (sizeof(versions) / sizeof(versions[0]))
 #define WITHOUT_LINKS "2025-03-26"
 
-/* What is understood; name: the member of params that Mcp-Name repeats. */
+/* Methods that are served; name: the member of params that Mcp-Name repeats. */
 static const struct {
 	const char *method;
 	bool legacy;
@@ -144,7 +144,7 @@ take_id(struct mcp_message *m, struct mcp_fault *fault)
 	return true;
 }
 
-/* What is said of the request beside its parameters. */
+/* Take the parameters, and what _meta says. */
 static bool
 take_params(struct mcp_message *m, const struct pyvalue **meta,
     struct mcp_fault *fault)
@@ -273,7 +273,8 @@ check_modern(struct mcp_message *m, const struct mcp_head *head,
 	return check_headers(m, head, fault);
 }
 
-/* Whoever says a version in the body, or a modern one in the header. */
+/* A request is modern if its body names a version, or its header the modern
+ * one. */
 static enum mcp_era
 era_of(const struct mcp_head *head, const struct pyvalue *meta)
 {

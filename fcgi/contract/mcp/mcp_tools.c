@@ -217,7 +217,7 @@ static const char file_schema[] =
     "store: the id in its inline://files/ID/NAME.\"}},"
     "\"required\":[\"path\"],\"additionalProperties\":false}";
 
-/* What of a property's schema depends on its kind. */
+/* Append the part of a property's schema that depends on its kind. */
 static void
 add_kind(struct buf *out, const struct mcp_rule *rule,
     const char *const *interpreters)

@@ -116,7 +116,7 @@ accept_quality(const char *accept, const char *type, const char *main)
 	return quality;
 }
 
-/* Of equal qualities the first counts, in the order of the original. */
+/* The first of equal qualities counts, in the order of the original. */
 const char *
 eval_refusal_type(const char *accept)
 {
@@ -320,7 +320,7 @@ eval_nearest(const char *const *names, const char *path, const char **found)
 
 /* ---- the body ---- */
 
-/* With the words of the original for what is no JSON. */
+/* Parse a JSON body; its faults are told in the words of the original. */
 static bool
 parse_json(struct pyjson *doc, const char *body, size_t len,
     struct eval_refusal *refusal)
@@ -413,7 +413,7 @@ parse_form(struct pyjson *doc, const char *body, size_t len,
 			add_field(doc, body, stop);
 		body = stop + 1;
 	}
-	/* What came once is no array. */
+	/* A field that came once is no array. */
 	member = doc->root.u.parts.first;
 	for (; member != NULL; member = member->next)
 		if (member->count == 1)
@@ -428,7 +428,7 @@ is_media(const char *type, const char *name)
 	return is(type, strcspn(type, "; \t"), name);
 }
 
-/* What the Content-Type says decides how. */
+/* Parse a body by its Content-Type. */
 static bool
 parse_body(struct pyjson *doc, const char *type, const char *body, size_t len,
     struct eval_refusal *refusal)
@@ -477,7 +477,7 @@ last_of(const struct pyvalue *list)
 	return list == NULL ? NULL : list->u.parts.last;
 }
 
-/* What stands in the two lists, from the last to the first. */
+/* Check the items of the two lists, from the last to the first. */
 static bool
 check_items(const struct pyvalue *files, const struct pyvalue *args,
     struct eval_refusal *refusal)
@@ -544,7 +544,8 @@ check_schema(const struct pyvalue *root, struct eval_refusal *refusal)
 	    check_items(files, args, refusal) && check_files(files, refusal);
 }
 
-/* In the style of the validator, though it knows none of these. */
+/* Check and take our own members.  Faults are told in the style of the
+ * validator, which knows none of these. */
 static bool
 take_extras(struct eval_request *req, struct eval_refusal *refusal)
 {
@@ -601,7 +602,7 @@ take_interpreter(struct eval_request *req, const char *const *interpreters,
 
 /* ---- files ---- */
 
-/* With the path as it was sent between two texts. */
+/* Refuse a file: its path, as it was sent, stands between two texts. */
 static bool
 refuse_file(struct eval_refusal *refusal, const char *before,
     const struct pyvalue *path, const char *after)
@@ -632,7 +633,7 @@ take_path(struct eval_request *req, struct cell_input *file,
 	    (out[home] != '/' && out[home] != '\0'))
 		return refuse_file(refusal, "File path '", path,
 		    "' may not traverse beyond root");
-	/* Of "home/a" the "a", of "home" nothing. */
+	/* "home/a" becomes "a", and "home" becomes "". */
 	file->path = out + home + (out[home] == '/' ? 1 : 0);
 	return true;
 }
@@ -677,7 +678,7 @@ take_files(struct eval_request *req, const struct pyvalue *files,
 			content->u.text, &file->content.len))
 			return refuse_file(refusal,
 			    "Invalid base64 encoding for file '", path, "'");
-		/* What is wrong with another one is told first. */
+		/* A fault of a later file is told before this one. */
 		if (outcome == STAGE_FINE) {
 			outcome = stage_add(&stage, file->path);
 			given = path->u.text;
@@ -690,8 +691,8 @@ take_files(struct eval_request *req, const struct pyvalue *files,
 
 /* ---- arguments ---- */
 
-/* Empty ones at the beginning do not count.  With some no program can be
- * started. */
+/* Take an argument.  Empty ones at the beginning do not count.  A NUL or a
+ * surrogate is refused, since no program can be started with it. */
 static bool
 take_arg(struct eval_request *req, const struct pyvalue *arg,
     struct eval_refusal *refusal)
