@@ -25,24 +25,27 @@
  * whole answer. */
 #define FRONT_TURN_MS 1000
 #define TURN_MS 10000
-/* Who brings the schema up to date waits for another who does. */
+/* A program that brings the schema up to date waits for one that does so. */
 #define ADMIN_BUSY_MS 60000
-/* Of free memory at the heap's end. */
+/* Free memory that stays at the heap's end. */
 #define KEEP_BYTES (1 << 20)
-/* Of one value or statement: all rows of a person (person.h). */
-#define VALUE_MAX (32 << 20)
+/* Bytes of one value or statement; all rows of a person are one (person.h). */
+#define VALUE_MAX (8 << 20)
+#define PERSON_MAX (32 << 20)
 
-/* What each role does first, and how long it waits for others: the front has
- * three seconds for the whole answer, nobody waits for the rest. */
+/* The statements that each role begins with, how long it waits for others, and
+ * its longest value.  The front has three seconds for the whole answer; nobody
+ * waits for the other roles. */
 static const struct {
 	enum statement recipe;
 	int busy_ms;
+	int value_max;
 } roles[] = {
-	[DB_FRONT] = { STATEMENT_CONNECT_FRONT, 1500 },
-	[DB_READER] = { STATEMENT_CONNECT_READER, 10000 },
-	[DB_WORKER] = { STATEMENT_CONNECT_WORKER, 10000 },
-	[DB_NODE] = { STATEMENT_CONNECT_WORKER, 10000 },
-	[DB_ADMIN] = { STATEMENT_CONNECT_ADMIN, ADMIN_BUSY_MS },
+	[DB_FRONT] = { STATEMENT_CONNECT_FRONT, 1500, VALUE_MAX },
+	[DB_READER] = { STATEMENT_CONNECT_READER, 10000, VALUE_MAX },
+	[DB_WORKER] = { STATEMENT_CONNECT_WORKER, 10000, VALUE_MAX },
+	[DB_NODE] = { STATEMENT_CONNECT_WORKER, 10000, PERSON_MAX },
+	[DB_ADMIN] = { STATEMENT_CONNECT_ADMIN, ADMIN_BUSY_MS, PERSON_MAX },
 };
 
 /* ---- turns ---- */
@@ -333,7 +336,7 @@ db_bind_text(struct stmt *s, const char *name, const char *text)
 		text != NULL ? text : "", -1, SQLITE_TRANSIENT));
 }
 
-/* What changes something, and is not inside a transaction, begins one. */
+/* A statement that changes something begins a transaction if there is none. */
 static int
 take_lock(struct db *db, sqlite3_stmt *h, struct err *err)
 {
@@ -547,7 +550,7 @@ configure(struct db *db, struct err *err)
 	sqlite3 *h = db->handle;
 
 	(void)sqlite3_busy_timeout(h, roles[db->role].busy_ms);
-	(void)sqlite3_limit(h, SQLITE_LIMIT_LENGTH, VALUE_MAX);
+	(void)sqlite3_limit(h, SQLITE_LIMIT_LENGTH, roles[db->role].value_max);
 	(void)sqlite3_limit(h, SQLITE_LIMIT_ATTACHED, 0);
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	(void)sqlite3_db_config(h, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);

@@ -277,6 +277,26 @@ test_busy_front(void)
 	db_close(worker);
 }
 
+/* Only what carries people has room for all that a person has. */
+static void
+test_values(void)
+{
+	static const int most[] = { [DB_FRONT] = 8,
+		[DB_READER] = 8,
+		[DB_WORKER] = 8,
+		[DB_NODE] = 32,
+		[DB_ADMIN] = 32 };
+
+	for (size_t role = 0; role < sizeof(most) / sizeof(*most); role++) {
+		struct err err;
+		struct db *db = db_open(store_path, (enum db_role)role, &err);
+
+		is_int(sqlite3_limit(db->handle, SQLITE_LIMIT_LENGTH, -1),
+		    most[role] << 20, "the longest value of a role");
+		db_close(db);
+	}
+}
+
 int
 main(void)
 {
@@ -289,5 +309,6 @@ main(void)
 	test_reader_and_worker();
 	test_transaction();
 	test_busy_front();
+	test_values();
 	return tap_done();
 }
