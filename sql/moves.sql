@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- People who leave this node, or have left it, and slots that come (sandbox/store/moves.c).
+-- People who leave this node, or have left it, and slots that have come (sandbox/store/moves.c).
 
 -- A person's own row says more than that of the slot.
 -- name: moves_find
@@ -22,7 +22,7 @@ UPDATE moves SET state = 'gone'
 WHERE slot = :slot AND user_id = :user_id AND state = 'leaving';
 
 -- Of the whole slot, in place of what was said of it and of its people.
--- name: moves_drop_slot
+-- name: moves_forget
 DELETE FROM moves WHERE slot = :slot;
 -- name: moves_say_slot
 INSERT INTO moves (slot, user_id, node, state)

@@ -372,8 +372,9 @@ is_settled(struct front *front, struct front_case *c, int slot,
 
 	switch (find_move(front, c, slot, to)) {
 	case MOVE_NONE:
-	case MOVE_COME: /* from where our table still has it */
-		return other == NULL || strcmp(other->name, to) == 0 ||
+	case MOVE_COME: /* which our table does not say yet */
+		return other == NULL ||
+		    strcmp(node_table_version(front->nodes), to) == 0 ||
 		    tell_differ(c, other->name);
 	case MOVE_UNKNOWN:
 		context = context_of(front, c);

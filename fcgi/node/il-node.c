@@ -229,33 +229,57 @@ people_put(struct node *node, struct http_request *req, const char *id)
 static int
 await_slot(struct node *node, int slot, struct err *err)
 {
-	const struct node_entry *owner;
-
 	node_table_refresh(node->table, clock_monotonic_ms());
-	owner = node_table_other(node->table, slot);
-	if (owner != NULL)
-		return moves_await_slot(node->db, slot, owner->name, err);
+	if (node_table_other(node->table, slot) != NULL)
+		return moves_forget(node->db, slot, err);
 	return check_slot(node, slot, err) == 0 ?
 	    0 :
 	    err_wrap(err, "its table of nodes is old");
 }
 
-/* The people of a slot are about to come.  200: this node knows that, and no
- * longer notes that it gave the slot away; 409: its table says that the slot is
- * its own, and it has given it away. */
+/* A request that comes late takes back no slot that has gone again. */
+static int
+have_slot(struct node *node, int slot, struct err *err)
+{
+	if (check_slot(node, slot, err) != 0)
+		return -1;
+	node_table_refresh(node->table, clock_monotonic_ms());
+	return node_table_other(node->table, slot) == NULL ?
+	    0 :
+	    moves_come_slot(node->db, slot, node_table_version(node->table),
+		err);
+}
+
 static void
-slots_put(struct node *node, struct http_request *req, const char *id)
+put_slot(struct node *node, struct http_request *req, const char *id,
+    int (*note)(struct node *node, int slot, struct err *err))
 {
 	struct err err = { 0 };
 	int64_t slot = 0;
 	int result = text_parse_int(id, 0, SLOTS - 1, &slot) ?
-	    await_slot(node, (int)slot, &err) :
+	    note(node, (int)slot, &err) :
 	    err_set(&err, ERR_INPUT, "no slot");
 
 	if (result != 0)
-		log_warn("no person of the slot is taken in: %s", err.text);
+		log_warn("the slot is not taken: %s", err.text);
 	http_answer(req, result != 0 ? status_of(&err) : 200, "text/plain",
 	    NULL, err.text, strlen(err.text));
+}
+
+/* The people of a slot are about to come.  200: this node no longer notes that
+ * it gave the slot away; 409: its table says that the slot is its own, and it
+ * has given it away. */
+static void
+slots_put(struct node *node, struct http_request *req, const char *id)
+{
+	put_slot(node, req, id, await_slot);
+}
+
+/* All people of a slot have come.  409: this node has given it away again. */
+static void
+come_put(struct node *node, struct http_request *req, const char *id)
+{
+	put_slot(node, req, id, have_slot);
 }
 
 /* ---- the program ---- */
@@ -269,6 +293,7 @@ static const struct route {
 	{ "GET", NODE_VIEWS, views_get },
 	{ "PUT", "/nodes/slots/", slots_put },
 	{ "PUT", "/nodes/people/", people_put },
+	{ "PUT", "/nodes/come/", come_put },
 };
 
 /* Opened when it is needed: it may have been replaced, or its disk be back. */

@@ -33,9 +33,9 @@ struct nodes {
 int nodes_move(struct nodes *n, struct ctl *ctl, struct err *err);
 
 /* PUT /nodes/<what>/<id> to a node, by our own nginx: "people", with all that a
- * person has; "slots" (parcel NULL), whose people are about to come.  0: it has
- * taken them.  ERR_UNKNOWN: nobody knows whether; all other errors: it has
- * not. */
+ * person has; "slots" (parcel NULL), whose people are about to come; "come"
+ * (NULL), a slot all of whose people have.  0: it has taken them.  ERR_UNKNOWN:
+ * nobody knows whether; all other errors: it has not. */
 int nodes_put(const struct config *config, const struct node_entry *to,
     const char *what, int64_t id, const struct parcel *parcel, struct err *err);
 

@@ -286,8 +286,11 @@ move_slot(struct mover *m, struct err *err)
 		if (m->stayed > stayed)
 			return 1;
 		left = moves_end_slot(m->n->db, m->slot, m->to->name, err);
-		if (left <= 0)
-			return left;
+		if (left == 0)
+			return nodes_put(m->n->config, m->to, "come", m->slot,
+			    NULL, err);
+		if (left < 0)
+			return -1;
 	}
 	return 1;
 }

@@ -25,6 +25,7 @@
 #define LOOK_MS 1000
 #define NOBODY (-1)
 #define KEY_FILE_MAX 4096
+#define VERSION_SIZE 40 /* two numbers */
 
 _Static_assert(sizeof(SLOT_KEY) - 1 == crypto_shorthash_KEYBYTES, "a key");
 
@@ -40,6 +41,7 @@ struct node_table {
 	struct stat seen;	     /* of that file, all 0: it was not there */
 	bool failed;		     /* that one was wrong, or not read */
 	int64_t look_ms;	     /* when to look next */
+	char version[VERSION_SIZE];
 };
 
 /* ---- hashes ---- */
@@ -395,6 +397,8 @@ load(struct node_table **table, const struct config *config,
 		return err_wrap(err, "IL_NODES");
 	(*table)->config = config;
 	(*table)->seen = *seen;
+	(void)snprintf((*table)->version, VERSION_SIZE, "%" PRId64 ".%09ld",
+	    (int64_t)seen->st_mtim.tv_sec, seen->st_mtim.tv_nsec);
 	return 0;
 }
 
@@ -460,6 +464,12 @@ const struct node_entry *
 node_table_own(const struct node_table *table)
 {
 	return table != NULL ? table->own : NULL;
+}
+
+const char *
+node_table_version(const struct node_table *table)
+{
+	return table->version;
 }
 
 const struct node_entry *

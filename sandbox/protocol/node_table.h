@@ -65,6 +65,8 @@ void node_table_refresh(struct node_table *table, int64_t now_ms);
 
 /* This node; NULL on one host. */
 const struct node_entry *node_table_own(const struct node_table *table);
+/* When its file was written, as a word: no later table has the same. */
+const char *node_table_version(const struct node_table *table);
 /* The node that a slot belongs to; NULL on one host. */
 const struct node_entry *node_table_owner(struct node_table *table, int slot);
 /* The same where that is another node than this one; NULL: the slot is ours. */
@@ -99,14 +101,14 @@ void node_table_give(struct node_table *table, const bool slots[SLOTS],
 void node_table_print(const struct node_table *table, struct buf *out);
 
 /*
- * What the nodes have in common, IL_NODES_KEY_FILE: 32 bytes, in hex.  Nothing
- * is ever sent or sealed with it itself, but with a key for each purpose that
- * is derived from it.
+ * Secret of all nodes, IL_NODES_KEY_FILE: 32 bytes, in hex.  Nothing is ever
+ * sent or sealed with it itself, but with a key for each purpose that is
+ * derived from it.
  */
 #define NODE_KEY_LEN 32
-/* By which nginx knows another node's nginx. */
+/* Purpose: nginx knows another node's nginx by it. */
 #define NODE_KEY_NGINX "nginx"
-/* With which il-api seals what LibreChat's clients keep for it. */
+/* Purpose: il-api seals with it what LibreChat's clients keep for it. */
 #define NODE_KEY_LIBRECHAT "librechat"
 
 /* ERR_CONFIG: the file cannot be read, or is no key. */

@@ -15,7 +15,7 @@ static const char *const states[] = { [MOVE_NONE] = "",
 
 enum move_state
 moves_find(struct db *db, int slot, int64_t user_id,
-    char node[MOVES_NODE_MAX + 1], struct err *err)
+    char to[MOVES_NODE_MAX + 1], struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_MOVES_FIND);
 	int row;
@@ -25,7 +25,7 @@ moves_find(struct db *db, int slot, int64_t user_id,
 	row = db_step(db, s, err);
 	if (row != 1)
 		return row < 0 ? MOVE_UNKNOWN : MOVE_NONE;
-	(void)snprintf(node, MOVES_NODE_MAX + 1, "%s", db_column_text(s, 1));
+	(void)snprintf(to, MOVES_NODE_MAX + 1, "%s", db_column_text(s, 1));
 	return (enum move_state)db_column_word(s, 0, states);
 }
 
@@ -103,20 +103,26 @@ is_in(void *arg, int64_t user_id)
 	return slot_of(user_id) == *slot;
 }
 
-/* One row for the slot, in a transaction of the caller's, which this ends. */
+int
+moves_forget(struct db *db, int slot, struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_MOVES_FORGET);
+
+	db_bind_int(s, ":slot", slot);
+	return db_run(db, s, err) < 0 ? -1 : 0;
+}
+
+/* Write one row for the slot, and end the caller's transaction. */
 static int
 say_slot(struct db *db, int slot, const char *node, enum move_state state,
     struct err *err)
 {
-	auto_stmt struct stmt *drop = db_statement(db,
-	    STATEMENT_MOVES_DROP_SLOT);
-	auto_stmt struct stmt *say = db_statement(db, STATEMENT_MOVES_SAY_SLOT);
+	auto_stmt struct stmt *s = db_statement(db, STATEMENT_MOVES_SAY_SLOT);
 
-	db_bind_int(drop, ":slot", slot);
-	db_bind_int(say, ":slot", slot);
-	db_bind_text(say, ":node", node);
-	db_bind_text(say, ":state", states[state]);
-	if (db_run(db, drop, err) >= 0 && db_run(db, say, err) == 1 &&
+	db_bind_int(s, ":slot", slot);
+	db_bind_text(s, ":node", node);
+	db_bind_text(s, ":state", states[state]);
+	if (moves_forget(db, slot, err) == 0 && db_run(db, s, err) == 1 &&
 	    db_commit(db, err) == 0)
 		return 0;
 	db_rollback(db);
@@ -138,11 +144,11 @@ moves_end_slot(struct db *db, int slot, const char *to, struct err *err)
 }
 
 int
-moves_await_slot(struct db *db, int slot, const char *from, struct err *err)
+moves_come_slot(struct db *db, int slot, const char *version, struct err *err)
 {
 	if (db_begin(db, err) != 0)
 		return -1;
-	return say_slot(db, slot, from, MOVE_COME, err);
+	return say_slot(db, slot, version, MOVE_COME, err);
 }
 
 int

@@ -17,9 +17,10 @@ struct err;
  *
  * A slot is gone when nobody is left in it: a row for all stands in the place
  * of those of its people, until the slot is about to come back.  A node whose
- * table is old may ask for them as long as it likes.  The node to which a slot
- * comes says so before its people come, and until the slot leaves: others may
- * have the new table sooner.  On one host nobody asks.
+ * table is old may ask for them as long as it likes.  A slot has come when all
+ * of its people are here: another node may have the new table sooner than we.
+ * The row names our table, which does not say so yet, and holds for no other
+ * one: an old disk that comes back claims nothing.  On one host nobody asks.
  */
 #define MOVES_NODE_MAX 63
 #define MOVES_ALL 0 /* in place of a user's id: of the whole slot */
@@ -32,10 +33,10 @@ enum move_state {
 	MOVE_UNKNOWN
 };
 
-/* The state of a person, or of the slot; node: where to, or for MOVE_COME where
- * from.  MOVE_UNKNOWN: err says why. */
+/* The state of a person, or of the slot; to: the node's name, or for MOVE_COME
+ * the version of the table.  MOVE_UNKNOWN: err says why. */
 enum move_state moves_find(struct db *db, int slot, int64_t user_id,
-    char node[MOVES_NODE_MAX + 1], struct err *err);
+    char to[MOVES_NODE_MAX + 1], struct err *err);
 
 /* None → leaving, which may be said again.  1: they have gone, or leave for
  * another node. */
@@ -49,8 +50,10 @@ int moves_end(struct db *db, int slot, int64_t user_id, struct err *err);
 /* The slot has gone.  1: somebody is in it, or has come meanwhile. */
 int moves_end_slot(struct db *db, int slot, const char *to, struct err *err);
 
-/* Its people are about to come from that node; it has gone no more. */
-int moves_await_slot(struct db *db, int slot, const char *from,
+/* Forget all rows of a slot, whose people are about to come. */
+int moves_forget(struct db *db, int slot, struct err *err);
+/* The slot has come, and the table of this version does not say so. */
+int moves_come_slot(struct db *db, int slot, const char *version,
     struct err *err);
 
 /* Call fn for each person who has anything here, until it returns something

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- A slot that has come from another node is known here before the table of nodes
--- says so: 'come', and node is where it came from (sandbox/store/moves.h).
+-- says so: 'come', and node is that table's version (sandbox/store/moves.h).
 
 CREATE TABLE moves_2 (
 	slot INTEGER NOT NULL CHECK (slot BETWEEN 0 AND 1023),

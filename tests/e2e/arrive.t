@@ -210,6 +210,27 @@ def answer_once(other, said):
 
 
 @test
+def a_slot_that_has_come_is_not_one_that_is_about_to():
+    """Nor one that has gone again, whatever comes late."""
+    put_table(node.line() + "node a\nslots 3 a\n")
+    time.sleep(2.1)     # until it is read
+    node.sql("INSERT INTO moves VALUES (3, 0, 'a', 'gone')")
+    assert put(b"", "3", path="/nodes/come/")[0] == 409
+    assert node.moves() == {0: "gone"} and not node.come()
+    assert put(b"", "3", path="/nodes/slots/") == (200, "")
+    assert not node.moves() and not node.come()
+    assert put(b"", "3", path="/nodes/come/") == (200, "")
+    assert node.come() == [3]
+    for slot in "1024", "-1", "x", "":
+        assert put(b"", slot, path="/nodes/come/")[0] == 400, slot
+    put_table(ALONE)
+    time.sleep(2.1)
+    node.sql("DELETE FROM moves")
+    assert put(b"", "3", path="/nodes/come/") == (200, "")
+    assert not node.come(), "the table says so"
+
+
+@test
 def a_folder_without_a_row_gives_way():
     """Somebody was killed between the name and the rows."""
     sandbox = secrets.token_hex(16)

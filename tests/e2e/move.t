@@ -142,6 +142,7 @@ def all_of_a_person_is_there_afterwards():
     assert before and views and names
     code, said = move("alice")
     assert code == 0 and "1 people are b's now" in said, said
+    assert b.come() == [slot_of(who)] and a.moves() == {0: "gone"}
     assert b.sql(of, int(who)) == before
     assert b.sql(of_views, int(who)) == views
     assert b.sql("SELECT * FROM names") == names
@@ -402,6 +403,7 @@ def a_disk_without_room_takes_nobody_in():
         code, said = move("alice", to="c")
         assert code == 1 and "507" in said and "no room" in said, said
         assert not small.rows(user("alice")) and not small.drafts()
+        assert not small.come(), "a slot that did not come is not there"
     assert a.here(user("alice")) and not a.moves()
     table_of()
 

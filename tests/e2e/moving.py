@@ -76,8 +76,14 @@ class Node(Service):
             self.settings["IL_BASE_DIR"], found[0][0], "workspace.ext4"))
 
     def moves(self):
-        """{user, 0 for a slot's: state}."""
-        return dict(self.sql("SELECT user_id, state FROM moves"))
+        """{user, 0 for a slot's: state} of those who leave or have gone."""
+        return dict(self.sql("SELECT user_id, state FROM moves "
+                             "WHERE state <> 'come'"))
+
+    def come(self):
+        """The slots that have come."""
+        return [slot for slot, in self.sql(
+            "SELECT slot FROM moves WHERE state = 'come'")]
 
     def drafts(self):
         """What arrivals have left."""

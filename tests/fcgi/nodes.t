@@ -429,13 +429,14 @@ def check_come(a, b, c):
     user = person("c")
     f.until(lambda: DIFFER in c.send(f.command("look", user=user)).text)
     a.query("DELETE FROM jobs")
-    for source, comes in ("a", True), ("b", False):
+    version = "%d.%09d" % divmod(os.stat(TABLE).st_mtime_ns, 10 ** 9)
+    for seen, comes in (version, True), ("5.000000000", False):
         b.query("INSERT OR REPLACE INTO moves VALUES (?, 0, ?, 'come')",
-                slot_of(user), source)
+                slot_of(user), seen)
         if comes:
             tap.ok(has_job(c, user, b), "a slot that has come is here")
         else:
-            is_told(c, "it has come from elsewhere", DIFFER,
+            is_told(c, "it came, and the table is a newer one", DIFFER,
                     f.command("look", user=user))
     tap.equal(a.jobs(user), [], "nobody else has anything of it")
     b.query("DELETE FROM moves")

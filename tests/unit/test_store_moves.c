@@ -91,9 +91,11 @@ test_gone(struct db *db)
 	is_int(moves_end_slot(db, slot, "b", &err), 0, "the slot has gone");
 	is_int(store_sql("SELECT count(*) FROM moves"), 1, "by one row");
 	is_int(moves_find(db, slot, 9, to, &err), MOVE_GONE, "for all in it");
-	is_int(moves_await_slot(db, slot, "c", &err), 0, "it comes back");
+	is_int(moves_forget(db, slot, &err), 0, "it is about to come back");
+	is_int(state_of(db, ALICE), MOVE_NONE, "and has not come");
+	is_int(moves_come_slot(db, slot, "5.0", &err), 0, "it has");
 	is_int(moves_find(db, slot, ALICE, to, &err), MOVE_COME, "with all");
-	is_str(to, "c", "from a node");
+	is_str(to, "5.0", "by a table");
 	is_int(moves_begin(db, slot, ALICE, "b", &err), 0, "one leaves again");
 	is_int(state_of(db, ALICE), MOVE_LEAVING, "whose own row says so");
 	is_int(moves_stay(db, slot, ALICE, &err), 0, "and stays");
