@@ -40,7 +40,7 @@ struct arrival {
 
 /* ---- the draft ---- */
 
-/* Its files: a draft has no folders. */
+/* Remove the files of a draft, which has no folders. */
 static void
 empty(int folder)
 {
@@ -110,7 +110,7 @@ give(const struct arrival *a, int fd, struct err *err)
 	return 0;
 }
 
-/* An empty one: what was left in there goes. */
+/* Make an empty draft: whatever was left in there goes. */
 static int
 make_draft(struct arrival *a, struct err *err)
 {
@@ -203,7 +203,7 @@ check(struct arrival *a, struct err *err)
 	    0;
 }
 
-/* Of who is here all blocks are checked, and none is written. */
+/* All blocks of a person who is here are checked, and none is written. */
 static int
 take_volume(struct arrival *a, const struct saved *file, bool here,
     struct err *err)

@@ -15,7 +15,7 @@ struct parcel;
  * and on the disk the folder gets the sandbox's name, and then the rows are
  * inserted: so the person is here wholly, or not at all, whatever dies.
  *
- * A parcel may be anything, and is checked.  One that is wrong is ERR_INPUT, a
+ * A parcel may be anything, and is checked.  A wrong parcel is ERR_INPUT, a
  * disk without room ERR_LIMIT, a person who is here otherwise, or just arrives
  * by another stream, ERR_CONFLICT.  With all errors but ERR_UNKNOWN the person
  * is not here.

@@ -7,7 +7,7 @@
 
 struct err;
 
-/* The volumes of a sandbox, for who copies them. */
+/* The volumes of a sandbox, for programs that copy them. */
 
 /* Is it the name of one? */
 bool volume_is(const char *name);
@@ -20,8 +20,8 @@ int volumes_each(const char *base, const char *sandbox, volume_fn fn, void *arg,
 
 /* Take the lock that says that a volume is mounted nowhere, on its open file;
  * the sandbox's warm cell is ended for it (by the broker at the socket), and
- * what runs is waited for.  Whoever wants the sandbox meanwhile waits for us,
- * as for another cell of it.  False: it is in use still. */
+ * what runs is waited for.  A program that wants the sandbox meanwhile waits
+ * for us, as for another cell of it.  False: it is in use still. */
 bool volume_lock(const char *socket, int fd, const char *sandbox,
     int64_t wait_ms);
 

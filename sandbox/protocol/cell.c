@@ -21,7 +21,7 @@ cell_init(struct cell *cell, int fd)
 
 /* ---- sending a request: its head, its pieces, GO ---- */
 
-/* What is longer is not copied, and waits for none. */
+/* A longer frame is not copied, and waits for no other one. */
 #define SHORT 4096
 _Static_assert(FD_PACKETS *SHORT <= FRAME_MAX, "they wait in a frame's place");
 
@@ -101,7 +101,7 @@ cell_build_head(struct frame *frame, const struct cell_request *request)
 	frame_add_nonzero(frame, TAG_OFFSET, request->offset);
 	frame_add_nonzero(frame, TAG_COUNT, request->count);
 	frame_add_nonzero(frame, TAG_MAX_BYTES, request->max_bytes);
-	/* What only api and session cells know. */
+	/* These tags only api and session cells know. */
 	frame_add_text(frame, TAG_FOLDER, request->folder);
 	for (size_t i = 0; request->env != NULL && request->env[i] != NULL; i++)
 		frame_add_text(frame, TAG_ENV, request->env[i]);
@@ -181,7 +181,7 @@ cell_send_inputs(struct cell *cell, const struct cell_request *request,
 	return 0;
 }
 
-/* What the cell may send back, as counts. */
+/* Count what the cell may send back. */
 static void
 cell_expect(struct cell *cell, const struct cell_request *request)
 {

@@ -57,7 +57,7 @@ struct conversation {
 #define CONVERSATION_CANCEL_MS 700
 #define CONVERSATION_OTHERS 2
 
-/* What came of a request to a cell: an expected outcome, not an error.  The
+/* Outcome of a request to a cell: an expected one, not an error.  The
  * first ones are ends of a conversation.  After all of these but RUN_RESULT,
  * and when the cell has died, the lease is of no use. */
 enum run_end {

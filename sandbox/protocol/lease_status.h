@@ -11,9 +11,9 @@ struct config;
 struct err;
 
 /*
- * What the broker says of itself and of the engine.  Programs that may ask it
- * do so.  il-fcgi may not: for it the broker keeps the same frame in
- * a file that both map, STATE/broker/status-VERSION, and writes it anew every
+ * Status of the broker and of the engine.  Programs that may ask the broker do
+ * so.  il-fcgi may not: for it the broker keeps the same frame in a file that
+ * both map, STATE/broker/status-VERSION, and writes it anew every
  * LEASE_STATUS_TELL_MS.
  */
 #define LEASE_STATUS_TELL_MS 5000

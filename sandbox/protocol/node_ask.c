@@ -33,7 +33,7 @@ node_answer_add(struct buf *headers, const char *name, const char *note)
 	/* The end says what kind of file it is. */
 	if (len > NODE_NAME_MAX) {
 		name += len - NODE_NAME_MAX;
-		while (((unsigned char)*name & 0xc0) == 0x80)
+		while (utf8_is_tail(*name))
 			name++;
 	}
 	buf_addf(headers, HEADER_NOTE ": %s\r\n" HEADER_NAME ": ", note);

@@ -3,7 +3,7 @@
 #define AUTHORIZE_H
 
 /*
- * Who may do what is held by the database itself: DB_FRONT (il-fcgi) inserts
+ * Roles, whose rights the database itself holds: DB_FRONT (il-fcgi) inserts
  * jobs and views and reads; DB_READER (counting, and an operator's lists)
  * reads; DB_WORKER changes all but what the operator has said; DB_NODE (who
  * carries people to other nodes) that, too; DB_ADMIN does all.

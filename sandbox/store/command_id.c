@@ -10,7 +10,7 @@
 
 #define GROUP "il"
 
-/* What Discord registers for it; "": nothing of its own. */
+/* The name that Discord registers for it; "": it has none of its own. */
 static const char *
 registered_as(enum job_kind kind)
 {

@@ -11,7 +11,7 @@
 
 #include "../base/err.h"
 
-/* What db.h and row.h keep to themselves; nobody else includes it. */
+/* Structs that db.h and row.h hide; no other file includes this. */
 
 /* A statement of sql/ on one connection. */
 struct stmt {
@@ -24,11 +24,12 @@ struct db {
 	sqlite3 *handle;
 	enum db_role role;
 	/*
-	 * Who writes next.  SQLite has one writer; who finds it busy sleeps,
-	 * longer each time, and whoever comes at the right moment goes first.
-	 * So all who write take a lock before, of a file beside the database.
-	 * Nothing depends on it but the order: an operator's shell does
-	 * without.  -1: there is no such file, everybody goes.
+	 * Turn of the next writer.  SQLite has one writer; a process that finds
+	 * it busy sleeps, longer each time, and another one that comes at the
+	 * right moment goes first.  So all writers take a lock before, of a
+	 * file beside the database.  Nothing depends on it but the order: an
+	 * operator's shell does without.  -1: there is no such file, and no
+	 * turn.
 	 */
 	int turn;
 	bool has_turn; /* from before a change to its end */

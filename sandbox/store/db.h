@@ -92,8 +92,8 @@ int db_run(struct db *db, struct stmt *s, struct err *err);
  * the disk. */
 int db_run_quick(struct db *db, struct stmt *s, struct err *err);
 
-/* What a change of one row has come to, by how many it has changed: 0; 1: there
- * is none, or it is not in the state that is needed; -1. */
+/* Result of a change of one row, by how many rows it has changed: 0; 1: there
+ * is no such row, or it is not in the state that is needed; -1. */
 static inline int
 db_one(int changes)
 {

@@ -61,8 +61,8 @@ names_each(struct db *db, const char *sandbox_id, enum name_kind kind,
 
 /* ---- keeping others ---- */
 
-/* Those of a kind, in the place of those that there are: only what differs is
- * written. */
+/* Put the names of a kind in the place of those that there are: only what
+ * differs is written. */
 static int
 keep_kind(struct db *db, const char *sandbox_id, const char *python,
     enum name_kind kind, const struct name *list, size_t count, struct err *err)

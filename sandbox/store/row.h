@@ -9,9 +9,9 @@
 struct stmt;
 
 /*
- * The columns of a table that are members of a struct, for who writes and reads
- * many.  Those are bound that a statement names, those read that a row has.
- * A list ends with ROW_END.
+ * The columns of a table that are members of a struct, to write and read many
+ * at once.  A statement is bound the columns that it names; a struct is given
+ * those that a row has.  A list ends with ROW_END.
  */
 struct row_field {
 	const char *name; /* ":id" */

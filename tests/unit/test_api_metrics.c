@@ -131,7 +131,7 @@ test_processes(void)
 	(void)waitpid(pid, NULL, 0);
 }
 
-/* What is no text of Inline's is not handed out, also not a part of it. */
+/* A text that is not Inline's is not handed out, nor is a part of it. */
 static void
 test_odd_front(void)
 {

@@ -370,8 +370,9 @@ test_file_answers(void)
 	    "once more later");
 }
 
-/* What is no UTF-8 is told with U+FFFD, as Python's decoder has it: half of a
- * surrogate pair is three such bytes, the beginning of a character is one. */
+/* Bytes that are no UTF-8 are told with U+FFFD, as Python's decoder has it.
+ * Half of a surrogate pair is three such bytes, a character's beginning is
+ * one. */
 static void
 test_no_text(void)
 {

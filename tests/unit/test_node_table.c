@@ -465,7 +465,8 @@ test_logged_once(struct node_table *table)
 	is_int(lines, 1, "it is logged once");
 }
 
-/* What keeps it from being read may pass, and nothing of the file tells. */
+/* The cause that keeps it from being read may pass, and nothing of the file
+ * tells. */
 static void
 test_unread(struct node_table *table)
 {

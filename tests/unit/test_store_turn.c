@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who writes next: one after another, and nobody waits for the dead. */
+/* Writers go one after another, and nobody waits for the dead. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a terminal shows of any bytes: terminal.c. */
+/* A terminal's picture of any bytes: terminal.c. */
 #include "sandbox/worker/render/terminal.h"
 
 #include "sandbox/base/buf.h"
