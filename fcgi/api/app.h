@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "limits.h"
-#include "metrics.h"
-#include "../files/filestore.h"
+#include "api/limits.h"
+#include "api/metrics.h"
+#include "files/filestore.h"
 
-#include "../../sandbox/protocol/node_table.h"
-#include "../../sandbox/protocol/tokens.h"
+#include "protocol/node_table.h"
+#include "protocol/tokens.h"
 
 struct config;
 struct err;

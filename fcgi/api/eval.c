@@ -5,19 +5,19 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "app.h"
-#include "reply.h"
-#include "routes.h"
-#include "run.h"
-#include "../contract/base64.h"
-#include "../contract/snekbox/eval_answer.h"
-#include "../contract/snekbox/eval_request.h"
-#include "../server/http.h"
+#include "api/app.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "api/run.h"
+#include "contract/base64.h"
+#include "contract/snekbox/eval_answer.h"
+#include "contract/snekbox/eval_request.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/utf8.h"
+#include "base/buf.h"
+#include "base/config.h"
+#include "base/log.h"
+#include "base/utf8.h"
 
 /* The contract's limits; those of memory are the container's. */
 #define WALL_MS 6000

@@ -13,22 +13,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app.h"
-#include "reply.h"
-#include "routes.h"
-#include "run.h"
-#include "session_holder.h"
-#include "../contract/code_interpreter/execute_answer.h"
-#include "../contract/code_interpreter/execute_request.h"
-#include "../contract/multipart.h"
-#include "../contract/stage.h"
-#include "../server/http.h"
+#include "api/app.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "api/run.h"
+#include "api/session_holder.h"
+#include "contract/code_interpreter/execute_answer.h"
+#include "contract/code_interpreter/execute_request.h"
+#include "contract/multipart.h"
+#include "contract/stage.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
 
 #define OUTPUT_MAX 1000000 /* MAX_OUTPUT_BYTES of the contract */
 #define PROCESSES 64

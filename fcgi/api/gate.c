@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-#include "gate.h"
+#include "api/gate.h"
 
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-#include "app.h"
-#include "reply.h"
-#include "session_holder.h"
-#include "../server/http.h"
+#include "api/app.h"
+#include "api/reply.h"
+#include "api/session_holder.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/log.h"
 
 #define CLOSED \
 	"Closed to others while IL_API_TOKENS_FILE is not set. On this " \

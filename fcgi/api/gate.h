@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "../../sandbox/protocol/tokens.h"
+#include "protocol/tokens.h"
 
 struct api_app;
 struct http_request;

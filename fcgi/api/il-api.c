@@ -33,21 +33,21 @@
  */
 #include <unistd.h>
 
-#include "app.h"
-#include "librechat_who.h"
-#include "mcp.h"
-#include "piston.h"
-#include "routes.h"
-#include "session_holder.h"
-#include "../server/serve.h"
+#include "api/app.h"
+#include "api/librechat_who.h"
+#include "api/mcp.h"
+#include "api/piston.h"
+#include "api/routes.h"
+#include "api/session_holder.h"
+#include "server/serve.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/config_images.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/process.h"
-#include "../../sandbox/protocol/lease.h"
+#include "base/buf.h"
+#include "base/config.h"
+#include "base/config_images.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "protocol/lease.h"
 
 #define STORE_COUNT 100000
 /* Idle cells that make room on the disk are gone by then. */

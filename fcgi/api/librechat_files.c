@@ -8,20 +8,20 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "app.h"
-#include "librechat_who.h"
-#include "reply.h"
-#include "routes.h"
-#include "../contract/librechat/libre_answer.h"
-#include "../contract/librechat/libre_request.h"
-#include "../contract/multipart.h"
-#include "../server/http.h"
+#include "api/app.h"
+#include "api/librechat_who.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "contract/librechat/libre_answer.h"
+#include "contract/librechat/libre_request.h"
+#include "contract/multipart.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/text.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/text.h"
 
 #define ANSWER_MAX ((size_t)8 * FILESTORE_NAME_MAX)
 #define NAME_SENT_MAX 1024 /* bytes of a name in a header */

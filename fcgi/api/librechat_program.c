@@ -14,20 +14,20 @@
 
 #include <sodium.h>
 
-#include "app.h"
-#include "librechat_run.h"
-#include "librechat_who.h"
-#include "reply.h"
-#include "routes.h"
-#include "../pytext/pyjson.h"
-#include "../server/http.h"
+#include "api/app.h"
+#include "api/librechat_run.h"
+#include "api/librechat_who.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "pytext/pyjson.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/fd.h"
-#include "../../sandbox/base/log.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
 
 #define ID_MAX 128 /* a UUID has 36 */
 #define OWNER_BYTES 8

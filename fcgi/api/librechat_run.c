@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "librechat_run.h"
+#include "api/librechat_run.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -9,18 +9,18 @@
 
 #include <sodium.h>
 
-#include "app.h"
-#include "librechat_who.h"
-#include "reply.h"
-#include "routes.h"
-#include "../contract/stage.h"
-#include "../server/http.h"
+#include "api/app.h"
+#include "api/librechat_who.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "contract/stage.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/log.h"
 
 /* A session that is being made is worth waiting for.  A busy one may stay busy
  * for any time. */

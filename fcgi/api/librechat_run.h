@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "run.h"
-#include "session_holder.h"
-#include "../contract/librechat/libre_answer.h"
-#include "../contract/librechat/libre_program.h"
-#include "../files/filestore.h"
+#include "api/run.h"
+#include "api/session_holder.h"
+#include "contract/librechat/libre_answer.h"
+#include "contract/librechat/libre_program.h"
+#include "files/filestore.h"
 
 struct api_app;
 struct http_request;

@@ -3,7 +3,7 @@
  * Who asks, of LibreChat's three generations: by an API key, by a token that it
  * has signed, or without anything; and which files are whose.
  */
-#include "librechat_who.h"
+#include "api/librechat_who.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,19 +15,19 @@
 
 #include <sodium.h>
 
-#include "app.h"
-#include "reply.h"
-#include "../contract/librechat/libre_token.h"
-#include "../server/http.h"
+#include "api/app.h"
+#include "api/reply.h"
+#include "contract/librechat/libre_token.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/file.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/protocol/node_table.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "protocol/node_table.h"
 
 #define KEYS_FILE_MAX 65536
 #define KEY_PREFIX "il_"

@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-#include "gate.h"
-#include "../contract/librechat/libre_request.h"
-#include "../files/filestore.h"
+#include "api/gate.h"
+#include "contract/librechat/libre_request.h"
+#include "files/filestore.h"
 
 struct api_app;
 struct err;

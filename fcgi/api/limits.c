@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "limits.h"
+#include "api/limits.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -11,10 +11,10 @@
 
 #include <sodium.h>
 
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/shared_file.h"
-#include "../../sandbox/protocol/tokens.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/shared_file.h"
+#include "protocol/tokens.h"
 
 /* More than there are tokens at one time, so that one that was not used of late
  * is always found when a new one needs its place. */

@@ -4,25 +4,25 @@
  * contract/mcp; here is what is done: nothing is remembered between two
  * requests, so that no restart and no lost connection matters to a client.
  */
-#include "mcp.h"
+#include "api/mcp.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "app.h"
-#include "limits.h"
-#include "routes.h"
-#include "../contract/mcp/mcp_media.h"
-#include "../server/http.h"
+#include "api/app.h"
+#include "api/limits.h"
+#include "api/routes.h"
+#include "contract/mcp/mcp_media.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/fd.h"
-#include "../../sandbox/base/log.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
 
 #define LISTED_MAX 100
 #define BODY_MAX ((size_t)16 << 20)

@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../contract/mcp/mcp_message.h"
-#include "../contract/mcp/mcp_result.h"
-#include "../contract/mcp/mcp_tools.h"
-#include "gate.h"
+#include "api/gate.h"
+#include "contract/mcp/mcp_message.h"
+#include "contract/mcp/mcp_result.h"
+#include "contract/mcp/mcp_tools.h"
 
-#include "../../sandbox/base/buf.h"
+#include "base/buf.h"
 
 struct api_app;
 struct config;

@@ -8,19 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app.h"
-#include "mcp.h"
-#include "run.h"
-#include "session_holder.h"
-#include "../contract/mcp/mcp_media.h"
-#include "../contract/mcp/mcp_result.h"
-#include "../contract/stage.h"
-#include "../files/filestore.h"
-#include "../server/http.h"
+#include "api/app.h"
+#include "api/mcp.h"
+#include "api/run.h"
+#include "api/session_holder.h"
+#include "contract/mcp/mcp_media.h"
+#include "contract/mcp/mcp_result.h"
+#include "contract/stage.h"
+#include "files/filestore.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/err.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
 
 #define MCP_WORK_LEFT (2 * MCP_LEFT_MAX)
 #define TICK_MS 1000

@@ -5,17 +5,17 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "app.h"
-#include "mcp.h"
-#include "run.h"
-#include "session_holder.h"
-#include "../contract/stage.h"
-#include "../server/http.h"
+#include "api/app.h"
+#include "api/mcp.h"
+#include "api/run.h"
+#include "api/session_holder.h"
+#include "contract/stage.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
 
 #define LOOK_MS 10000
 #define SESSION_LOST \

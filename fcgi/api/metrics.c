@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "metrics.h"
+#include "api/metrics.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/exposition.h"
-#include "../../sandbox/base/shared_file.h"
+#include "base/buf.h"
+#include "base/exposition.h"
+#include "base/shared_file.h"
 
 /* Elements of an array. */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

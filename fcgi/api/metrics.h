@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../sandbox/protocol/conversation.h"
-#include "../../sandbox/protocol/lease.h"
+#include "protocol/conversation.h"
+#include "protocol/lease.h"
 
 struct buf;
 struct err;

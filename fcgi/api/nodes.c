@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "app.h"
+#include "api/app.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,18 +8,18 @@
 
 #include <sodium.h>
 
-#include "session_holder.h"
-#include "../contract/librechat/libre_request.h"
-#include "../server/http.h"
+#include "api/session_holder.h"
+#include "contract/librechat/libre_request.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/text.h"
-#include "../../sandbox/protocol/node_ask.h"
-#include "../../sandbox/protocol/node_table.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "protocol/node_ask.h"
+#include "protocol/node_table.h"
 
 #define PIECE 65536
 #define READER_MS 60000

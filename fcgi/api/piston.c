@@ -3,24 +3,24 @@
  * /api/v2: Piston's contract on leased cells.  Its WebSocket is in
  * piston_connect.c.
  */
-#include "piston.h"
+#include "api/piston.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "app.h"
-#include "reply.h"
-#include "routes.h"
-#include "run.h"
-#include "../contract/piston/answer.h"
-#include "../server/http.h"
+#include "api/app.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "api/run.h"
+#include "contract/piston/answer.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/shared_file.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/shared_file.h"
 
 #define COMPILE_MS 10000 /* of the contract; nothing is compiled */
 #define PROCESSES 64

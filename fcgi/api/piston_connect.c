@@ -14,18 +14,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "app.h"
-#include "gate.h"
-#include "piston.h"
-#include "reply.h"
-#include "routes.h"
-#include "run.h"
-#include "../contract/piston/answer.h"
-#include "../server/http.h"
+#include "api/app.h"
+#include "api/gate.h"
+#include "api/piston.h"
+#include "api/reply.h"
+#include "api/routes.h"
+#include "api/run.h"
+#include "contract/piston/answer.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/log.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
 
 #define HEAD_MS 5000
 /* Time after the last word for a slow reader to read it and close. */

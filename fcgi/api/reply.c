@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "reply.h"
+#include "api/reply.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../contract/code_interpreter/execute_request.h"
-#include "../contract/librechat/libre_answer.h"
-#include "../contract/mcp/mcp_message.h"
-#include "../contract/piston/request.h"
-#include "../contract/snekbox/eval_request.h"
-#include "../server/http.h"
+#include "contract/code_interpreter/execute_request.h"
+#include "contract/librechat/libre_answer.h"
+#include "contract/mcp/mcp_message.h"
+#include "contract/piston/request.h"
+#include "contract/snekbox/eval_request.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/buf.h"
+#include "base/buf.h"
 
 #define PIECE 65536
 #define READER_BYTES_A_MS 32

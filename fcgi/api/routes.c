@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-#include "routes.h"
+#include "api/routes.h"
 
 #include <string.h>
 
-#include "app.h"
-#include "gate.h"
-#include "librechat_who.h"
-#include "pages.h"
-#include "reply.h"
-#include "../contract/piston/request.h"
-#include "../contract/snekbox/eval_answer.h"
-#include "../server/health.h"
-#include "../server/http.h"
+#include "api/app.h"
+#include "api/gate.h"
+#include "api/librechat_who.h"
+#include "api/pages.h"
+#include "api/reply.h"
+#include "contract/piston/request.h"
+#include "contract/snekbox/eval_answer.h"
+#include "server/health.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/exposition.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/text.h"
-#include "../../sandbox/protocol/lease.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/exposition.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "protocol/lease.h"
 
 #define METRICS_MAX (1 << 20)
 #define METRICS_TOKEN "prometheus" /* the one that others need for them */
@@ -137,13 +137,13 @@ struct route {
 static const struct route routes[] = {
 #define ROUTE(contract, method, path, function, use, head) \
 	{ contract, method, path, api_##function, GATE_##use, head },
-#include "routes.def"
+#include "api/routes.def"
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
 const char *const api_route_names[] = {
 #define ROUTE(contract, method, path, function, use, head) path,
-#include "routes.def"
+#include "api/routes.def"
 	"other",
 	"/api/v2/connect",
 	NULL,

@@ -30,6 +30,6 @@ typedef void api_route_fn(struct api_app *app, struct http_request *req);
 
 #define ROUTE(contract, method, path, function, use, head) \
 	api_route_fn api_##function;
-#include "routes.def"
+#include "api/routes.def"
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "run.h"
+#include "api/run.h"
 
 #include <ctype.h>
 #include <poll.h>
@@ -9,21 +9,21 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "app.h"
-#include "reply.h"
-#include "session_holder.h"
-#include "../pytext/pyutf8.h"
-#include "../server/http.h"
+#include "api/app.h"
+#include "api/reply.h"
+#include "api/session_holder.h"
+#include "pytext/pyutf8.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/preload.h"
-#include "../../sandbox/base/text.h"
-#include "../../sandbox/protocol/cell.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/preload.h"
+#include "base/text.h"
+#include "protocol/cell.h"
 
 #define LOOKED_AT 65536	   /* bytes of each text: imports stand at the top */
 #define PARTS_LOOKED_AT 16 /* arguments, and files */

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "metrics.h"
+#include "api/metrics.h"
 
-#include "../../sandbox/protocol/conversation.h"
+#include "protocol/conversation.h"
 
 struct api_app;
 struct buf;

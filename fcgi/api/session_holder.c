@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "session_holder.h"
+#include "api/session_holder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,16 +18,16 @@
 
 #include <sodium.h>
 
-#include "app.h"
-#include "../server/http.h"
+#include "api/app.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/fd.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/text.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/text.h"
 
 #define ASK_MS 1000
 #define END_MS 5000

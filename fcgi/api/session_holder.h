@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../sandbox/protocol/lease.h"
+#include "protocol/lease.h"
 
 struct api_app;
 struct err;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "base64.h"
+#include "contract/base64.h"
 
 #include <string.h>
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/utf8.h"
+#include "base/buf.h"
+#include "base/utf8.h"
 
 /* without a NUL, which is no digit */
 static const char alphabet[64] =

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "multipart.h"
+#include "contract/multipart.h"
 
 #include <assert.h>
 #include <string.h>
 #include <sys/types.h>
 
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/text.h"
-#include "../../sandbox/base/utf8.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "base/utf8.h"
 
 #define NO_NAME \
 	"The Content-Disposition header field \"name\" must be provided."

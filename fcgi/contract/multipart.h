@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../../sandbox/base/buf.h"
+#include "base/buf.h"
 
 /*
  * The parameters of header fields, and the header of a download.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "outcome.h"
+#include "contract/outcome.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../sandbox/protocol/cell.h"
+#include "protocol/cell.h"
 
 struct run_file *
 run_files_add(struct run_files *files, const char *path, int64_t size,

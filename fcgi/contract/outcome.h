@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../sandbox/base/buf.h"
+#include "base/buf.h"
 
 struct cell_result;
 

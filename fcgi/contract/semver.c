@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "semver.h"
+#include "contract/semver.h"
 
 #include <string.h>
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "stage.h"
+#include "contract/stage.h"
 
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/text.h"
-#include "../../sandbox/base/utf8.h"
-#include "../../sandbox/protocol/frame_limits.h"
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "protocol/frame_limits.h"
 
 /* "%FF" is the longest text of a byte. */
 #define TEXT_MAX (3 * LIMIT_NAME)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Buttons and editors: each refers to a view, which says whose it is and what
  * it is about. */
-#include "submit.h"
+#include "discord/submit.h"
 
 #include <string.h>
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/config_images.h"
-#include "../../sandbox/base/text.h"
-#include "../../sandbox/protocol/cancel.h"
-#include "../../sandbox/protocol/node_table.h"
-#include "../../sandbox/store/editor.h"
-#include "../../sandbox/store/row_id.h"
-#include "help.h"
+#include "base/buf.h"
+#include "base/config.h"
+#include "base/config_images.h"
+#include "base/text.h"
+#include "discord/help.h"
+#include "protocol/cancel.h"
+#include "protocol/node_table.h"
+#include "store/editor.h"
+#include "store/row_id.h"
 
 /* Each makes the job of a press; the view is the invoker's own and of the
  * action's kind.  False: the reply is made. */
@@ -334,7 +334,7 @@ action_cancel(struct context *c)
 static bool (*const actions[ACTION_COUNT])(struct context *c) = {
 #define ACTION(action, name, type, kind, function, step) \
 	[ACTION_##action] = action_##function,
-#include "../../sandbox/store/commands.def"
+#include "store/commands.def"
 };
 
 static enum action_type

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "answer.h"
+#include "discord/answer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/text.h"
-#include "../../sandbox/locale/locale.h"
-#include "../../sandbox/store/editor.h"
-#include "suggest.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "discord/suggest.h"
+#include "locale/locale.h"
+#include "store/editor.h"
 
 enum callback {
 	CALLBACK_MESSAGE = 4,
@@ -31,7 +31,7 @@ enum { STYLE_PRIMARY = 1, STYLE_SECONDARY = 2, STYLE_DANGER = 4 };
 
 static const char *const texts[TEXT_COUNT] = {
 #define TEXT(id, text) [TEXT_##id] = (text),
-#include "texts.def"
+#include "discord/texts.def"
 };
 
 const char *

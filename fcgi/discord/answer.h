@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../sandbox/store/commands.h"
+#include "store/commands.h"
 
 /*
  * The JSON of what Discord is answered at once.  Pure functions; each returns
@@ -19,7 +19,7 @@ struct suggestion;
 /* The sentences of texts.def. */
 enum text_id {
 #define TEXT(id, ...) TEXT_##id,
-#include "texts.def"
+#include "discord/texts.def"
 	TEXT_COUNT,
 };
 

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-#include "chat_health.h"
+#include "discord/chat_health.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
-#include "held.h"
+#include "discord/answer.h"
+#include "discord/held.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/text.h"
-#include "../../sandbox/locale/locale.h"
-#include "../../sandbox/protocol/condition.h"
-#include "../../sandbox/store/job.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "locale/locale.h"
+#include "protocol/condition.h"
+#include "store/job.h"
 
 #define REPORT_MAX 4000
 #define SKEW_MOST_MS 5000

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../sandbox/protocol/condition.h"
+#include "protocol/condition.h"
 
 struct config;
 struct db;

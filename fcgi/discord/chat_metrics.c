@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-#include "chat_metrics.h"
+#include "discord/chat_metrics.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "../server/health.h"
+#include "server/health.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/exposition.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/shared_file.h"
-#include "../../sandbox/protocol/tally.h"
-#include "../../sandbox/store/db.h"
-#include "../../sandbox/store/job.h"
-#include "../../sandbox/store/rule.h"
-#include "../../sandbox/store/sandbox.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/exposition.h"
+#include "base/log.h"
+#include "base/shared_file.h"
+#include "protocol/tally.h"
+#include "store/db.h"
+#include "store/job.h"
+#include "store/rule.h"
+#include "store/sandbox.h"
 
 #define TYPES (INTERACTION_MODAL + 1)
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "interaction.h"
+#include "discord/interaction.h"
 
 struct config;
 struct db;

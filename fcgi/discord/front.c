@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-#include "front.h"
+#include "discord/front.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../server/http.h"
-#include "chat_metrics.h"
-#include "siblings.h"
-#include "submit.h"
+#include "discord/chat_metrics.h"
+#include "discord/siblings.h"
+#include "discord/submit.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/shared_file.h"
-#include "../../sandbox/locale/locale.h"
-#include "../../sandbox/protocol/node_table.h"
-#include "../../sandbox/store/db.h"
-#include "../../sandbox/store/moves.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/shared_file.h"
+#include "locale/locale.h"
+#include "protocol/node_table.h"
+#include "store/db.h"
+#include "store/moves.h"
 
 #define DATABASE_RETRY_MS 1000
 #define DENIALS_LOGGED 10 /* in a second */

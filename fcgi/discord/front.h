@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "interaction.h"
-#include "../server/serve.h"
-#include "chat_health.h"
-#include "held.h"
-#include "submit.h"
-#include "verify.h"
+#include "discord/chat_health.h"
+#include "discord/held.h"
+#include "discord/interaction.h"
+#include "discord/submit.h"
+#include "discord/verify.h"
+#include "server/serve.h"
 
-#include "../../sandbox/protocol/wake.h"
+#include "protocol/wake.h"
 
 struct config;
 struct db;

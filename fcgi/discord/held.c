@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "held.h"
+#include "discord/held.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../server/http.h"
-#include "chat_metrics.h"
+#include "discord/chat_metrics.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
 
 /* Descriptors for all else: new requests, the database, workers. */
 #define OTHER_FDS (HELD_WORKERS + 512)

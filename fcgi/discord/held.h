@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "interaction.h"
-#include "../../sandbox/protocol/first_response.h"
+#include "discord/interaction.h"
+#include "protocol/first_response.h"
 
 struct chat_metrics;
 struct config;

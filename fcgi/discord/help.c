@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "help.h"
+#include "discord/help.h"
 
 #include <string.h>
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/nearest.h"
-#include "answer.h"
+#include "base/buf.h"
+#include "base/nearest.h"
+#include "discord/answer.h"
 
 _Static_assert(COMMAND_SPELT_MAX <= NEAREST_NAME, "each has room");
 

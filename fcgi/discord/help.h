@@ -2,7 +2,7 @@
 #ifndef HELP_H
 #define HELP_H
 
-#include "../../sandbox/store/commands.h"
+#include "store/commands.h"
 
 struct buf;
 

@@ -37,19 +37,19 @@
  */
 #include <sodium.h>
 
-#include "chat_metrics.h"
-#include "front.h"
-#include "../server/serve.h"
-#include "siblings.h"
+#include "discord/chat_metrics.h"
+#include "discord/front.h"
+#include "discord/siblings.h"
+#include "server/serve.h"
 
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/process.h"
-#include "../../sandbox/protocol/condition.h"
-#include "../../sandbox/store/db.h"
-#include "../../sandbox/store/job.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "protocol/condition.h"
+#include "store/db.h"
+#include "store/job.h"
 
 /* Longer than serve.c answers those who wait, and a peer may stall. */
 #define STOP_MS 8000

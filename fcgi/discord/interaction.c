@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "interaction.h"
+#include "discord/interaction.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -8,12 +8,12 @@
 
 #include <jansson.h>
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/json_mend.h"
-#include "../../sandbox/base/text.h"
-#include "../../sandbox/protocol/frame_limits.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/json_mend.h"
+#include "base/text.h"
+#include "protocol/frame_limits.h"
 
 #define DISCORD_EPOCH_MS INT64_C(1420070400000)
 #define PERMISSION_ATTACH_FILES (INT64_C(1) << 15)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../sandbox/store/commands.h"
+#include "store/commands.h"
 
 struct err;
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "submit.h"
+#include "discord/submit.h"
 
 #include <string.h>
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/text.h"
-#include "../../sandbox/protocol/frame_limits.h"
-#include "../../sandbox/protocol/node_table.h"
-#include "../../sandbox/store/script.h"
-#include "chat_health.h"
-#include "help.h"
-#include "suggest.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "discord/chat_health.h"
+#include "discord/help.h"
+#include "discord/suggest.h"
+#include "protocol/frame_limits.h"
+#include "protocol/node_table.h"
+#include "store/script.h"
 
 enum { SLASH_COMMAND = 1, MESSAGE_COMMAND = 3 };
 #define HELP_MAX 8000

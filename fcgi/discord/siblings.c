@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "siblings.h"
+#include "discord/siblings.h"
 
 #include <stdatomic.h>
 

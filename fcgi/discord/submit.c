@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "submit.h"
-#include "chat_health.h"
+#include "discord/submit.h"
+#include "discord/chat_health.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/store/command_id.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "store/command_id.h"
 
 #define MESSAGE_MAX 8000
 /* As many editors in so long as commands (job.c). */

@@ -5,16 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "answer.h"
-#include "chat_metrics.h"
-#include "interaction.h"
+#include "discord/answer.h"
+#include "discord/chat_metrics.h"
+#include "discord/interaction.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/store/job.h"
-#include "../../sandbox/store/rule.h"
-#include "../../sandbox/store/sandbox.h"
-#include "../../sandbox/store/view.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "store/job.h"
+#include "store/rule.h"
+#include "store/sandbox.h"
+#include "store/view.h"
 
 struct chat_health;
 struct config;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "suggest.h"
+#include "discord/suggest.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "../../sandbox/base/text.h"
+#include "base/text.h"
 
 /* How well a name fits; the first two are what somebody types as the commands
  * would understand it. */

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../../sandbox/protocol/path.h"
-#include "../../sandbox/store/names.h"
+#include "protocol/path.h"
+#include "store/names.h"
 
 /*
  * Which names are suggested to somebody who types: those that begin so, then

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "verify.h"
+#include "discord/verify.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <sodium.h>
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/text.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 
 /* With a fixed length the boundary to the body cannot be shifted; 10 digits
  * last until the year 2286. */

@@ -16,14 +16,14 @@
 
 #include <sodium.h>
 
-#include "filestore_parts.h"
+#include "files/filestore_parts.h"
 
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/fd.h"
-#include "../../sandbox/base/shared_file.h"
-#include "../../sandbox/base/text.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/shared_file.h"
+#include "base/text.h"
 
 #define FILESTORE_NEW "new-"
 #define FILESTORE_META ".meta"

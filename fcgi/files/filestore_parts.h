@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "filestore.h"
+#include "files/filestore.h"
 
 /*
  * Functions that the parts of the store share, in its folder only.

@@ -15,10 +15,10 @@
 
 #include <sodium.h>
 
-#include "filestore_parts.h"
+#include "files/filestore_parts.h"
 
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/err.h"
+#include "base/clock.h"
+#include "base/err.h"
 
 #define ROOM_AGAIN_MS 1000
 

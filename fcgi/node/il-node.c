@@ -23,24 +23,24 @@
 
 #include <sodium.h>
 
-#include "../server/http.h"
-#include "../server/serve.h"
+#include "server/http.h"
+#include "server/serve.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/text.h"
-#include "../../sandbox/move/arrival.h"
-#include "../../sandbox/move/parcel.h"
-#include "../../sandbox/protocol/node_ask.h"
-#include "../../sandbox/protocol/node_table.h"
-#include "../../sandbox/store/db.h"
-#include "../../sandbox/store/moves.h"
-#include "../../sandbox/store/row_id.h"
-#include "../../sandbox/store/view.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "move/arrival.h"
+#include "move/parcel.h"
+#include "protocol/node_ask.h"
+#include "protocol/node_table.h"
+#include "store/db.h"
+#include "store/moves.h"
+#include "store/row_id.h"
+#include "store/view.h"
 
 /* nginx lets four people arrive at one time (nginx/node.conf). */
 #define CHILDREN 6

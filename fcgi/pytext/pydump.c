@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "pydump.h"
+#include "pytext/pydump.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pyjson.h"
+#include "pytext/pyjson.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/utf8.h"
+#include "base/buf.h"
+#include "base/utf8.h"
 
 /* ---- strings ---- */
 
@@ -98,7 +98,7 @@ struct range {
 };
 
 static const struct range printable[] = {
-#include "pyprintable.inc"
+#include "pytext/pyprintable.inc"
 };
 
 /* For bsearch(): is the code point before, in or after the range? */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "pyjson.h"
+#include "pytext/pyjson.h"
 
 #include <assert.h>
 #include <endian.h>
@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pyutf8.h"
+#include "pytext/pyutf8.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/text.h"
-#include "../../sandbox/base/utf8.h"
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/utf8.h"
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 #define CHUNK 65536

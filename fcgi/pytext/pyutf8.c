@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "pyutf8.h"
+#include "pytext/pyutf8.h"
 
 #include <string.h>
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/utf8.h"
+#include "base/buf.h"
+#include "base/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 

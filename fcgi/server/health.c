@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-#include "health.h"
+#include "server/health.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
 
 #include <jansson.h>
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/exposition.h"
-#include "../../sandbox/base/file.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/protocol/condition.h"
-#include "../../sandbox/protocol/lease.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/exposition.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "protocol/condition.h"
+#include "protocol/lease.h"
 
 /* The version of the code-interpreter contract whose /health this is. */
 #define CONTRACT_VERSION "0.4.4"

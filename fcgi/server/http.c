@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "http.h"
+#include "server/http.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,10 +15,10 @@
 
 #include <fastcgi.h>
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/text.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
 
 /* Longest Content-Length that is a number to us; each program has its own,
  * smaller, limit. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "serve.h"
+#include "server/serve.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,16 +15,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "http.h"
+#include "server/http.h"
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/cleanup.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/fd.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/base/text.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/text.h"
 
 #define PASSED_FD 3 /* the first one that a supervisor has passed */
 #define SOCKET_MODE 0660

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "apparmor.h"
+#include "base/apparmor.h"
 
 #include <dirent.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "cleanup.h"
+#include "base/cleanup.h"
 
 /*
  * The kernel's list `profiles` beside it is for root alone; this folder, which

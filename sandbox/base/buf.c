@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "buf.h"
+#include "base/buf.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "log.h"
+#include "base/log.h"
 
 #define BUF_FIRST 256 /* bytes of the first allocation, when max allows */
 

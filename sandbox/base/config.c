@@ -4,7 +4,7 @@
  * stored, and where values come from: the environment, an env file, the
  * defaults.
  */
-#include "config.h"
+#include "base/config.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -16,15 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "buf.h"
-#include "cleanup.h"
-#include "config_images.h"
-#include "envfile.h"
-#include "err.h"
-#include "file.h"
-#include "log.h"
-#include "text.h"
-#include "utf8.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/config_images.h"
+#include "base/envfile.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/utf8.h"
 
 #define ENV_FILE_MAX 65536
 #define TOKEN_FILE_MAX 4096
@@ -90,7 +90,7 @@ static const struct config_key {
 #define TEXT(type, field, key, fallback, help) \
 	ROW(type, field, key, fallback, 0, 0, help)
 #define SOURCE(key, help) { key, CONFIG_SOURCE, 0, "", 0, 0, help },
-#include "config.def"
+#include "base/config.def"
 };
 
 #define KEYS (sizeof(config_keys) / sizeof(config_keys[0]))

@@ -24,7 +24,7 @@ struct config {
 #define ID(field, ...) int64_t field;
 #define TEXT(type, field, ...) char *field;
 #define SOURCE(...)
-#include "config.def"
+#include "base/config.def"
 };
 
 /*

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "config_images.h"
+#include "base/config_images.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "buf.h"
-#include "cleanup.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
 
 #define NAME_CHARS \
 	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz._-"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "docker_cli.h"
+#include "base/docker_cli.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "err.h"
-#include "process.h"
+#include "base/err.h"
+#include "base/process.h"
 
 #define VERSION_MS 3000
 #define VERSION_MAX 1024

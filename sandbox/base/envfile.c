@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "envfile.h"
+#include "base/envfile.h"
 
 #include <string.h>
 
-#include "buf.h"
-#include "err.h"
+#include "base/buf.h"
+#include "base/err.h"
 
 #define BLANKS " \t\r"
 #define KEY_CHARS \

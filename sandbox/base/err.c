@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "err.h"
+#include "base/err.h"
 
 #include <errno.h>
 #include <stdarg.h>

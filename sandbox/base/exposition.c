@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "exposition.h"
+#include "base/exposition.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "buf.h"
+#include "base/buf.h"
 
 /* Upper ends in milliseconds. */
 static const int64_t ends_ms[HISTOGRAM_ENDS] = { 1, 2, 5, 10, 20, 50, 100, 200,

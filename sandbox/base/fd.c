@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fd.h"
+#include "base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +17,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "buf.h"
-#include "cleanup.h"
-#include "clock.h"
-#include "err.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
 
 #define SIGNAL_ECHO_MS 1000
 /* A signal may fall between the timer and the wait: it comes again. */

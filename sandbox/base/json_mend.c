@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "json_mend.h"
+#include "base/json_mend.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "buf.h"
-#include "text.h"
+#include "base/buf.h"
+#include "base/text.h"
 
 /* The code unit of \uXXXX at this place; -1: there is none. */
 static int

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "log.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "utf8.h"
+#include "base/utf8.h"
 
 #define LOG_LINE 1000 /* bytes of a line, its newline not counted */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "loop.h"
+#include "base/loop.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -8,10 +8,10 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "buf.h"
-#include "cleanup.h"
-#include "clock.h"
-#include "log.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
 
 #define BATCH 64
 

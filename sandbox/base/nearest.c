@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "nearest.h"
+#include "base/nearest.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "preload.h"
+#include "base/preload.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "shared_file.h"
+#include "base/shared_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cleanup.h"
-#include "err.h"
+#include "base/cleanup.h"
+#include "base/err.h"
 
 /* A writer is a process's number and, in the bits above it, its start: Linux
  * gives numbers below 2^22. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "text.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,10 +10,10 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "buf.h"
-#include "cleanup.h"
-#include "log.h"
-#include "utf8.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "utf8.h"
+#include "base/utf8.h"
 
 #include <assert.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * The volumes of the APIs' packages, and what ilctl may ask about them.  The
  * header has the picture.
  */
-#include "api_packages.h"
+#include "broker/api_packages.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,12 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/log.h"
-#include "client.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "broker/client.h"
 
 #define STAGING_PREFIX "staging-"
 #define PUBLISH_WAIT_MS 15000 /* for the cell to let go of it */

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "volume.h"
-#include "workspace.h"
+#include "broker/volume.h"
+#include "broker/workspace.h"
 
 struct host;
 

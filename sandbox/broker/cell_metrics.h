@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-#include "../base/exposition.h"
-#include "../protocol/frame.h"
-#include "class.h"
+#include "base/exposition.h"
+#include "broker/class.h"
+#include "protocol/frame.h"
 
 /*
  * What il-sandboxd counts, by class and never by sandbox, for who asks with

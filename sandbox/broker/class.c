@@ -3,14 +3,14 @@
  * The table of the classes, and what follows from a row together with the
  * configuration.
  */
-#include "class.h"
+#include "broker/class.h"
 
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "../base/config.h"
-#include "workspace.h"
+#include "base/config.h"
+#include "broker/workspace.h"
 
 #define API_TMP_MAX (INT64_C(64) << 20)
 #define API_HOME_MAX (INT64_C(48) << 20)

@@ -5,7 +5,7 @@
  * at once is in space.c, the status in status.c.)  Every field is checked here,
  * before anything is done.
  */
-#include "client.h"
+#include "broker/client.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,16 +17,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/log.h"
-#include "../base/loop.h"
-#include "../protocol/lease.h"
-#include "ledger.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "broker/ledger.h"
+#include "protocol/lease.h"
 
 #define ASK_MS 10000  /* to say what it wants */
 #define PAUSE_MS 1000 /* out of descriptors */

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
-#include "workspace.h"
-#include "pool.h"
+#include "broker/pool.h"
+#include "broker/workspace.h"
 
 /*
  * Those who ask the broker.  Each connection asks one thing: a lease, which

@@ -7,7 +7,7 @@
  * socket, its leases, and how it goes.  Every state has at most one timer,
  * which says how long it may last.
  */
-#include "container.h"
+#include "broker/container.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,21 +20,21 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "../base/apparmor.h"
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/log.h"
-#include "../base/loop.h"
-#include "../base/preload.h"
-#include "../base/process.h"
-#include "docker.h"
-#include "engine.h"
-#include "folder.h"
-#include "ledger.h"
+#include "base/apparmor.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/preload.h"
+#include "base/process.h"
+#include "broker/docker.h"
+#include "broker/engine.h"
+#include "broker/folder.h"
+#include "broker/ledger.h"
 
 #define RUN_MORE_MS 5000 /* over IL_START_SECONDS; then docker run is killed */
 #define WATCH_MS 1000	 /* not connected by then: has it died? */

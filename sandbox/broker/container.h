@@ -4,13 +4,13 @@
 
 #include <sys/queue.h>
 
-#include "../base/config_images.h"
-#include "../protocol/frame.h"
-#include "volume.h"
-#include "class.h"
-#include "host.h"
-#include "subprocess.h"
-#include "workspace.h"
+#include "base/config_images.h"
+#include "broker/class.h"
+#include "broker/host.h"
+#include "broker/subprocess.h"
+#include "broker/volume.h"
+#include "broker/workspace.h"
+#include "protocol/frame.h"
 
 struct pool;
 struct reservation;

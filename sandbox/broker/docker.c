@@ -2,13 +2,13 @@
 /*
  * One row for each call of the Docker CLI, but those that run something.
  */
-#include "docker.h"
+#include "broker/docker.h"
 
 #include <string.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/config.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/config.h"
 
 #define DERIVED "inline.derived=1"
 #define HEX "0123456789abcdef"

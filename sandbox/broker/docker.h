@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "host.h"
-#include "subprocess.h"
+#include "broker/host.h"
+#include "broker/subprocess.h"
 
 struct container;
 

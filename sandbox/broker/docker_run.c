@@ -6,13 +6,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/config.h"
-#include "../base/preload.h"
-#include "api_packages.h"
-#include "container.h"
-#include "docker.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/preload.h"
+#include "broker/api_packages.h"
+#include "broker/container.h"
+#include "broker/docker.h"
 
 /* The same in every container.  Each is explained in README.md. */
 static const char *const fixed_options[] = { "--detach", "--rm", "--pull",

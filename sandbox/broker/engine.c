@@ -8,21 +8,21 @@
  * images_step() begins the next one, and is called again when that has ended.
  * A pull goes on beside it.
  */
-#include "engine.h"
+#include "broker/engine.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/buf.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/log.h"
-#include "../base/loop.h"
-#include "../base/text.h"
-#include "docker.h"
-#include "mounter_image.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/text.h"
+#include "broker/docker.h"
+#include "broker/mounter_image.h"
 
 #define PROBE_LEAST_MS 3000
 #define REMOVE_LEAST_MS 20000

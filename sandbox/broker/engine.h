@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../base/config_images.h"
-#include "host.h"
-#include "subprocess.h"
+#include "base/config_images.h"
+#include "broker/host.h"
+#include "broker/subprocess.h"
 
 /*
  * What is known of the Docker engine and the image, and what keeps it known: a

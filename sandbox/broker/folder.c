@@ -3,7 +3,7 @@
  * Makes and removes what a container mounts of the host. Everything is made
  * anew for each container and never shared.
  */
-#include "folder.h"
+#include "broker/folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,11 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "host.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "broker/host.h"
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define DATABASE_MAX 1024

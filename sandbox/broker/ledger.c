@@ -3,19 +3,19 @@
  * The arithmetic is pure; the table is a list that is short enough to be
  * summed up for each question.
  */
-#include "ledger.h"
+#include "broker/ledger.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/log.h"
-#include "workspace.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "broker/workspace.h"
 
 /*
  * What the disk may have to hold of requests' bodies that nginx reads: it lets

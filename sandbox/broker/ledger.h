@@ -7,8 +7,8 @@
 #include <sys/queue.h>
 #include <sys/stat.h>
 
-#include "host.h"
-#include "volume.h"
+#include "broker/host.h"
+#include "broker/volume.h"
 
 struct err;
 

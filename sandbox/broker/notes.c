@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "notes.h"
+#include "broker/notes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/buf.h"
-#include "../base/config.h"
-#include "../base/log.h"
-#include "container.h"
+#include "base/buf.h"
+#include "base/config.h"
+#include "base/log.h"
+#include "broker/container.h"
 
 #define NOTES_MAX 10000 /* 500 KiB; then the oldest is forgotten */
 #define ABSENT_MS (INT64_C(600) * 1000)

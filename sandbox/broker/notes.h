@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "../base/preload.h"
-#include "../protocol/frame.h"
+#include "base/preload.h"
+#include "protocol/frame.h"
 
 /* Notes that the pool keeps, in memory. */
 

@@ -3,18 +3,18 @@
  * What happens to containers and tickets, and the questions about them.  In one
  * look what became of the containers is told first, then the scheduler runs.
  */
-#include "pool.h"
+#include "broker/pool.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/log.h"
-#include "../base/loop.h"
-#include "folder.h"
-#include "workspace.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "broker/folder.h"
+#include "broker/workspace.h"
 
 #define WAITING_MAX 1024
 #define WARM_PAUSE_MS 10000 /* after a start that failed */

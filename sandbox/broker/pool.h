@@ -4,9 +4,9 @@
 
 #include <sys/queue.h>
 
-#include "cell_metrics.h"
-#include "container.h"
-#include "notes.h"
+#include "broker/cell_metrics.h"
+#include "broker/container.h"
+#include "broker/notes.h"
 
 struct client;
 

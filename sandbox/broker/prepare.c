@@ -29,22 +29,22 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/log.h"
-#include "../base/loop.h"
-#include "../volume/owner.h"
-#include "../volume/uid.h"
-#include "api_packages.h"
-#include "docker.h"
-#include "engine.h"
-#include "ledger.h"
-#include "mounter_image.h"
-#include "pool.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "broker/api_packages.h"
+#include "broker/docker.h"
+#include "broker/engine.h"
+#include "broker/ledger.h"
+#include "broker/mounter_image.h"
+#include "broker/pool.h"
+#include "volume/owner.h"
+#include "volume/uid.h"
 
 #define VOLUME_WAIT_MS 15000 /* for an older container to let go of it */
 #define CHECK_MS 60000	     /* e2fsck, and giving */

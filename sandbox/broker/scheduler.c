@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/log.h"
-#include "engine.h"
-#include "pool.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/log.h"
+#include "broker/engine.h"
+#include "broker/pool.h"
 
 /* docker run at one time: more only slows each down. */
 #define POOL_RUNS_MAX 2

@@ -13,18 +13,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/log.h"
-#include "../protocol/frame.h"
-#include "../volume/owner.h"
-#include "../volume/uid.h"
-#include "client.h"
-#include "ledger.h"
-#include "workspace.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "broker/client.h"
+#include "broker/ledger.h"
+#include "broker/workspace.h"
+#include "protocol/frame.h"
+#include "volume/owner.h"
+#include "volume/uid.h"
 
 /* For idle cells to end and their devices to be cleared. */
 #define ROOM_WAIT_MS 5000

@@ -10,17 +10,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/loop.h"
-#include "../protocol/lease_status.h"
-#include "client.h"
-#include "engine.h"
-#include "ledger.h"
-#include "workspace.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/loop.h"
+#include "broker/client.h"
+#include "broker/engine.h"
+#include "broker/ledger.h"
+#include "broker/workspace.h"
+#include "protocol/lease_status.h"
 
 #define FRESH_MS 5000 /* a status may be so old before docker is asked */
 

@@ -4,7 +4,7 @@
  * before each step all descriptors leave the loop, afterwards those that are
  * still open come back.
  */
-#include "subprocess.h"
+#include "broker/subprocess.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -12,10 +12,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "../base/log.h"
-#include "../base/loop.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/loop.h"
 
 #define OUTPUT_MAX 65536
 #define WORD_MAX 65536

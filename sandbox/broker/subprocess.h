@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../base/process.h"
+#include "base/process.h"
 
 struct loop;
 struct loop_timer;

@@ -4,7 +4,7 @@
  * tried again.  And waiting for a lock: a child waits in flock() for us and
  * shares our open file; it has nothing else of ours, and dies with us.
  */
-#include "volume.h"
+#include "broker/volume.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -25,9 +25,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../base/cleanup.h"
-#include "../base/err.h"
-#include "../base/loop.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/loop.h"
 
 /* Between "which is free" and taking it, others may be faster. */
 #define ATTACH_TRIES 32

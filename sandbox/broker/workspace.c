@@ -6,7 +6,7 @@
  * a draft folder, one after the other, in the loop; the rename at the end makes
  * the sandbox.
  */
-#include "workspace.h"
+#include "broker/workspace.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,14 +17,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/config_images.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/log.h"
-#include "folder.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/config_images.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "broker/folder.h"
 
 /* Of all packages, before each minor version had its own. */
 #define OLD_PACKAGES_VOLUME "packages.ext4"

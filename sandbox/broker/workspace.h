@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host.h"
-#include "subprocess.h"
+#include "broker/host.h"
+#include "broker/subprocess.h"
 
 struct client;
 struct err;

@@ -21,18 +21,18 @@
 
 #include <sodium.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/text.h"
-#include "../move/volumes.h"
-#include "../protocol/lease.h"
-#include "../store/db.h"
-#include "../store/sandbox.h"
-#include "../volume/manifest.h"
-#include "ctl.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "ctl/ctl.h"
+#include "move/volumes.h"
+#include "protocol/lease.h"
+#include "store/db.h"
+#include "store/sandbox.h"
+#include "volume/manifest.h"
 
 #define WAIT_SECONDS 60 /* for a sandbox that is in use */
 /* What was written so short a time ago may be written again within the same

@@ -29,15 +29,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/log.h"
-#include "../base/process.h"
-#include "run.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "ctl/run.h"
 
 #define GROUPS_MAX 3
 #define PORT_FREE 1024 /* from here on anybody may listen */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../base/config.h"
+#include "base/config.h"
 
 struct buf;
 struct err;

@@ -9,18 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/text.h"
-#include "../protocol/lease.h"
-#include "../store/db.h"
-#include "../store/sandbox.h"
-#include "ctl.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "ctl/ctl.h"
+#include "ctl/table.h"
 #include "migrations.h"
-#include "table.h"
+#include "protocol/lease.h"
+#include "store/db.h"
+#include "store/sandbox.h"
 
 #define ROWS_SHOWN 50
 /* The broker ends the sandbox's cells first, which may take a while. */

@@ -3,7 +3,7 @@
  * `ilctl doctor`: all that can be wrong with an installation, each with what
  * mends it; and `ilctl status`: the condition, and what it is made of.
  */
-#include "doctor.h"
+#include "ctl/doctor.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,21 +16,21 @@
 
 #include <jansson.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/text.h"
-#include "../protocol/condition.h"
-#include "../protocol/lease.h"
-#include "../protocol/tokens.h"
-#include "../rest/brake.h"
-#include "../store/db.h"
-#include "../store/job.h"
-#include "../store/rule.h"
-#include "ctl.h"
-#include "table.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "ctl/ctl.h"
+#include "ctl/table.h"
+#include "protocol/condition.h"
+#include "protocol/lease.h"
+#include "protocol/tokens.h"
+#include "rest/brake.h"
+#include "store/db.h"
+#include "store/job.h"
+#include "store/rule.h"
 
 #define LINE_MAX_BYTES 16384
 #define ANSWER_MS 3000

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../base/err.h"
-#include "../protocol/condition.h"
-#include "../store/job.h"
+#include "base/err.h"
+#include "protocol/condition.h"
+#include "store/job.h"
 
 struct config;
 

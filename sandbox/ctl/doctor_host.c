@@ -5,7 +5,7 @@
  * switches, tries the first steps of a jail outside of any container, and finds
  * the one cause in a table.
  */
-#include "doctor.h"
+#include "ctl/doctor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,16 +24,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../base/apparmor.h"
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/config.h"
-#include "../base/config_images.h"
-#include "../base/docker_cli.h"
-#include "../base/file.h"
-#include "../base/process.h"
-#include "../base/text.h"
-#include "../protocol/frame.h"
+#include "base/apparmor.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/config_images.h"
+#include "base/docker_cli.h"
+#include "base/file.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "protocol/frame.h"
 
 #define TOOL_MS 15000
 /* nginx's own file comes first in what it prints of its configuration. */

@@ -34,13 +34,13 @@
 
 #include <jansson.h>
 
-#include "../base/buf.h"
-#include "../base/err.h"
-#include "../base/log.h"
-#include "../base/nearest.h"
-#include "../base/process.h"
-#include "ctl.h"
-#include "table.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/nearest.h"
+#include "base/process.h"
+#include "ctl/ctl.h"
+#include "ctl/table.h"
 
 #define EDITS_MOST 2 /* letters of a mistyped command that are wrong */
 #define INSTALLED "/etc/inline/inline.env"

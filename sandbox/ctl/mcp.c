@@ -18,11 +18,11 @@
 #include <jansson.h>
 #include <sodium.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/err.h"
-#include "ctl.h"
-#include "table.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "ctl/ctl.h"
+#include "ctl/table.h"
 
 #define MCP_URL "http://127.0.0.1:8080/mcp"
 #define META "io.modelcontextprotocol/"

@@ -5,7 +5,7 @@
  * user`; and what nginx has to know of the other nodes, for `ilctl run` and
  * `ilctl nginx`.
  */
-#include "nodes.h"
+#include "ctl/nodes.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -15,18 +15,18 @@
 
 #include <sodium.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "../base/file.h"
-#include "../base/text.h"
-#include "../protocol/node_ask.h"
-#include "../protocol/node_table.h"
-#include "../store/db.h"
-#include "../store/moves.h"
-#include "ctl.h"
-#include "table.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "ctl/ctl.h"
+#include "ctl/table.h"
+#include "protocol/node_ask.h"
+#include "protocol/node_table.h"
+#include "store/db.h"
+#include "store/moves.h"
 
 /* nginx gives up on a node after a second for its name and one for itself. */
 #define ANSWER_MS 5000

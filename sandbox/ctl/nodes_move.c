@@ -4,7 +4,7 @@
  * another, and then the slots.  A row of the database (moves.h) says how far a
  * person is: killed at any moment, the same command goes on.
  */
-#include "nodes.h"
+#include "ctl/nodes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,19 +20,19 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/file.h"
-#include "../base/text.h"
-#include "../move/parcel.h"
-#include "../protocol/node_ask.h"
-#include "../protocol/node_table.h"
-#include "../store/moves.h"
-#include "../store/person.h"
-#include "ctl.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "ctl/ctl.h"
+#include "move/parcel.h"
+#include "protocol/node_ask.h"
+#include "protocol/node_table.h"
+#include "store/moves.h"
+#include "store/person.h"
 
 #define WAIT_SECONDS 60 /* for what a person runs */
 #define ROUNDS_MOST 100 /* in which new people come to a slot */

@@ -10,14 +10,14 @@
 
 #include <jansson.h>
 
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../protocol/cell.h"
-#include "../protocol/lease.h"
-#include "ctl.h"
-#include "table.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "ctl/ctl.h"
+#include "ctl/table.h"
+#include "protocol/cell.h"
+#include "protocol/lease.h"
 
 #define WAIT_MS 60000 /* for the broker, and a place for the cell */
 #define MORE_MS 10000 /* over the time that pip has */

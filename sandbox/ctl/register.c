@@ -11,20 +11,20 @@
 
 #include <jansson.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/config_images.h"
-#include "../base/err.h"
-#include "../base/file.h"
-#include "../base/text.h"
-#include "../locale/locale.h"
-#include "../rest/rest.h"
-#include "../store/command_id.h"
-#include "../store/commands.h"
-#include "../store/db.h"
-#include "ctl.h"
-#include "doctor.h"
-#include "table.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/config_images.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "ctl/ctl.h"
+#include "ctl/doctor.h"
+#include "ctl/table.h"
+#include "locale/locale.h"
+#include "rest/rest.h"
+#include "store/command_id.h"
+#include "store/commands.h"
+#include "store/db.h"
 
 #define SUB_COMMAND 1	 /* both the type of a command and of such an option */
 #define SUB_GROUP 2	 /* of options: several commands */

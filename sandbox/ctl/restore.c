@@ -19,19 +19,19 @@
 
 #include <sodium.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/text.h"
-#include "../move/arrival.h"
-#include "../move/parcel.h"
-#include "../protocol/node_table.h"
-#include "../store/db.h"
-#include "../store/sandbox.h"
-#include "../volume/manifest.h"
-#include "ctl.h"
-#include "nodes.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/text.h"
+#include "ctl/ctl.h"
+#include "ctl/nodes.h"
+#include "move/arrival.h"
+#include "move/parcel.h"
+#include "protocol/node_table.h"
+#include "store/db.h"
+#include "store/sandbox.h"
+#include "volume/manifest.h"
 
 #define DRAFT ".restored"
 #define WORKERS_MOST 256

@@ -11,17 +11,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/err.h"
-#include "../base/text.h"
-#include "../base/utf8.h"
-#include "../protocol/cancel.h"
-#include "../store/db.h"
-#include "../store/rule.h"
-#include "ctl.h"
-#include "nodes.h"
-#include "table.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "ctl/ctl.h"
+#include "ctl/nodes.h"
+#include "ctl/table.h"
+#include "protocol/cancel.h"
+#include "store/db.h"
+#include "store/rule.h"
 
 #define TIMEOUT_LEAST 100 /* as IL_TIMEOUT_SECONDS, in milliseconds */
 #define TIMEOUT_MOST (600 * 1000)

@@ -5,7 +5,7 @@
  * users.  Then supervise.c takes over.  Other commands learn here whether it
  * runs, and where nginx listens.
  */
-#include "run.h"
+#include "ctl/run.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -25,18 +25,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/config.h"
-#include "../base/envfile.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/file.h"
-#include "../base/log.h"
-#include "../base/process.h"
-#include "../base/text.h"
-#include "../store/db.h"
-#include "ctl.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/envfile.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "ctl/ctl.h"
+#include "store/db.h"
 
 #define ENV_FILE_MAX (1 << 20)
 #define PORTS_TRIED 20

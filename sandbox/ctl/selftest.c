@@ -15,16 +15,16 @@
 #include <jansson.h>
 #include <sodium.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "../base/text.h"
-#include "../rest/rest.h"
-#include "../rest/transfer.h"
-#include "ctl.h"
-#include "doctor.h"
-#include "table.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "ctl/ctl.h"
+#include "ctl/doctor.h"
+#include "ctl/table.h"
+#include "rest/rest.h"
+#include "rest/transfer.h"
 
 #define ANSWER_MS 5000
 #define ANSWER_MAX (64 << 10)

@@ -13,16 +13,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/log.h"
-#include "../base/loop.h"
-#include "../protocol/lease.h"
-#include "../protocol/node_ask.h"
-#include "ctl.h"
-#include "run.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "ctl/ctl.h"
+#include "ctl/run.h"
+#include "protocol/lease.h"
+#include "protocol/node_ask.h"
 
 #define BACKOFF_FIRST_MS 200
 #define BACKOFF_LAST_MS 5000

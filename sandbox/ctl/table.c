@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "table.h"
+#include "ctl/table.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/err.h"
-#include "../base/text.h"
-#include "../store/db.h"
-#include "ctl.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "ctl/ctl.h"
+#include "store/db.h"
 
 #define CLEAN_MAX ((size_t)64 << 10)
 

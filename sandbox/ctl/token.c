@@ -10,11 +10,11 @@
 
 #include <jansson.h>
 
-#include "../base/err.h"
-#include "../base/text.h"
-#include "../protocol/tokens.h"
-#include "ctl.h"
-#include "table.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "ctl/ctl.h"
+#include "ctl/table.h"
+#include "protocol/tokens.h"
 
 #define LIMIT_MAX 1000000
 

@@ -14,19 +14,19 @@
 
 #include <jansson.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/file.h"
-#include "../protocol/frame.h"
-#include "../protocol/lease.h"
-#include "../protocol/lease_status.h"
-#include "../store/db.h"
-#include "../store/job.h"
-#include "ctl.h"
-#include "table.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "ctl/ctl.h"
+#include "ctl/table.h"
+#include "protocol/frame.h"
+#include "protocol/lease.h"
+#include "protocol/lease_status.h"
+#include "store/db.h"
+#include "store/job.h"
 
 #define TOP_CELLS 200 /* as the broker tells */
 #define TOP_JOBS 200

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "locale.h"
+#include "locale/locale.h"
 
 #include <inttypes.h>
 #include <string.h>

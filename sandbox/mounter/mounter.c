@@ -24,7 +24,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
-#include "../protocol/frame.h"
+#include "protocol/frame.h"
 
 /*
  * The way into this program and its way into the kernel: it is linked with no C

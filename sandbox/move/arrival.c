@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "arrival.h"
+#include "move/arrival.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,13 +12,13 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "../base/cleanup.h"
-#include "../base/err.h"
-#include "../base/log.h"
-#include "../base/text.h"
-#include "../store/person.h"
-#include "../volume/owner.h"
-#include "parcel.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "move/parcel.h"
+#include "store/person.h"
+#include "volume/owner.h"
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 /* The room that a disk keeps, as the broker does (../broker/ledger.h): a share

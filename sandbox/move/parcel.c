@@ -4,7 +4,7 @@
  * read twice, for their hashes and then for the stream, under the lock that a
  * loop device would have: nothing can mount them meanwhile.
  */
-#include "parcel.h"
+#include "move/parcel.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,14 +15,14 @@
 
 #include <sodium.h>
 
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/text.h"
-#include "../protocol/lease.h"
-#include "../store/person.h"
-#include "volumes.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "move/volumes.h"
+#include "protocol/lease.h"
+#include "store/person.h"
 
 #define WORD "inline-person"
 #define WORDS 7

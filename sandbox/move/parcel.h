@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../base/buf.h"
-#include "../volume/manifest.h"
+#include "base/buf.h"
+#include "volume/manifest.h"
 
 struct config;
 struct db;

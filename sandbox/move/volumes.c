@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#include "volumes.h"
+#include "move/volumes.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../protocol/lease.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "protocol/lease.h"
 
 #define ROUND_MS 5000 /* then its cell is asked for once more */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cancel.h"
+#include "protocol/cancel.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,11 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/fd.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/fd.h"
 
 #define FOLDER "cancels"
 #define FOLDER_MODE 0770

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "cell.h"
+#include "protocol/cell.h"
 
 #include <string.h>
 
-#include "../base/buf.h"
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "../base/fd.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
 
 #define SIZE_SANE ((int64_t)1 << 48) /* no file, no duration is larger */
 

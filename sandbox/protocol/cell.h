@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../base/fd.h"
-#include "frame.h"
+#include "base/fd.h"
+#include "protocol/frame.h"
 
 struct err;
 

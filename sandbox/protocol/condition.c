@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "condition.h"
+#include "protocol/condition.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/file.h"
-#include "../base/log.h"
-#include "../base/text.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
 
 #define FOLDER "front"
 #define TOLD FOLDER "/jobs"

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lease_status.h"
-#include "pulse.h"
+#include "protocol/lease_status.h"
+#include "protocol/pulse.h"
 
 struct config;
 struct err;

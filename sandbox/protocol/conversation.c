@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "conversation.h"
+#include "protocol/conversation.h"
 
 #include <poll.h>
 #include <signal.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "lease.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "protocol/lease.h"
 
 /* What the loop waits for. */
 struct wait {

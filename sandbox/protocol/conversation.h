@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cell.h"
+#include "protocol/cell.h"
 
 struct err;
 struct pollfd;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "first_response.h"
+#include "protocol/first_response.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/fd.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/fd.h"
 
 #define FOLDER "answers"
 #define FOLDER_MODE 0750

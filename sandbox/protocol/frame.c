@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "frame.h"
+#include "protocol/frame.h"
 
 #include <string.h>
 

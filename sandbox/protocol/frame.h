@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "frame_limits.h"
+#include "protocol/frame_limits.h"
 
 /*
  * The protocol of client ↔ broker, broker ↔ cell and client ↔ cell.

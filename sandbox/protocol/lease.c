@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "lease.h"
+#include "protocol/lease.h"
 
 #include <poll.h>
 #include <stdatomic.h>
@@ -7,17 +7,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/config_images.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/shared_file.h"
-#include "../base/text.h"
-#include "frame.h"
-#include "lease_status.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/config_images.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/shared_file.h"
+#include "base/text.h"
+#include "protocol/frame.h"
+#include "protocol/lease_status.h"
 
 /* An answer of the broker is small, but for METRICS. */
 #define ANSWER_MAX 8192

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "frame.h"
+#include "protocol/frame.h"
 
 struct config;
 struct err;

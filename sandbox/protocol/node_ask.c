@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "node_ask.h"
+#include "protocol/node_ask.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,14 +8,14 @@
 
 #include <jansson.h>
 
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/log.h"
-#include "../base/text.h"
-#include "../base/utf8.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/utf8.h"
 
 #define HEADER_NOTE "Inline-Note"
 #define HEADER_NAME "Inline-Name"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "node_table.h"
+#include "protocol/node_table.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -11,14 +11,14 @@
 
 #include <sodium.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/file.h"
-#include "../base/log.h"
-#include "../base/text.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
 
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789-"
 #define LABEL_MAX 63

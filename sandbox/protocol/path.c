@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "path.h"
+#include "protocol/path.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "frame_limits.h"
+#include "protocol/frame_limits.h"
 
 struct buf;
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "pulse.h"
+#include "protocol/pulse.h"
 
 #include <stdatomic.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../base/log.h"
-#include "../base/shared_file.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/shared_file.h"
 
 /* One of another version may have other places. */
 #define PULSE_FILE "worker/pulse-" INLINE_VERSION

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "tally.h"
+#include "protocol/tally.h"
 
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/config.h"
-#include "../base/shared_file.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/shared_file.h"
 
 static_assert(ATOMIC_LLONG_LOCK_FREE == 2,
     "other processes must see whole numbers");

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../base/exposition.h"
+#include "base/exposition.h"
 
 struct config;
 struct err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tokens.h"
+#include "protocol/tokens.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,12 +14,12 @@
 
 #include <sodium.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "../base/file.h"
-#include "../base/text.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/text.h"
 
 #define PREFIX "il_"
 #define SECRET_LEN 32

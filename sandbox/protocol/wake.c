@@ -2,7 +2,7 @@
 /*
  * Both ends of the FIFO by which il-fcgi wakes the workers.
  */
-#include "wake.h"
+#include "protocol/wake.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../base/cleanup.h"
-#include "../base/err.h"
-#include "../base/log.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/log.h"
 
 #define AT_ONCE 128
 #define BYTES_MAX 4096

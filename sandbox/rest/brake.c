@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "brake.h"
+#include "rest/brake.h"
 
 #include <assert.h>
 #include <stdatomic.h>
 
-#include "../base/shared_file.h"
+#include "base/shared_file.h"
 
 /* Ten whole minutes and the one that goes on: never too few are counted. */
 #define MINUTES 11

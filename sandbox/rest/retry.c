@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "retry.h"
+#include "rest/retry.h"
 
 #define CODE_UNKNOWN_MESSAGE 10008
 #define CODE_UNKNOWN_INTERACTION 10062

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rest.h"
+#include "rest/rest.h"
 
 /*
  * What to do after one try of a call, which may be made twice: a pure decision,

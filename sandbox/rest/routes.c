@@ -4,7 +4,7 @@
  * an exchange.  transfer.c does an exchange, retry.c decides what follows from
  * it.
  */
-#include "rest.h"
+#include "rest/rest.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -14,14 +14,14 @@
 
 #include <jansson.h>
 
-#include "../base/buf.h"
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "../base/log.h"
-#include "../base/text.h"
-#include "brake.h"
-#include "retry.h"
-#include "transfer.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "rest/brake.h"
+#include "rest/retry.h"
+#include "rest/transfer.h"
 
 #define URL_MAX 4096
 #define UNRESERVED "-._~" /* of RFC 3986, beside letters and digits */

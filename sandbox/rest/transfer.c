@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "transfer.h"
+#include "rest/transfer.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #include <curl/curl.h>
 
-#include "../base/buf.h"
-#include "../base/err.h"
+#include "base/buf.h"
+#include "base/err.h"
 
 #define CONNECT_TIMEOUT_MS 5000L
 /* An exchange in which no byte moves for so long is over: the whole timeout of

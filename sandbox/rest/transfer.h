@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rest.h"
+#include "rest/rest.h"
 
 struct buf;
 struct err;

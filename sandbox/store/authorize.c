@@ -4,7 +4,7 @@
  * table, column and function while it prepares a statement.  A backstop: even
  * SQL that an attacker could choose would read no token and change no state.
  */
-#include "authorize.h"
+#include "store/authorize.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>

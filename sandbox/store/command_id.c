@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "command_id.h"
+#include "store/command_id.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "../base/buf.h"
-#include "db.h"
+#include "base/buf.h"
+#include "store/db.h"
 
 #define GROUP "il"
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "commands.h"
+#include "store/commands.h"
 
 struct buf;
 struct db;

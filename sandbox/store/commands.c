@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "commands.h"
+#include "store/commands.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -50,20 +50,20 @@ const struct command commands[JOB_UNKNOWN + 1] = {
 #define COMMAND(kind, name, function, place, needs, description, ...) \
 	[JOB_##kind] = { name, COMMAND_##place, COMMAND_NEEDS_##needs, \
 		description, { __VA_ARGS__ } },
-#include "commands.def"
+#include "store/commands.def"
 	[JOB_UNKNOWN] = { .name = "unknown" },
 };
 
 const struct command_group command_groups[] = {
 #define GROUP(name, description) { name, description },
-#include "commands.def"
+#include "store/commands.def"
 	{ NULL, NULL },
 };
 
 const struct command_action command_actions[ACTION_COUNT] = {
 #define ACTION(action, name, type, kind, function, step) \
 	[ACTION_##action] = { name, ACTION_##type, JOB_##kind, step },
-#include "commands.def"
+#include "store/commands.def"
 };
 
 bool

@@ -12,13 +12,13 @@
  */
 enum job_kind {
 #define COMMAND(kind, ...) JOB_##kind,
-#include "commands.def"
+#include "store/commands.def"
 	JOB_UNKNOWN, /* read from the database: a newer program's */
 };
 
 enum action {
 #define ACTION(action, ...) ACTION_##action,
-#include "commands.def"
+#include "store/commands.def"
 	ACTION_COUNT,
 };
 

@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "authorize.h"
 #include "statements.h"
+#include "store/authorize.h"
 
-#include "../base/err.h"
+#include "base/err.h"
 
 /* Structs that db.h and row.h hide; no other file includes this. */
 

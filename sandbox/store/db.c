@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A connection from its opening to its end; transactions and groups, and which
  * commits are flushed; statements; the schema, and a copy of all. */
-#include "db.h"
+#include "store/db.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,14 +11,14 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/config.h"
-#include "../base/fd.h"
-#include "../base/log.h"
-#include "connection.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/fd.h"
+#include "base/log.h"
 #include "migrations.h"
+#include "store/connection.h"
 
 #define MODE 0660 /* fronts and workers are one group */
 /* How long a change waits for its turn; the front has three seconds for its

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "authorize.h"
+#include "store/authorize.h"
 #include "statements.h" /* generated from sql/: enum statement */
 
 struct config;

@@ -7,9 +7,9 @@
 
 #include <jansson.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "commands.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "store/commands.h"
 
 /*
  * An editor, as Discord wants it: a modal that mostly stands for a view, with

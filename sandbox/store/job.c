@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "job.h"
+#include "store/job.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/buf.h"
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "db.h"
-#include "row.h"
-#include "row_id.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "store/db.h"
+#include "store/row.h"
+#include "store/row_id.h"
 
 #define RATE_WINDOW_MS 60000
 /* Each of them takes a worker, for LIMIT_LOOK_MS at most. */

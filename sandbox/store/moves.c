@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "moves.h"
+#include "store/moves.h"
 
 #include <stdio.h>
 
-#include "../base/err.h"
-#include "../protocol/node_table.h"
-#include "db.h"
+#include "base/err.h"
+#include "protocol/node_table.h"
+#include "store/db.h"
 
 static const char *const states[] = { [MOVE_NONE] = "",
 	[MOVE_LEAVING] = "leaving",

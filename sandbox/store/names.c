@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "names.h"
+#include "store/names.h"
 
 #include <string.h>
 
 #include <jansson.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/text.h"
-#include "../base/utf8.h"
-#include "db.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "store/db.h"
 
 static const char *const kinds[NAME_KINDS] = {
 	[NAME_DIRECTORY] = "directory",

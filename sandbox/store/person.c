@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "person.h"
+#include "store/person.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/err.h"
-#include "../protocol/node_table.h"
-#include "db.h"
-#include "row_id.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "protocol/node_table.h"
+#include "store/db.h"
+#include "store/row_id.h"
 
 int
 person_rows(struct db *db, int64_t user_id, struct buf *rows, struct err *err)

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sandbox.h"
+#include "store/sandbox.h"
 
 struct buf;
 struct db;

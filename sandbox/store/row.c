@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "row.h"
+#include "store/row.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base/buf.h"
-#include "connection.h"
-#include "db.h"
+#include "base/buf.h"
+#include "store/connection.h"
+#include "store/db.h"
 
 void
 row_bind(struct stmt *s, const struct row_field *fields, const void *row)

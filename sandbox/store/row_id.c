@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "row_id.h"
+#include "store/row_id.h"
 
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "../protocol/node_table.h"
-#include "db.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "protocol/node_table.h"
+#include "store/db.h"
 
 #define EPOCH_MS INT64_C(1420070400000) /* 2015, as of Discord's ids */
 #define TIME_SHIFT 22

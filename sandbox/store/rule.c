@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "rule.h"
+#include "store/rule.h"
 
 #include <string.h>
 
-#include "../base/buf.h"
-#include "../base/clock.h"
-#include "../base/text.h"
-#include "db.h"
-#include "row.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include "store/db.h"
+#include "store/row.h"
 
 const char *const rule_subjects[] = {
 	[RULE_SERVICE] = "service",

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox.h"
+#include "store/sandbox.h"
 
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "../base/text.h"
-#include "db.h"
-#include "names.h"
-#include "row.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "store/db.h"
+#include "store/names.h"
+#include "store/row.h"
 
 /* A sweeper that has not reported back after this long is taken for dead. */
 #define SWEEP_RETRY_SECONDS 60

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "script.h"
+#include "store/script.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#include "../base/text.h"
+#include "base/text.h"
 
 enum script
 script_of(const char *name)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "session.h"
+#include "store/session.h"
 
-#include "db.h"
-#include "row.h"
+#include "store/db.h"
+#include "store/row.h"
 
 #define OF_SESSION(member) ROW_FIELD(struct session, member)
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "view.h"
+#include "store/view.h"
 
-#include "../base/clock.h"
-#include "../base/err.h"
-#include "db.h"
-#include "row.h"
-#include "row_id.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "store/db.h"
+#include "store/row.h"
+#include "store/row_id.h"
 
 /* Who presses twice means once. */
 #define SHARE_AGAIN_MS 10000

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "commands.h"
+#include "store/commands.h"
 
 struct db;
 struct err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "manifest.h"
+#include "volume/manifest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +13,11 @@
 
 #include <sodium.h>
 
-#include "../base/buf.h"
-#include "../base/cleanup.h"
-#include "../base/err.h"
-#include "../base/fd.h"
-#include "../base/text.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "base/text.h"
 
 /* The first line, in front of the time. */
 #define HEAD "inline-backup 1 "

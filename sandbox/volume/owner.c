@@ -4,15 +4,15 @@
  * inode table. Nothing is believed that is not checked, since the volume's
  * user wrote it.
  */
-#include "owner.h"
+#include "volume/owner.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../base/err.h"
-#include "uid.h"
+#include "base/err.h"
+#include "volume/uid.h"
 
 /* The layout of ext4 (Documentation/filesystems/ext4): all of it is little
  * endian. */

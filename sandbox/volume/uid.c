@@ -3,15 +3,15 @@
  * A counter in a file. It is written ahead, so that a crash skips numbers and
  * never gives one twice.
  */
-#include "uid.h"
+#include "volume/uid.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../base/err.h"
-#include "../base/text.h"
+#include "base/err.h"
+#include "base/text.h"
 
 #define COUNTER_FILE ".uids"
 #define COUNTER_LEN 11 /* ten digits and a line feed */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "count.h"
+#include "worker/count.h"
 
 #include <assert.h>
 
-#include "../base/clock.h"
-#include "../base/log.h"
-#include "../protocol/pulse.h"
-#include "task.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "protocol/pulse.h"
+#include "worker/task.h"
 
 static_assert(JOB_UNKNOWN < TALLY_KINDS, "each kind has its place");
 static_assert((int)TALLY_ROUTE_EDIT == (int)REST_ROUTE_EDIT &&

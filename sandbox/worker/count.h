@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "../protocol/tally.h"
+#include "protocol/tally.h"
 
 struct task;
 struct worker;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#include "deliver.h"
+#include "worker/deliver.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/log.h"
-#include "../protocol/first_response.h"
-#include "../store/db.h"
-#include "count.h"
-#include "run.h"
-#include "task.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "protocol/first_response.h"
+#include "store/db.h"
+#include "worker/count.h"
+#include "worker/run.h"
+#include "worker/task.h"
 
 /* A 404 so much after the interaction is not "not yet" any more. */
 #define MISSING_MS 20000

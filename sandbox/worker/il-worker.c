@@ -33,19 +33,19 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "../base/cleanup.h"
-#include "../base/clock.h"
-#include "../base/fd.h"
-#include "../base/log.h"
-#include "../base/process.h"
-#include "../base/text.h"
-#include "../protocol/cancel.h"
-#include "../protocol/node_table.h"
-#include "../protocol/wake.h"
-#include "../store/db.h"
-#include "commands/command.h"
-#include "count.h"
-#include "deliver.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "base/text.h"
+#include "protocol/cancel.h"
+#include "protocol/node_table.h"
+#include "protocol/wake.h"
+#include "store/db.h"
+#include "worker/commands/command.h"
+#include "worker/count.h"
+#include "worker/deliver.h"
 
 #define EXIT_USAGE 64
 #define EXIT_CONFIG 78

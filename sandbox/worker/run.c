@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "run.h"
+#include "worker/run.h"
 
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
 
-#include "../base/clock.h"
-#include "../base/log.h"
-#include "../protocol/cancel.h"
-#include "../store/names.h"
-#include "count.h"
-#include "task.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "protocol/cancel.h"
+#include "store/names.h"
+#include "worker/count.h"
+#include "worker/task.h"
 
 #define SEND_MS 10000
 /* A run that is over sooner shows no progress. */

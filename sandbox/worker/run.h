@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../protocol/conversation.h"
-#include "../protocol/frame.h"
+#include "protocol/conversation.h"
+#include "protocol/frame.h"
 
 struct task;
 

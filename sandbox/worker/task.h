@@ -5,14 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../base/config.h"
-#include "../base/err.h"
-#include "../protocol/lease.h"
-#include "../store/command_id.h"
-#include "../store/job.h"
-#include "../store/rule.h"
-#include "../store/sandbox.h"
-#include "render/render.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "protocol/lease.h"
+#include "store/command_id.h"
+#include "store/job.h"
+#include "store/rule.h"
+#include "store/sandbox.h"
+#include "worker/render/render.h"
 
 struct db;
 struct node_table;

@@ -29,9 +29,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/loop.h"
-#include "../../sandbox/base/text.h"
+#include "base/clock.h"
+#include "base/loop.h"
+#include "base/text.h"
 #include "discord.h"
 #include "drive.h"
 

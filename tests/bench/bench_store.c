@@ -23,13 +23,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/err.h"
-#include "../../sandbox/base/log.h"
-#include "../../sandbox/store/db.h"
-#include "../../sandbox/store/job.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
 #include "samples.h"
+#include "store/db.h"
+#include "store/job.h"
 
 static const struct job_limits no_limits = { .queue_max = INT64_MAX,
 	.user_rate = INT64_MAX };

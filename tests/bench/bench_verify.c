@@ -15,8 +15,8 @@
 
 #include <sodium.h>
 
-#include "../../fcgi/discord/verify.h"
-#include "../../sandbox/base/text.h"
+#include "base/text.h"
+#include "discord/verify.h"
 #include "samples.h"
 #include "sign.h"
 

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../sandbox/base/buf.h"
-#include "../../sandbox/base/loop.h"
+#include "base/buf.h"
+#include "base/loop.h"
 
 #define REQUEST_MAX (32 << 20)
 #define READ_SIZE 16384

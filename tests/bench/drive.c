@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/loop.h"
+#include "base/clock.h"
+#include "base/loop.h"
 
 #define ERRORS_MAX 20
 #define RETRY_MS 2

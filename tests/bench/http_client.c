@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../sandbox/base/loop.h"
+#include "base/loop.h"
 
 #define ANSWER_MAX (16 << 20)
 #define READ_SIZE 131072

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "../../sandbox/base/buf.h"
+#include "base/buf.h"
 
 void
 samples_add(struct samples *samples, double ms)

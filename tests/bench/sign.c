@@ -8,8 +8,8 @@
 
 #include <sodium.h>
 
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/text.h"
+#include "base/clock.h"
+#include "base/text.h"
 
 #define BODY_MAX (1 << 20)
 #define DISCORD_EPOCH_MS INT64_C(1420070400000)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../sandbox/base/buf.h"
+#include "base/buf.h"
 
 /*
  * Requests as Discord sends them, signed with a key of our own.

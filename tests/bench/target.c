@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../sandbox/base/clock.h"
-#include "../../sandbox/base/loop.h"
+#include "base/clock.h"
+#include "base/loop.h"
 
 #define FILE_MOST (16 << 20)
 #define EXCERPT 120

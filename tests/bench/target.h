@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "../../sandbox/base/buf.h"
+#include "base/buf.h"
 #include "samples.h"
 #include "sign.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Targets that are one HTTP request: eval, ping; and commands, whose result
  * comes back as another. */
-#include "../../sandbox/base/clock.h"
+#include "base/clock.h"
 #include "target.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../sandbox/base/text.h"
+#include "base/text.h"
 #include "http_client.h"
 
 #define REQUEST_MAX (2 << 20)

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../sandbox/base/loop.h"
+#include "base/loop.h"
 
 #define WORDS_MAX 128
 #define OUTPUT_MAX (1 << 16)

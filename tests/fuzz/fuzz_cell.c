@@ -9,8 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sandbox/base/err.h"
-#include "sandbox/protocol/cell.h"
+#include "base/err.h"
+#include "protocol/cell.h"
 
 #define OUTPUT_MAX 1000
 #define FILES 3

@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-#include "fcgi/contract/snekbox/eval_request.h"
-#include "fcgi/contract/snekbox/eval_answer.h"
-#include "fcgi/contract/stage.h"
-#include "fcgi/pytext/pyjson.h"
-#include "sandbox/base/utf8.h"
-#include "sandbox/protocol/frame_limits.h"
+#include "base/utf8.h"
+#include "contract/snekbox/eval_answer.h"
+#include "contract/snekbox/eval_request.h"
+#include "contract/stage.h"
+#include "protocol/frame_limits.h"
+#include "pytext/pyjson.h"
 
 static void
 check_run(const struct eval_request *req)

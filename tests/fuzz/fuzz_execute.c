@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-#include "fcgi/contract/code_interpreter/execute_request.h"
-#include "fcgi/contract/code_interpreter/execute_answer.h"
-#include "fcgi/pytext/pyjson.h"
-#include "sandbox/base/utf8.h"
-#include "sandbox/protocol/cell.h"
+#include "base/utf8.h"
+#include "contract/code_interpreter/execute_answer.h"
+#include "contract/code_interpreter/execute_request.h"
+#include "protocol/cell.h"
+#include "pytext/pyjson.h"
 
 static const char *const types[] = { "application/json", NULL, "text/plain",
 	"application/x+json" };

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "sandbox/protocol/frame.h"
-#include "sandbox/cell/supervisor/fast_path.h"
+#include "cell/supervisor/fast_path.h"
+#include "protocol/frame.h"
 
 static struct supervisor k;
 

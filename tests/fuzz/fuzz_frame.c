@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "sandbox/protocol/frame.h"
+#include "protocol/frame.h"
 
 static struct frame again;
 

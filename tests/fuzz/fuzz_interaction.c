@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "fcgi/discord/interaction.h"
-#include "sandbox/base/err.h"
-#include "sandbox/base/utf8.h"
+#include "base/err.h"
+#include "base/utf8.h"
+#include "discord/interaction.h"
 
 #define promise(truth) fuzz_holds((truth), #truth)
 

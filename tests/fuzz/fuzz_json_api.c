@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#include "fcgi/pytext/pydump.h"
-#include "fcgi/pytext/pyjson.h"
-#include "sandbox/base/buf.h"
-#include "sandbox/base/utf8.h"
+#include "base/buf.h"
+#include "base/utf8.h"
+#include "pytext/pydump.h"
+#include "pytext/pyjson.h"
 
 #define TEXT_MAX ((size_t)1 << 24)
 

@@ -4,13 +4,13 @@
  * headers, every answer is JSON. */
 #include "fuzz.h"
 
-#include "fcgi/contract/librechat/libre_answer.h"
-#include "fcgi/contract/librechat/libre_program.h"
-#include "fcgi/contract/librechat/libre_request.h"
-#include "fcgi/contract/librechat/libre_token.h"
-#include "fcgi/pytext/pyjson.h"
-#include "sandbox/base/utf8.h"
-#include "sandbox/protocol/cell.h"
+#include "base/utf8.h"
+#include "contract/librechat/libre_answer.h"
+#include "contract/librechat/libre_program.h"
+#include "contract/librechat/libre_request.h"
+#include "contract/librechat/libre_token.h"
+#include "protocol/cell.h"
+#include "pytext/pyjson.h"
 
 static void
 check_json(const struct buf *text)

@@ -5,7 +5,7 @@
 
 #include <sodium.h>
 
-#include "sandbox/volume/manifest.h"
+#include "volume/manifest.h"
 
 static bool
 parse(const char *text, size_t len, struct manifest *m)

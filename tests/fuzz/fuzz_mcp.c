@@ -4,13 +4,13 @@
  * one line, and what is taken keeps the promises of its headers. */
 #include "fuzz.h"
 
-#include "fcgi/contract/mcp/mcp_media.h"
-#include "fcgi/contract/mcp/mcp_message.h"
-#include "fcgi/contract/mcp/mcp_result.h"
-#include "fcgi/contract/mcp/mcp_tools.h"
-#include "fcgi/pytext/pyjson.h"
-#include "sandbox/base/buf.h"
-#include "sandbox/base/utf8.h"
+#include "base/buf.h"
+#include "base/utf8.h"
+#include "contract/mcp/mcp_media.h"
+#include "contract/mcp/mcp_message.h"
+#include "contract/mcp/mcp_result.h"
+#include "contract/mcp/mcp_tools.h"
+#include "pytext/pyjson.h"
 
 static const char *const interpreters[] = { "3.11", NULL };
 static const char *const versions[] = { NULL, "2025-11-25", "2026-07-28",

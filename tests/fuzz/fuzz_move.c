@@ -5,10 +5,10 @@
 
 #include <unistd.h>
 
-#include "sandbox/base/err.h"
-#include "sandbox/move/parcel.h"
-#include "sandbox/store/db.h"
-#include "sandbox/store/person.h"
+#include "base/err.h"
+#include "move/parcel.h"
+#include "store/db.h"
+#include "store/person.h"
 
 static const char *const ends[] = { "", "-wal", "-shm", "-turn" };
 

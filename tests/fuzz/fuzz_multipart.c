@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "fcgi/contract/multipart.h"
-#include "sandbox/base/utf8.h"
+#include "base/utf8.h"
+#include "contract/multipart.h"
 
 struct seen {
 	struct buf events;

@@ -3,11 +3,11 @@
  * what is taken keeps the promises of the headers. */
 #include "fuzz.h"
 
-#include "sandbox/protocol/node_ask.h"
-#include "sandbox/base/buf.h"
-#include "sandbox/base/err.h"
-#include "sandbox/base/utf8.h"
-#include "sandbox/protocol/node_table.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/utf8.h"
+#include "protocol/node_ask.h"
+#include "protocol/node_table.h"
 
 static void
 check_answer(const char *text, size_t size)

@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-#include "fcgi/contract/piston/answer.h"
-#include "fcgi/contract/piston/request.h"
-#include "fcgi/contract/piston/socket.h"
-#include "sandbox/base/utf8.h"
-#include "sandbox/protocol/frame.h"
-#include "sandbox/protocol/frame_limits.h"
+#include "base/utf8.h"
+#include "contract/piston/answer.h"
+#include "contract/piston/request.h"
+#include "contract/piston/socket.h"
+#include "protocol/frame.h"
+#include "protocol/frame_limits.h"
 
 static const struct piston_runtime runtimes[] = {
 	{ PISTON_PYTHON, { 3, 11, 2 }, "3.11" },

@@ -7,9 +7,9 @@
 
 #include <jansson.h>
 
-#include "sandbox/base/config.h"
-#include "sandbox/base/text.h"
-#include "sandbox/worker/render/render.h"
+#include "base/config.h"
+#include "base/text.h"
+#include "worker/render/render.h"
 
 static const struct config config = { .timeout_ms = 30000,
 	.memory = 256 << 20,

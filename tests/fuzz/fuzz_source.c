@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "sandbox/base/utf8.h"
-#include "sandbox/worker/commands/source.h"
+#include "base/utf8.h"
+#include "worker/commands/source.h"
 
 /* Code that was read is the same code when it is read once more, as the editor
  * and a shared answer do. */

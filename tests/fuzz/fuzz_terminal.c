@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/utf8.h"
-#include "sandbox/worker/render/terminal.h"
-#include "sandbox/worker/render/terminal.h"
+#include "base/buf.h"
+#include "base/utf8.h"
+#include "worker/render/terminal.h"
+#include "worker/render/terminal.h"
 
 /* The sequence at s, which is one that sgr_add() writes. */
 static size_t

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/text.h"
-#include "sandbox/base/utf8.h"
+#include "base/buf.h"
+#include "base/text.h"
+#include "base/utf8.h"
 
 static void
 check_clean(const struct buf *clean)

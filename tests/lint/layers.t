@@ -43,7 +43,9 @@ MAY_INCLUDE = {
                                         "sandbox/volume", "sandbox/move"},
 }
 GENERATED = {"statements.h": {"sandbox/store"},
-             "migrations.h": {"sandbox/store", "sandbox/ctl"}}
+             "migrations.h": {"sandbox/store", "sandbox/ctl"},
+             "translations.h": {"sandbox/locale"},
+             "frame_tables.h": {"sandbox/protocol"}}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
 # Only who wraps a library may include it.  `ilctl mcp` has many requests under
@@ -66,6 +68,14 @@ def includes(pattern):
                 yield path, number, os.path.dirname(path), match.group(1)
 
 
+def target(name):
+    """The file that a name from below fcgi/ or sandbox/ stands for."""
+    for top in ("fcgi", "sandbox"):
+        if os.path.exists(os.path.join(ROOT, top, name)):
+            return f"{top}/{name}"
+    return name
+
+
 def wrong_way():
     for path, number, folder, name in includes(INCLUDE):
         where = f"{path}:{number}: {folder} must not include {name}"
@@ -74,18 +84,16 @@ def wrong_way():
         elif name in GENERATED:
             if folder not in GENERATED[name]:
                 yield where
-        else:
-            target = os.path.normpath(os.path.join(folder, name))
-            if os.path.dirname(target) not in MAY_INCLUDE[folder] | {folder}:
-                yield where
+        elif os.path.dirname(target(name)) not in (
+                MAY_INCLUDE[folder] | {folder}):
+            yield where
 
 
 def cycles():
     """Each .c and its .h are one unit."""
     units = {}
-    for path, _, folder, name in includes(INCLUDE):
-        target = os.path.normpath(os.path.join(folder, name))
-        here, there = path[:-2], os.path.splitext(target)[0]
+    for path, _, _, name in includes(INCLUDE):
+        here, there = path[:-2], os.path.splitext(target(name))[0]
         if here != there:
             units.setdefault(here, set()).add(there)
     done, way = set(), []
@@ -112,15 +120,17 @@ def wrong_library():
 
 def brings(path, name, own):
     """The header is the file's own, or one of its folder that includes it."""
-    beside = os.path.join(os.path.dirname(path), name)
-    return name == own or ("/" not in name and os.path.exists(
-        os.path.join(ROOT, beside)) and f'"{own}"' in read(beside))
+    there = target(name)
+    return there == own or (
+        os.path.dirname(there) == os.path.dirname(own) and os.path.exists(
+            os.path.join(ROOT, there))
+        and f'"{own.split("/", 1)[1]}"' in read(there))
 
 
 def own_header_last():
     for path in files(".c", tests=False):
-        own = os.path.splitext(os.path.basename(path))[0] + ".h"
-        if not os.path.exists(os.path.join(ROOT, path[:-1] + "h")):
+        own = path[:-1] + "h"
+        if not os.path.exists(os.path.join(ROOT, own)):
             continue
         first = re.search(r"^\s*#\s*include\s+(\S+)", read(path), re.MULTILINE)
         if first and not brings(path, first.group(1).strip('"<>'), own):

@@ -57,7 +57,7 @@ tidy() {
 	tree 'fcgi/*.c' 'sandbox/*.c' |
 		xargs -P "$jobs" -n 1 sh -c 'clang-tidy --quiet "$@" -- \
 			-std=c17 -D_GNU_SOURCE -DINLINE_VERSION=\"0\" \
-			-DINLINE_URL=\"h\" -I. -Ibuild/lint/gcc/gen 2>&1 |
+			-DINLINE_URL=\"h\" -Ifcgi -Isandbox -Ibuild/lint/gcc/gen 2>&1 |
 			grep -vE "warnings? generated" | { ! grep . ; }' tidy
 }
 
@@ -69,7 +69,7 @@ check_cpp() {
 		--suppress=uninitvar --suppress=missingInclude --suppress=unknownMacro \
 		--suppress=normalCheckLevelMaxBranches \
 		-D_GNU_SOURCE -D__x86_64__ -DINLINE_VERSION='""' -DINLINE_URL='""' \
-		-I"$out/gcc/gen" fcgi sandbox
+		-Ifcgi -Isandbox -I"$out/gcc/gen" fcgi sandbox
 }
 
 # McCabe's number of a function; a switch counts as one.

@@ -28,8 +28,8 @@ def compiled(lines):
         path = os.path.join(folder, "asked")
         with open(path + ".c", "w") as file:
             file.write("\n".join(text) + "\n")
-        subprocess.run(["cc", "-std=c17", "-I", ROOT, "-o", path, path + ".c"],
-                       check=True)
+        subprocess.run(["cc", "-std=c17", "-I", ROOT, "-I", ROOT + "/sandbox",
+                        "-o", path, path + ".c"], check=True)
         told = subprocess.run([path], stdout=subprocess.PIPE, check=True)
     return told.stdout.decode().split("\n")
 

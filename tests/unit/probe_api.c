@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fcgi/contract/base64.h"
-#include "fcgi/contract/multipart.h"
-#include "fcgi/contract/snekbox/eval_request.h"
-#include "fcgi/contract/snekbox/eval_answer.h"
-#include "fcgi/contract/code_interpreter/execute_request.h"
-#include "fcgi/contract/code_interpreter/execute_answer.h"
-#include "fcgi/api/pages.h"
-#include "fcgi/pytext/pydump.h"
-#include "fcgi/pytext/pyjson.h"
-#include "fcgi/pytext/pyutf8.h"
-#include "sandbox/base/buf.h"
+#include "api/pages.h"
+#include "base/buf.h"
+#include "contract/base64.h"
+#include "contract/code_interpreter/execute_answer.h"
+#include "contract/code_interpreter/execute_request.h"
+#include "contract/multipart.h"
+#include "contract/snekbox/eval_answer.h"
+#include "contract/snekbox/eval_request.h"
+#include "pytext/pydump.h"
+#include "pytext/pyjson.h"
+#include "pytext/pyutf8.h"
 
 #define INPUT_MAX ((size_t)1 << 28)
 
@@ -445,7 +445,7 @@ routes(struct buf *out, const char *in, size_t len)
 	(void)in;
 	(void)len;
 #define ROUTE(contract, method, path, ...) buf_adds(out, method " " path "\n");
-#include "fcgi/api/routes.def"
+#include "api/routes.def"
 }
 
 struct command {

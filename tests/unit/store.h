@@ -5,12 +5,12 @@
 /* What the store's unit tests share: a fresh database, and rows to put in. */
 #include <sqlite3.h>
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/cleanup.h"
-#include "sandbox/base/clock.h"
-#include "sandbox/base/err.h"
-#include "sandbox/store/db.h"
-#include "sandbox/store/job.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "store/db.h"
+#include "store/job.h"
 #include "tap.h"
 
 #define DISCORD_EPOCH 1420070400000

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fcgi/discord/answer.h"
-#include "sandbox/base/buf.h"
-#include "sandbox/base/text.h"
-#include "sandbox/base/utf8.h"
+#include "base/buf.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "discord/answer.h"
 #include "tap.h"
 
 static void

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What /eval answers: files, order, numbers, the extras. */
-#include "fcgi/contract/snekbox/eval_answer.h"
+#include "contract/snekbox/eval_answer.h"
 
-#include "fcgi/contract/base64.h"
-#include "sandbox/base/buf.h"
-#include "sandbox/protocol/cell.h"
+#include "base/buf.h"
+#include "contract/base64.h"
+#include "protocol/cell.h"
 #include "tap.h"
 
 /* The answer, with its text and the contents of its files; it has the length

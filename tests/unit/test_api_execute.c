@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the code-interpreter routes answer, whole and as a stream. */
-#include "fcgi/contract/code_interpreter/execute_answer.h"
+#include "contract/code_interpreter/execute_answer.h"
 
-#include "sandbox/base/buf.h"
-#include "sandbox/protocol/cell.h"
+#include "base/buf.h"
+#include "protocol/cell.h"
 #include "tap.h"
 
 static struct buf text = BUF_INIT(EXECUTE_ANSWER_MAX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The file store: ids, what is there and what is not, bounds, sweeping. */
-#include "fcgi/files/filestore.h"
-#include "fcgi/files/filestore_parts.h"
+#include "files/filestore.h"
+#include "files/filestore_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,11 +9,11 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "fcgi/contract/code_interpreter/execute_answer.h"
-#include "sandbox/base/buf.h"
-#include "sandbox/base/clock.h"
-#include "sandbox/base/err.h"
-#include "sandbox/base/text.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/text.h"
+#include "contract/code_interpreter/execute_answer.h"
 #include "tap.h"
 
 static const struct filestore_limits limits = { .ttl_ms = 3600000,

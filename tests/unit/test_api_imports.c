@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "../../fcgi/api/run.h"
-#include "../../sandbox/base/preload.h"
-#include "../../sandbox/protocol/cell.h"
+#include "api/run.h"
+#include "base/preload.h"
+#include "protocol/cell.h"
 #include "tap.h"
 
 #define MODULES "numpy,matplotlib.pyplot"

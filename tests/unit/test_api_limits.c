@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Limits of tokens over several processes, of which any may be killed. */
-#include "fcgi/api/limits.h"
+#include "api/limits.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "sandbox/base/err.h"
-#include "sandbox/protocol/tokens.h"
+#include "base/err.h"
+#include "protocol/tokens.h"
 #include "tap.h"
 
 #define MOST 100

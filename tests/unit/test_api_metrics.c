@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Counters: what they say, in several processes, and that Prometheus can read
  * it. */
-#include "fcgi/api/metrics.h"
+#include "api/metrics.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/cleanup.h"
-#include "sandbox/base/err.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
 #include "tap.h"
 
 static const char *const routes[] = { "/eval", "/v1/execute", "/eval", "other",

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* The holder of a session: whoever made it may be killed, and so may it. */
-#include "fcgi/api/session_holder.h"
+#include "api/session_holder.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "fcgi/api/app.h"
-#include "sandbox/base/buf.h"
-#include "sandbox/base/clock.h"
-#include "sandbox/base/err.h"
-#include "sandbox/protocol/lease.h"
+#include "api/app.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "protocol/lease.h"
 #include "tap.h"
 
 #define LONG_MS 60000

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A WebSocket's connection: waits end in time, whatever the client does. */
 
-#include "fcgi/api/piston.h"
+#include "api/piston.h"
 
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "sandbox/base/clock.h"
+#include "base/clock.h"
 
 #include "tap.h"
 

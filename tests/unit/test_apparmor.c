@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which profile an API container gets. */
-#include "sandbox/base/apparmor.h"
+#include "base/apparmor.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tap.h"
 
-#include "../../sandbox/broker/notes.h"
+#include "broker/notes.h"
 
 /* How long the n-th failure in a row holds, in ms. */
 static int64_t

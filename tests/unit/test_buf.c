@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox/base/buf.h"
+#include "base/buf.h"
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "tap.h"
 
 static void

@@ -5,10 +5,10 @@
 
 #include <sys/socket.h>
 
-#include "sandbox/base/clock.h"
-#include "sandbox/base/err.h"
-#include "sandbox/base/fd.h"
-#include "sandbox/protocol/cell.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "protocol/cell.h"
 
 static int ends[2]; /* ours, the cell's */
 static struct cell cell;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox/base/clock.h"
+#include "base/clock.h"
 
 #include <limits.h>
 #include <time.h>

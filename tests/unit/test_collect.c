@@ -2,8 +2,8 @@
 /* sandbox/worker/render/collect.c: what a cell has sent, and where it lies. */
 #include <stdio.h>
 
-#include "sandbox/worker/render/collect.h"
 #include "tap.h"
+#include "worker/render/collect.h"
 
 static struct collect c;
 

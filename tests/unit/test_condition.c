@@ -7,14 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/cleanup.h"
-#include "sandbox/base/clock.h"
-#include "sandbox/base/config.h"
-#include "sandbox/base/err.h"
-#include "sandbox/base/fd.h"
-#include "sandbox/protocol/condition.h"
-#include "sandbox/protocol/frame.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/fd.h"
+#include "protocol/condition.h"
+#include "protocol/frame.h"
 
 #define MIB (INT64_C(1) << 20)
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox/base/config.h"
+#include "base/config.h"
 
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/cleanup.h"
-#include "sandbox/base/err.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
 #include "tap.h"
 
 static const char *folder;

@@ -7,10 +7,10 @@
 #include <signal.h>
 #include <sys/socket.h>
 
-#include "sandbox/base/clock.h"
-#include "sandbox/base/err.h"
-#include "sandbox/protocol/conversation.h"
-#include "sandbox/protocol/frame.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "protocol/conversation.h"
+#include "protocol/frame.h"
 
 static int cell[2];   /* ours, the cell's */
 static int broker[2]; /* ours, the broker's */

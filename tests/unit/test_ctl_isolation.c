@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Why runs have no namespaces, from what the cell and the host say. */
-#include "sandbox/ctl/doctor.h"
+#include "ctl/doctor.h"
 
 #include "tap.h"
 

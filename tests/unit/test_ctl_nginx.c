@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The generated nginx configuration: every name is put in, nothing else.  And
  * any: has it room for the connections that the limits assume? */
-#include "sandbox/ctl/doctor.h"
-#include "sandbox/ctl/ctl.h"
+#include "ctl/ctl.h"
+#include "ctl/doctor.h"
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/config.h"
-#include "sandbox/base/err.h"
-#include "sandbox/base/file.h"
+#include "base/buf.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/file.h"
 #include "tap.h"
 
 static char state[] = "/var/lib/in line";

@@ -2,13 +2,13 @@
 /* The command lines of docker, and what its answers are taken for. */
 #include "tap.h"
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/config.h"
-#include "sandbox/base/process.h"
-#include "sandbox/broker/class.h"
-#include "sandbox/broker/container.h"
-#include "sandbox/broker/workspace.h"
-#include "sandbox/broker/docker.h"
+#include "base/buf.h"
+#include "base/config.h"
+#include "base/process.h"
+#include "broker/class.h"
+#include "broker/container.h"
+#include "broker/docker.h"
+#include "broker/workspace.h"
 
 #define IMAGE "python:3.11-alpine"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Histograms and families, as they are written. */
-#include "sandbox/base/exposition.h"
+#include "base/exposition.h"
 
-#include "sandbox/base/buf.h"
+#include "base/buf.h"
 #include "tap.h"
 
 #define HEAD \

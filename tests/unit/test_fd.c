@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox/base/fd.h"
+#include "base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/cleanup.h"
-#include "sandbox/base/clock.h"
-#include "sandbox/base/err.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
 #include "tap.h"
 
 static const char *folder;

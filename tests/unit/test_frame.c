@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox/protocol/frame.h"
+#include "protocol/frame.h"
 
 #include "tap.h"
 

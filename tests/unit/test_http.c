@@ -8,8 +8,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "fcgi/server/http.h"
-#include "sandbox/base/clock.h"
+#include "base/clock.h"
+#include "server/http.h"
 #include "tap.h"
 
 #define LONG 100000

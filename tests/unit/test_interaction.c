@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fcgi/discord/interaction.h"
-#include "sandbox/base/buf.h"
-#include "sandbox/base/err.h"
-#include "sandbox/store/commands.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "discord/interaction.h"
+#include "store/commands.h"
 #include "tap.h"
 
 #define HEAD "\"id\":\"11\",\"application_id\":\"22\",\"token\":\"tok\","

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* What the disk has promised: ledger.c, over files of its own. */
-#include "sandbox/broker/ledger.h"
+#include "broker/ledger.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
 
-#include "sandbox/base/clock.h"
-#include "sandbox/base/config.h"
-#include "sandbox/base/err.h"
-#include "sandbox/base/loop.h"
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/loop.h"
 #include "tap.h"
 
 #define MIB (INT64_C(1) << 20)

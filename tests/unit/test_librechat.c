@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* LibreChat's contract, as bytes: ids, names, requests, answers. */
-#include "fcgi/contract/librechat/libre_answer.h"
-#include "fcgi/contract/librechat/libre_request.h"
+#include "contract/librechat/libre_answer.h"
+#include "contract/librechat/libre_request.h"
 
-#include "sandbox/protocol/cell.h"
+#include "protocol/cell.h"
 #include "tap.h"
 
 #define UUID "01234567-89ab-4cde-bf01-23456789abcd"

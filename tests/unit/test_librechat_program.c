@@ -6,9 +6,9 @@
 #include <sodium.h>
 #include <stdlib.h>
 
-#include "fcgi/contract/librechat/libre_answer.h"
-#include "fcgi/contract/librechat/libre_program.h"
-#include "sandbox/protocol/cell.h"
+#include "contract/librechat/libre_answer.h"
+#include "contract/librechat/libre_program.h"
+#include "protocol/cell.h"
 
 #define S "AbCdEfGhIjKlMnOpQrStU"
 #define BODY(more) \

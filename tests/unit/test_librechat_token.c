@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The tokens that LibreChat signs: what is taken, and why the rest is not. */
-#include "fcgi/contract/librechat/libre_token.h"
+#include "contract/librechat/libre_token.h"
 
 #include <sodium.h>
 
-#include "sandbox/base/buf.h"
+#include "base/buf.h"
 #include "tap.h"
 
 #define NOW 1786104000

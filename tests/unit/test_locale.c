@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox/locale/locale.h"
+#include "locale/locale.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox/base/log.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox/base/cleanup.h"
+#include "base/cleanup.h"
 #include "tap.h"
 
 static char captured[8192];

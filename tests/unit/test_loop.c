@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox/base/loop.h"
+#include "base/loop.h"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/clock.h"
+#include "base/buf.h"
+#include "base/clock.h"
 #include "tap.h"
 
 static struct loop *loop;

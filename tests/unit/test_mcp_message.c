@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages of the Model Context Protocol: eras, headers, what is refused. */
-#include "fcgi/contract/mcp/mcp_message.h"
+#include "contract/mcp/mcp_message.h"
 
-#include "sandbox/base/buf.h"
+#include "base/buf.h"
 #include "tap.h"
 
 #define META \

@@ -3,11 +3,11 @@
  * Which pictures may be put before a model.  The samples have 5 x 3 pixels; the
  * numbers are where their width and height stand, and how.
  */
-#include "fcgi/contract/mcp/mcp_media.h"
+#include "contract/mcp/mcp_media.h"
 
 #include <stdint.h>
 
-#include "sandbox/base/text.h"
+#include "base/text.h"
 #include "tap.h"
 
 #define BYTES_MAX 1024

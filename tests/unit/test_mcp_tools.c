@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The tools' arguments, their list, and what of a run's output is shown. */
-#include "fcgi/contract/mcp/mcp_media.h"
-#include "fcgi/contract/mcp/mcp_message.h"
-#include "fcgi/contract/mcp/mcp_result.h"
-#include "fcgi/contract/mcp/mcp_tools.h"
+#include "contract/mcp/mcp_media.h"
+#include "contract/mcp/mcp_message.h"
+#include "contract/mcp/mcp_result.h"
+#include "contract/mcp/mcp_tools.h"
 
-#include "fcgi/pytext/pyjson.h"
-#include "sandbox/base/buf.h"
-#include "sandbox/protocol/frame_limits.h"
+#include "base/buf.h"
+#include "protocol/frame_limits.h"
+#include "pytext/pyjson.h"
 #include "tap.h"
 
 static const char *const interpreters[] = { "3.11", "3.13", NULL };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A message within Discord's limits, whatever it is made of: message.c. */
-#include "sandbox/worker/render/message.h"
+#include "worker/render/message.h"
 
 #include <jansson.h>
 
-#include "sandbox/base/text.h"
-#include "sandbox/worker/render/render.h"
-#include "sandbox/worker/render/render_view.h"
+#include "base/text.h"
 #include "tap.h"
+#include "worker/render/render.h"
+#include "worker/render/render_view.h"
 
 static char *content; /* of the last message_json() */
 static json_t *root;

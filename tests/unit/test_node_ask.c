@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What another node says of a file: a head is read whole or not at all. */
-#include "sandbox/protocol/node_ask.h"
+#include "protocol/node_ask.h"
 
-#include "sandbox/base/buf.h"
+#include "base/buf.h"
 #include "tap.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"

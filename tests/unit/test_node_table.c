@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of nodes: whose slot a person is in, and which node has it. */
-#include "sandbox/protocol/node_table.h"
+#include "protocol/node_table.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -9,11 +9,11 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/cleanup.h"
-#include "sandbox/base/config.h"
-#include "sandbox/base/err.h"
-#include "sandbox/base/file.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/err.h"
+#include "base/file.h"
 #include "tap.h"
 
 static struct node_table *

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What a node is told of a run of another one. */
-#include "sandbox/protocol/node_ask.h"
+#include "protocol/node_ask.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/cleanup.h"
-#include "sandbox/base/err.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/err.h"
 #include "tap.h"
 
 static char code[] = "print(\"\xc3\xbc\")\n\t# \x01\x7f";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Paths that people type: path.c and filename.c. */
-#include "sandbox/protocol/path.h"
+#include "protocol/path.h"
 
-#include "sandbox/worker/render/filename.h"
 #include "tap.h"
+#include "worker/render/filename.h"
 
 static void
 resolves(const char *cwd, const char *path, const char *want)

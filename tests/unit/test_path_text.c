@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The text of a path, and back: stage.c. */
-#include "fcgi/contract/stage.h"
+#include "contract/stage.h"
 
-#include "sandbox/base/buf.h"
+#include "base/buf.h"
 #include "tap.h"
 
 static void

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Piston's requests and answers at the borders of the contract. */
-#include "fcgi/contract/piston/answer.h"
-#include "fcgi/contract/piston/request.h"
+#include "contract/piston/answer.h"
+#include "contract/piston/request.h"
 
 #include <signal.h>
 
-#include "sandbox/base/buf.h"
-#include "sandbox/protocol/frame.h"
-#include "sandbox/protocol/frame_limits.h"
+#include "base/buf.h"
+#include "protocol/frame.h"
+#include "protocol/frame_limits.h"
 
 #include "tap.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Piston's WebSocket: SHA-1, the handshake, each length of a frame. */
-#include "fcgi/contract/piston/socket.h"
+#include "contract/piston/socket.h"
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/cleanup.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
 
 #include "tap.h"
 

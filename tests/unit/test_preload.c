@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "../../sandbox/base/config.h"
-#include "../../sandbox/broker/notes.h"
+#include "base/config.h"
+#include "broker/notes.h"
 #include "tap.h"
 
 static char automatic[] = "auto";

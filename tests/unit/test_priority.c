@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox/base/process.h"
+#include "base/process.h"
 
 #include <linux/sched/types.h>
 #include <sys/resource.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Typed results as people read them: render_*.c, collect.c. */
-#include "sandbox/worker/render/render.h"
+#include "worker/render/render.h"
 
 #include <jansson.h>
 #include <signal.h>
 
-#include "sandbox/base/config.h"
-#include "sandbox/base/text.h"
-#include "sandbox/protocol/lease.h"
-#include "sandbox/store/sandbox.h"
+#include "base/config.h"
+#include "base/text.h"
+#include "protocol/lease.h"
+#include "store/sandbox.h"
 #include "tap.h"
 
 static const struct config config = { .timeout_ms = 30000,

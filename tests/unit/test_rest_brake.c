@@ -5,8 +5,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "sandbox/base/err.h"
-#include "sandbox/rest/brake.h"
+#include "base/err.h"
+#include "rest/brake.h"
 #include "tap.h"
 
 #define NOW INT64_C(1800000000000) /* a whole minute */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every row of the retry policy, without a network and without waiting. */
-#include "sandbox/rest/retry.h"
-#include "sandbox/rest/transfer.h"
+#include "rest/retry.h"
+#include "rest/transfer.h"
 #include "tap.h"
 
 #define FAR 1000000000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranges of versions: each answer is npm's semver's (7.x). */
-#include "fcgi/contract/semver.h"
+#include "contract/semver.h"
 
 #include "tap.h"
 

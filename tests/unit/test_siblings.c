@@ -3,10 +3,10 @@
  * whoever is the last, and never later than that. */
 #include <stddef.h>
 
-#include "fcgi/discord/siblings.h"
+#include "discord/siblings.h"
 
-#include "sandbox/base/shared_file.h"
-#include "sandbox/base/err.h"
+#include "base/err.h"
+#include "base/shared_file.h"
 #include "tap.h"
 
 #define NOW INT64_C(1000000)

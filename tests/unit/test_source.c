@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Code as people send it: source.c and its parts. */
-#include "sandbox/worker/commands/source.h"
+#include "worker/commands/source.h"
 
 #include <glob.h>
 #include <string.h>
 
-#include "sandbox/base/utf8.h"
+#include "base/utf8.h"
 #include "tap.h"
 
 #define F "```"

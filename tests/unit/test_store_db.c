@@ -3,8 +3,8 @@
 #include "store.h"
 
 #include "migrations.h"
-#include "sandbox/store/connection.h"
-#include "sandbox/store/view.h"
+#include "store/connection.h"
+#include "store/view.h"
 
 static void
 test_open(void)

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <sys/syscall.h>
 
-#include "sandbox/store/sandbox.h"
+#include "store/sandbox.h"
 
 #include "store.h"
 

@@ -2,7 +2,7 @@
 /*
  * Groups: several insertions, one transaction, one flush.
  */
-#include "sandbox/store/connection.h"
+#include "store/connection.h"
 
 #include "store.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* People who move to another node: how far they are, and their rows. */
-#include "sandbox/store/moves.h"
+#include "store/moves.h"
 
-#include "sandbox/protocol/node_table.h"
-#include "sandbox/store/person.h"
-#include "sandbox/store/rule.h"
-#include "sandbox/store/sandbox.h"
-#include "sandbox/store/session.h"
-#include "sandbox/store/view.h"
+#include "protocol/node_table.h"
 #include "store.h"
+#include "store/person.h"
+#include "store/rule.h"
+#include "store/sandbox.h"
+#include "store/session.h"
+#include "store/view.h"
 
 #define ALICE 7
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Names are kept for a sandbox, and go with it. */
-#include "sandbox/store/names.h"
+#include "store/names.h"
 
-#include "sandbox/store/sandbox.h"
 #include "store.h"
+#include "store/sandbox.h"
 
 static void
 add(void *text, const struct name *name)

@@ -5,8 +5,8 @@
  * the sandboxes that there are.
  * The plan does not depend on how much is stored: ANALYZE is never run.
  */
-#include "sandbox/store/connection.h"
 #include "store.h"
+#include "store/connection.h"
 
 /* A step of a plan that costs more the longer the service has been running. */
 static bool

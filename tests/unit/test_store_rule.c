@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What the operator has said: whose rule holds, who may write it, which limits
  * a new job meets. */
-#include "sandbox/store/connection.h"
-#include "sandbox/store/rule.h"
 #include "store.h"
+#include "store/connection.h"
+#include "store/rule.h"
 
 #define GUILD 300
 

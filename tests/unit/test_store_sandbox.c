@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The rows of sandboxes: one active for each user, expiry, removal. */
-#include "sandbox/store/sandbox.h"
+#include "store/sandbox.h"
 
 #include "store.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include "sandbox/store/connection.h"
+#include "store/connection.h"
 
 #include "store.h"
 

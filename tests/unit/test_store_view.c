@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What buttons and modals refer to. */
-#include "sandbox/store/view.h"
+#include "store/view.h"
 
 #include <string.h>
 

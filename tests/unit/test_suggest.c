@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Which names are suggested for what was typed, in which order. */
-#include "fcgi/discord/suggest.h"
+#include "discord/suggest.h"
 
-#include "sandbox/base/buf.h"
+#include "base/buf.h"
 #include "tap.h"
 
 /* What is suggested, with blanks between; d: a directory. */

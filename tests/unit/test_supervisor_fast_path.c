@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox/cell/supervisor/fast_path.h"
+#include "cell/supervisor/fast_path.h"
 
-#include "sandbox/protocol/frame.h"
+#include "protocol/frame.h"
 #include "tap.h"
 
 static struct frame frame;

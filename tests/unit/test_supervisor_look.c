@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Looks at a real folder. */
-#include "sandbox/cell/supervisor/look.h"
+#include "cell/supervisor/look.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sandbox/protocol/frame_limits.h"
+#include "protocol/frame_limits.h"
 #include "tap.h"
 
 static char root_path[] = "/tmp/test-look-XXXXXX";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox/cell/supervisor/run_state.h"
+#include "cell/supervisor/run_state.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -7,10 +7,10 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "sandbox/cell/supervisor/base.h"
-#include "sandbox/cell/supervisor/children.h"
-#include "sandbox/cell/supervisor/run_process.h"
-#include "sandbox/protocol/frame.h"
+#include "cell/supervisor/base.h"
+#include "cell/supervisor/children.h"
+#include "cell/supervisor/run_process.h"
+#include "protocol/frame.h"
 #include "tap.h"
 
 static struct run_state own;

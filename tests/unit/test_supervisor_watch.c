@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The process that is watched is a real one; deadlines are only there so that
  * this ends. */
-#include "sandbox/cell/supervisor/watch.h"
+#include "cell/supervisor/watch.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "sandbox/protocol/frame.h"
+#include "protocol/frame.h"
 #include "tap.h"
 
 #define LONG_MS 600000

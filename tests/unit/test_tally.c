@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* What workers count: in one file, together, and whatever ends one of them. */
-#include "sandbox/protocol/tally.h"
+#include "protocol/tally.h"
 
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/cleanup.h"
-#include "sandbox/base/config.h"
-#include "sandbox/base/err.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/err.h"
 #include "tap.h"
 
 #define ROUNDS 10000

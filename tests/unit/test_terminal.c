@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A terminal's picture of any bytes: terminal.c. */
-#include "sandbox/worker/render/terminal.h"
+#include "worker/render/terminal.h"
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/clock.h"
-#include "sandbox/base/utf8.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/utf8.h"
 #include "tap.h"
 
 #define MIB (1024 * 1024)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox/base/text.h"
+#include "base/text.h"
 
 #include <time.h>
 
-#include "sandbox/base/buf.h"
-#include "sandbox/base/utf8.h"
+#include "base/buf.h"
+#include "base/utf8.h"
 #include "tap.h"
 
 static void

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Bearer tokens: the file, who a header is, changes while it is in use. */
-#include "sandbox/protocol/tokens.h"
+#include "protocol/tokens.h"
 
 #include <ctype.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "sandbox/base/err.h"
+#include "base/err.h"
 #include "tap.h"
 
 static char path[256];

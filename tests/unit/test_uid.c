@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sandbox/base/err.h"
-#include "sandbox/volume/uid.h"
+#include "base/err.h"
+#include "volume/uid.h"
 
 static int base = -1;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sandbox/base/utf8.h"
+#include "base/utf8.h"
 
 #include <string.h>
 

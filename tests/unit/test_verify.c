@@ -5,7 +5,7 @@
 
 #include <sodium.h>
 
-#include "fcgi/discord/verify.h"
+#include "discord/verify.h"
 #include "tap.h"
 
 #define TIMESTAMP "1767225600"

@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox/base/err.h"
-#include "sandbox/protocol/wake.h"
+#include "base/err.h"
+#include "protocol/wake.h"
 #include "tap.h"
 
 #define WORKERS 4

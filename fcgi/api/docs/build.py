@@ -334,7 +334,7 @@ def main():
     print("/* Made by fcgi/api/docs/build.py; do not edit. */")
     # ISO C asks for 4,095 bytes of a literal, our compilers take more.
     print('#pragma GCC diagnostic ignored "-Woverlength-strings"')
-    print('#include "fcgi/api/pages.h"\n')
+    print('#include "api/pages.h"\n')
     for name, data in (("pages_openapi", text),
                        ("pages_docs", page.encode()),
                        ("pages_docs_headers", headers.encode())):

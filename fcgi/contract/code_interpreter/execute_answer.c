@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "execute_answer.h"
+#include "contract/code_interpreter/execute_answer.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "../../pytext/pydump.h"
+#include "pytext/pydump.h"
 
-#include "../../../sandbox/protocol/cell.h"
+#include "protocol/cell.h"
 
 #define MARK "\n...[truncated]"
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "execute_request.h"
+#include "contract/code_interpreter/execute_request.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 #include <strings.h>
 
-#include "../outcome.h"
-#include "../../pytext/pydump.h"
-#include "../../pytext/pyutf8.h"
-#include "../stage.h"
+#include "contract/outcome.h"
+#include "contract/stage.h"
+#include "pytext/pydump.h"
+#include "pytext/pyutf8.h"
 
-#include "../../../sandbox/base/text.h"
-#include "../../../sandbox/base/utf8.h"
-#include "../../../sandbox/protocol/cell.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "protocol/cell.h"
 
 /* Bounds of a refusal: its bytes, and the faults of a list.  A list ends before
  * it is longer. */

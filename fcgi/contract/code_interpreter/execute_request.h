@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../multipart.h"
-#include "../../pytext/pyjson.h"
+#include "contract/multipart.h"
+#include "pytext/pyjson.h"
 
-#include "../../../sandbox/base/buf.h"
+#include "base/buf.h"
 
 struct cell_input;
 

@@ -9,7 +9,7 @@ name = os.path.splitext(os.path.basename(sys.argv[1]))[0]
 with open(sys.argv[1], "rb") as file:
     data = file.read()
 print("/* Made by fcgi/contract/librechat/embed.py; do not edit. */")
-print('#include "fcgi/contract/librechat/libre_program.h"\n')
+print('#include "contract/librechat/libre_program.h"\n')
 print(f"const char {name}[] = {{")
 for start in range(0, len(data), 16):
     print("".join(f"{byte}," for byte in data[start:start + 16]))

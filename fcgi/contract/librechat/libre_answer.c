@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "libre_answer.h"
+#include "contract/librechat/libre_answer.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
-#include "libre_request.h"
-#include "../../pytext/pydump.h"
+#include "contract/librechat/libre_request.h"
+#include "pytext/pydump.h"
 
-#include "../../../sandbox/base/text.h"
-#include "../../../sandbox/protocol/cell.h"
+#include "base/text.h"
+#include "protocol/cell.h"
 
 void
 libre_add_error(struct buf *out, const char *error, const char *details)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "libre_program.h"
+#include "contract/librechat/libre_program.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include <sodium.h>
 
-#include "libre_answer.h"
-#include "../../pytext/pydump.h"
-#include "../../pytext/pyjson.h"
+#include "contract/librechat/libre_answer.h"
+#include "pytext/pydump.h"
+#include "pytext/pyjson.h"
 
-#include "../../../sandbox/base/text.h"
+#include "base/text.h"
 
 #define VARIANT sodium_base64_VARIANT_URLSAFE_NO_PADDING
 #define MORE (crypto_secretbox_NONCEBYTES + crypto_secretbox_MACBYTES)

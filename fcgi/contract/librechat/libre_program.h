@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "libre_request.h"
+#include "contract/librechat/libre_request.h"
 
-#include "../../../sandbox/base/buf.h"
+#include "base/buf.h"
 
 /*
  * A text that a client keeps for us and can neither read nor change:

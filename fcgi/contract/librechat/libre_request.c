@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "libre_request.h"
+#include "contract/librechat/libre_request.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../../pytext/pyutf8.h"
+#include "pytext/pyutf8.h"
 
-#include "../../../sandbox/base/buf.h"
-#include "../../../sandbox/base/text.h"
+#include "base/buf.h"
+#include "base/text.h"
 
 #define PART_MAX 255
 #define EXTENSION_MAX 12

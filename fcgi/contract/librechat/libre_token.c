@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "libre_token.h"
+#include "contract/librechat/libre_token.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,11 +7,11 @@
 
 #include <sodium.h>
 
-#include "../../pytext/pyjson.h"
+#include "pytext/pyjson.h"
 
-#include "../../../sandbox/base/buf.h"
-#include "../../../sandbox/base/cleanup.h"
-#include "../../../sandbox/base/text.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 
 /* What stands before the 32 bytes of an Ed25519 key in a PEM file (RFC 8410).
  */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../../sandbox/base/err.h"
+#include "base/err.h"
 
 /*
  * The tokens that LibreChat makes for its users: JSON Web Tokens (RFC 7519),

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "mcp_media.h"
+#include "contract/mcp/mcp_media.h"
 
 #include <stdint.h>
 #include <string.h>
 #include <strings.h>
 
-#include "../../../sandbox/base/buf.h"
-#include "../../../sandbox/base/text.h"
-#include "../../../sandbox/base/utf8.h"
+#include "base/buf.h"
+#include "base/text.h"
+#include "base/utf8.h"
 
 #define PNG_MAGIC "\x89PNG\r\n\x1a\n"
 #define PNG_MAGIC_LEN 8

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#include "mcp_message.h"
+#include "contract/mcp/mcp_message.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../base64.h"
-#include "../../pytext/pydump.h"
+#include "contract/base64.h"
+#include "pytext/pydump.h"
 
-#include "../../../sandbox/base/buf.h"
-#include "../../../sandbox/base/cleanup.h"
-#include "../../../sandbox/base/text.h"
-#include "../../../sandbox/base/utf8.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "base/utf8.h"
 
 /* The server as clients see it: Inline in its version. */
 #define SERVER \

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../pytext/pyjson.h"
+#include "pytext/pyjson.h"
 
 struct buf;
 

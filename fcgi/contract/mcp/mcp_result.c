@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-#include "mcp_result.h"
+#include "contract/mcp/mcp_result.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
-#include "mcp_media.h"
-#include "mcp_message.h"
-#include "../base64.h"
-#include "../outcome.h"
-#include "../../pytext/pydump.h"
-#include "../../pytext/pyutf8.h"
-#include "../stage.h"
+#include "contract/base64.h"
+#include "contract/mcp/mcp_media.h"
+#include "contract/mcp/mcp_message.h"
+#include "contract/outcome.h"
+#include "contract/stage.h"
+#include "pytext/pydump.h"
+#include "pytext/pyutf8.h"
 
-#include "../../../sandbox/base/utf8.h"
-#include "../../../sandbox/protocol/frame_limits.h"
+#include "base/utf8.h"
+#include "protocol/frame_limits.h"
 
 /* How long a client may keep a file: it never changes, but goes at its time. */
 #define CONTENTS_MS 60000

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../../sandbox/base/buf.h"
-#include "../../../sandbox/protocol/cell.h"
+#include "base/buf.h"
+#include "protocol/cell.h"
 
 struct mcp_message;
 struct pyvalue;

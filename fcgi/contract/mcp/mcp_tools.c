@@ -4,20 +4,20 @@
  * arguments, checked by it.  The model is told of a wrong argument in one line,
  * which says what to write instead.
  */
-#include "mcp_tools.h"
+#include "contract/mcp/mcp_tools.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "mcp_message.h"
-#include "../base64.h"
-#include "../../pytext/pyutf8.h"
-#include "../stage.h"
+#include "contract/base64.h"
+#include "contract/mcp/mcp_message.h"
+#include "contract/stage.h"
+#include "pytext/pyutf8.h"
 
-#include "../../../sandbox/base/buf.h"
-#include "../../../sandbox/protocol/frame_limits.h"
+#include "base/buf.h"
+#include "protocol/frame_limits.h"
 
 #define AT(member) offsetof(struct mcp_call, member)
 #define HOME "/workspace"

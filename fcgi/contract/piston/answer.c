@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "answer.h"
+#include "contract/piston/answer.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 
-#include "../../pytext/pydump.h"
+#include "pytext/pydump.h"
 
 /* U+FFFD has three bytes. */
 #define TEXT_MAX (3 * PISTON_OUTPUT_MAX)

@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "request.h"
-#include "../../pytext/pyjson.h"
-#include "../../pytext/pyutf8.h"
+#include "contract/piston/request.h"
+#include "pytext/pyjson.h"
+#include "pytext/pyutf8.h"
 
-#include "../../../sandbox/base/buf.h"
+#include "base/buf.h"
 
 struct cell_result;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "request.h"
+#include "contract/piston/request.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../pytext/pydump.h"
-#include "../base64.h"
-#include "../stage.h"
+#include "contract/base64.h"
+#include "contract/stage.h"
+#include "pytext/pydump.h"
 
-#include "../../../sandbox/base/text.h"
-#include "../../../sandbox/base/utf8.h"
-#include "../../../sandbox/protocol/frame_limits.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "protocol/frame_limits.h"
 
 #define ALIASES_MAX 6
 #define ALIAS_MAX 128  /* an interpreter's name is shorter */

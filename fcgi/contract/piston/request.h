@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../pytext/pyjson.h"
-#include "../semver.h"
+#include "contract/semver.h"
+#include "pytext/pyjson.h"
 
-#include "../../../sandbox/base/buf.h"
-#include "../../../sandbox/protocol/cell.h"
+#include "base/buf.h"
+#include "protocol/cell.h"
 
 /* Refusal: {"message": …}, which is to be released. */
 struct piston_refusal {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "socket.h"
+#include "contract/piston/socket.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "../base64.h"
+#include "contract/base64.h"
 
-#include "../../../sandbox/base/utf8.h"
+#include "base/utf8.h"
 
 #define BLOCK 64
 #define ROUNDS 80

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../../sandbox/base/buf.h"
+#include "base/buf.h"
 
 #define SHA1_LEN 20
 

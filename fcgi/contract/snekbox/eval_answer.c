@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "eval_answer.h"
+#include "contract/snekbox/eval_answer.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "../../pytext/pydump.h"
+#include "pytext/pydump.h"
 
-#include "../../../sandbox/base/utf8.h"
-#include "../../../sandbox/protocol/cell.h"
+#include "base/utf8.h"
+#include "protocol/cell.h"
 
 #define PIECE 10000
 #define RUN 128 /* bytes that are taken at one time, at most */

@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../outcome.h"
-#include "../../pytext/pyutf8.h"
+#include "contract/outcome.h"
+#include "pytext/pyutf8.h"
 
-#include "../../../sandbox/base/buf.h"
+#include "base/buf.h"
 
 struct cell_result;
 

@@ -3,23 +3,23 @@
  * Refusals of /eval, the interpreter that a path means, and the steps of a
  * request in their order.
  */
-#include "eval_request.h"
+#include "contract/snekbox/eval_request.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../base64.h"
-#include "../outcome.h"
-#include "../../pytext/pydump.h"
-#include "../../pytext/pyutf8.h"
-#include "../semver.h"
-#include "../stage.h"
+#include "contract/base64.h"
+#include "contract/outcome.h"
+#include "contract/semver.h"
+#include "contract/stage.h"
+#include "pytext/pydump.h"
+#include "pytext/pyutf8.h"
 
-#include "../../../sandbox/base/cleanup.h"
-#include "../../../sandbox/base/text.h"
-#include "../../../sandbox/base/utf8.h"
-#include "../../../sandbox/protocol/frame_limits.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "protocol/frame_limits.h"
 
 #define EVAL_TITLE_INVALID "Request data failed validation"
 #define EVAL_TITLE_FILE "Request file is invalid"

@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../pytext/pyjson.h"
+#include "pytext/pyjson.h"
 
-#include "../../../sandbox/base/buf.h"
-#include "../../../sandbox/protocol/cell.h"
+#include "base/buf.h"
+#include "protocol/cell.h"
 
 /* An answer of /eval that is no result. */
 struct eval_refusal {

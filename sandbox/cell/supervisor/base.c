@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base.h"
+#include "cell/supervisor/base.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "../../protocol/frame.h"
+#include "protocol/frame.h"
 
 #define FILES_MAX 64 /* the interpreter's own limit: run.py, FD_MAX */
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared.h"
+#include "cell/supervisor/shared.h"
 
 /*
  * What the other files here build on, in the supervisor as in a run's process.

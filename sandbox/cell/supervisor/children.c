@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "children.h"
+#include "cell/supervisor/children.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "run_state.h"
+#include "cell/supervisor/run_state.h"
 
 /* SIGCHLD interrupts ppoll() alone, so that none is missed before it. */
 static void

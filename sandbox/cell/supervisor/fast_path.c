@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fast_path.h"
+#include "cell/supervisor/fast_path.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "look.h"
+#include "cell/supervisor/base.h"
+#include "cell/supervisor/look.h"
 
-#include "../../protocol/frame.h"
+#include "protocol/frame.h"
 
 /* A process has one run. */
 struct supervisor_fast supervisor_fast;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared.h"
+#include "cell/supervisor/shared.h"
 
 /*
  * The request for `python -c CODE`, for a program in one file, or for a

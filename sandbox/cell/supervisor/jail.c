@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "jail.h"
+#include "cell/supervisor/jail.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,10 +15,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "shared.h"
+#include "cell/supervisor/base.h"
+#include "cell/supervisor/shared.h"
 
-#include "../../protocol/frame.h"
+#include "protocol/frame.h"
 
 #define RUN_NAMESPACES \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "kept.h"
+#include "cell/supervisor/kept.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "children.h"
-#include "run_state.h"
+#include "cell/supervisor/base.h"
+#include "cell/supervisor/children.h"
+#include "cell/supervisor/run_state.h"
 
 #define MS_NS 1000000
 #define QUIET_MS 1000 /* for all to have ended or stopped */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "look.h"
+#include "cell/supervisor/look.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "cell/supervisor/base.h"
 
-#include "../../protocol/frame_limits.h"
+#include "protocol/frame_limits.h"
 
 #define SECOND_NS 1000000000
 #define RECORD_MAX (2 + LIMIT_PATH + 4 * 8)

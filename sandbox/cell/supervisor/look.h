@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "shared.h"
+#include "cell/supervisor/shared.h"
 
 /*
  * What did a run change in a person's folder?  Two looks are compared, one

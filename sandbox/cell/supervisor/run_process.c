@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "run_process.h"
+#include "cell/supervisor/run_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,16 +18,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "children.h"
-#include "fast_path.h"
-#include "jail.h"
-#include "kept.h"
-#include "look.h"
-#include "run_state.h"
-#include "shared.h"
+#include "cell/supervisor/base.h"
+#include "cell/supervisor/children.h"
+#include "cell/supervisor/fast_path.h"
+#include "cell/supervisor/jail.h"
+#include "cell/supervisor/kept.h"
+#include "cell/supervisor/look.h"
+#include "cell/supervisor/run_state.h"
+#include "cell/supervisor/shared.h"
 
-#include "../../protocol/frame.h"
+#include "protocol/frame.h"
 
 #define SIGNALS_MAX 256 /* that wait: all cells together have some thousands */
 #define NICE 5		/* of runs: run.py, NICE */

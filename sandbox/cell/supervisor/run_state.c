@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "run_state.h"
+#include "cell/supervisor/run_state.h"
 
 #include <signal.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../../protocol/frame.h"
+#include "protocol/frame.h"
 
 #define DISK_ROOM_LEAST 65536
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "shared.h"
-#include "watch.h"
+#include "cell/supervisor/shared.h"
+#include "cell/supervisor/watch.h"
 
 /*
  * What concerns one run, in memory that no clone gets: so nothing of it has to

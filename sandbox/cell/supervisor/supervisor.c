@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "supervisor.h"
+#include "cell/supervisor/supervisor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,16 +13,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base.h"
-#include "children.h"
-#include "fast_path.h"
-#include "jail.h"
-#include "kept.h"
-#include "look.h"
-#include "run_process.h"
-#include "run_state.h"
+#include "cell/supervisor/base.h"
+#include "cell/supervisor/children.h"
+#include "cell/supervisor/fast_path.h"
+#include "cell/supervisor/jail.h"
+#include "cell/supervisor/kept.h"
+#include "cell/supervisor/look.h"
+#include "cell/supervisor/run_process.h"
+#include "cell/supervisor/run_state.h"
 
-#include "../../protocol/frame.h"
+#include "protocol/frame.h"
 
 #define DELIVERY_MS 2
 #define MS_NS 1000000

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "shared.h"
+#include "cell/supervisor/shared.h"
 
 /*
  * The supervisor of a cell: makes the process of the next run, in a jail where

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "watch.h"
+#include "cell/supervisor/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base.h"
+#include "cell/supervisor/base.h"
 
 #define SECOND_NS 1000000000
 #define MS_NS 1000000

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../../protocol/frame.h"
+#include "protocol/frame.h"
 
 /*
  * A running process: its output goes on to the client, and it is held to its

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-#include "command.h"
+#include "worker/commands/command.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/cleanup.h"
-#include "../../base/clock.h"
-#include "../../base/config_images.h"
-#include "../../base/log.h"
-#include "../../store/editor.h"
-#include "../render/render_where.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/config_images.h"
+#include "base/log.h"
+#include "store/editor.h"
+#include "worker/render/render_where.h"
 
 /* What does each kind of job, from the rows of commands.def. */
 static int (*const functions[JOB_UNKNOWN])(struct task *task,
     struct err *err) = {
 #define COMMAND(kind, name, function, ...) [JOB_##kind] = cmd_##function,
-#include "../../store/commands.def"
+#include "store/commands.def"
 };
 
 bool

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "../run.h"
-#include "../task.h"
+#include "worker/run.h"
+#include "worker/task.h"
 
 struct source;
 
@@ -13,7 +13,7 @@ struct source;
  * our fault, the message is replaced by "sandbox error" with a reference. */
 #define COMMAND(kind, name, function, ...) \
 	int cmd_##function(struct task *task, struct err *err);
-#include "../../store/commands.def"
+#include "store/commands.def"
 
 /* Do the task's job: check its sandbox, call its command.  The message is ready
  * afterwards unless task->taken. */

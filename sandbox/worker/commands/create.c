@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "command.h"
+#include "worker/commands/command.h"
 
 #include <inttypes.h>
 
-#include "../../base/log.h"
+#include "base/log.h"
 
 #define CREATE_WAIT_MS 30000
 #define REMOVE_WAIT_MS 2000

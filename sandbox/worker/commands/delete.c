@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "command.h"
+#include "worker/commands/command.h"
 
 #include <string.h>
 
-#include "../../store/db.h"
-#include "../../store/view.h"
-#include "../render/render_view.h"
+#include "store/db.h"
+#include "store/view.h"
+#include "worker/render/render_view.h"
 
 #define REMOVE_WAIT_MS 30000
 #define NONE_THEN 2

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "command.h"
+#include "worker/commands/command.h"
 
 #define ENTRIES_MOST 10000 /* of a zip */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "command.h"
+#include "worker/commands/command.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "../../store/view.h"
+#include "store/view.h"
 
 static bool
 list(struct task *task, int64_t page)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "command.h"
+#include "worker/commands/command.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/cleanup.h"
-#include "../../base/text.h"
-#include "../../store/editor.h"
-#include "../../store/view.h"
-#include "../render/render_view.h"
-#include "source.h"
+#include "base/cleanup.h"
+#include "base/text.h"
+#include "store/editor.h"
+#include "store/view.h"
+#include "worker/commands/source.h"
+#include "worker/render/render_view.h"
 
 static int
 open_editor(struct task *task, const char *code, const char *input,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "command.h"
+#include "worker/commands/command.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "../../base/log.h"
-#include "../../store/view.h"
-#include "../render/render_packages.h"
+#include "base/log.h"
+#include "store/view.h"
+#include "worker/render/render_packages.h"
 
 #define PACKAGES_MOST 1000
 #define RECORD_MAX (1 << 20) /* bytes from which a size is added up */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "command.h"
+#include "worker/commands/command.h"
 
 #include <inttypes.h>
 
-#include "../../base/log.h"
+#include "base/log.h"
 
 #define LOG_MAX (4 * 1024 * 1024)
 #define WAIT_MS 60000

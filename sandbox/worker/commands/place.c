@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The current directory may be gone, and a file that is not in it may be at the
  * top of the sandbox. */
-#include "command.h"
+#include "worker/commands/command.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../../base/log.h"
-#include "../../store/view.h"
-#include "../render/render_where.h"
+#include "base/log.h"
+#include "store/view.h"
+#include "worker/render/render_where.h"
 
 /* Send one more request to the leased cell. */
 static bool

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-#include "command.h"
+#include "worker/commands/command.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/cleanup.h"
-#include "../../base/clock.h"
-#include "../../base/log.h"
-#include "../../base/utf8.h"
-#include "../../protocol/node_ask.h"
-#include "../../protocol/node_table.h"
-#include "../../store/moves.h"
-#include "../../store/row_id.h"
-#include "../../store/script.h"
-#include "../../store/view.h"
-#include "../render/render_view.h"
-#include "source.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "protocol/node_ask.h"
+#include "protocol/node_table.h"
+#include "store/moves.h"
+#include "store/row_id.h"
+#include "store/script.h"
+#include "store/view.h"
+#include "worker/commands/source.h"
+#include "worker/render/render_view.h"
 
 #define NODE_AWAY 2
 #define NODE_MS 1500 /* for what another one says of a run */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "command.h"
+#include "worker/commands/command.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/cleanup.h"
-#include "../../base/text.h"
+#include "base/cleanup.h"
+#include "base/text.h"
 
 /* The file is in our memory on its way. */
 #define PUT_MAX (100 * 1024 * 1024)

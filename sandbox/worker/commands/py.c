@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "command.h"
+#include "worker/commands/command.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/cleanup.h"
-#include "../../base/clock.h"
-#include "../../base/log.h"
-#include "../../store/session.h"
-#include "../render/render_view.h"
-#include "source.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/session.h"
+#include "worker/commands/source.h"
+#include "worker/render/render_view.h"
 
 /* In tracebacks: File "/code/main.py", line 1. */
 #define SOURCE_NAME "main.py"

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "command.h"
+#include "worker/commands/command.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/cleanup.h"
-#include "../../base/log.h"
-#include "../../base/utf8.h"
-#include "../../store/editor.h"
-#include "../../store/script.h"
-#include "../../store/view.h"
-#include "../render/render_view.h"
-#include "../render/terminal.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "store/editor.h"
+#include "store/script.h"
+#include "store/view.h"
+#include "worker/render/render_view.h"
+#include "worker/render/terminal.h"
 
 /* Of output that is too long the beginning and the end are kept. */
 #define OUTPUT_HEAD (VIEW_TEXT_MAX / 8 * 5)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "command.h"
+#include "worker/commands/command.h"
 
 #include <string.h>
 
-#include "../render/render_where.h"
+#include "worker/render/render_where.h"
 
 /* Is it the path of the sandbox itself, or of something above it? */
 static bool

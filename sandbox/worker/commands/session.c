@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "command.h"
+#include "worker/commands/command.h"
 
-#include "../../base/clock.h"
-#include "../../store/session.h"
+#include "base/clock.h"
+#include "store/session.h"
 
 #define ASK_MS 10000
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "../../base/buf.h"
-#include "../render/slip.h"
+#include "base/buf.h"
+#include "worker/render/slip.h"
 
 /*
  * The one grammar for code that people send: the option `code:`, the editor,

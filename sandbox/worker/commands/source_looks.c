@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Marks of blocks, the look of Python, and slips in code. */
-#include "source_parts.h"
+#include "worker/commands/source_parts.h"
 
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
-#include "../../base/nearest.h"
+#include "base/nearest.h"
 
 #define PYTHON "python"
 #define LETTERS (sizeof(PYTHON) - 1)

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "source.h"
+#include "worker/commands/source.h"
 
 /* Declarations that the files source*.c share. */
 

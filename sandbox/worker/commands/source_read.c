@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "source_parts.h"
+#include "worker/commands/source_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
 
-#include "../../base/cleanup.h"
-#include "../../base/json_mend.h"
-#include "../../store/script.h"
-#include "../render/message.h"
+#include "base/cleanup.h"
+#include "base/json_mend.h"
+#include "store/script.h"
+#include "worker/render/message.h"
 
 /* The result of a round may be a message or a quote itself. */
 #define ROUNDS_MOST 4

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "source_parts.h"
+#include "worker/commands/source_parts.h"
 
 #include <string.h>
 
-#include "../../base/utf8.h"
+#include "base/utf8.h"
 
 #define WORD_MOST 8
 

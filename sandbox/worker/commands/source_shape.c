@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Typed, pasted or quoted text becomes Python: each step changes the text in
  * place and only makes it shorter. */
-#include "source_parts.h"
+#include "worker/commands/source_parts.h"
 
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
-#include "../../base/utf8.h"
+#include "base/utf8.h"
 
 #define STDIN_OPTION " stdin:"
 #define LEVELS_MOST 100 /* of indentation, as Python has it */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "command.h"
+#include "worker/commands/command.h"
 
 #include <string.h>
 
-#include "../../base/text.h"
-#include "../../base/utf8.h"
-#include "../../store/editor.h"
-#include "../../store/view.h"
-#include "source.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "store/editor.h"
+#include "store/view.h"
+#include "worker/commands/source.h"
 
 #define EDIT_BYTES (4 * EDITOR_POINTS)
 #define TITLE_MOST 45

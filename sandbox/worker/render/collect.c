@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "collect.h"
+#include "worker/render/collect.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../protocol/path.h"
-#include "filename.h"
+#include "protocol/path.h"
+#include "worker/render/filename.h"
 
 void
 collect_init(struct collect *collect, size_t output_max, size_t file_bytes_max)

@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../base/buf.h"
-#include "../../protocol/conversation.h"
+#include "base/buf.h"
+#include "protocol/conversation.h"
 
 /*
  * Everything that a cell sends during one request, taken together.  All of it

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "filename.h"
+#include "worker/render/filename.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "../../protocol/path.h"
+#include "protocol/path.h"
 
 #define ENDING_MOST 16 /* bytes of an ending that are kept */
 

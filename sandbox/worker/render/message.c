@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "message.h"
+#include "worker/render/message.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/cleanup.h"
-#include "../../base/log.h"
-#include "../../base/text.h"
-#include "../../base/utf8.h"
-#include "../../locale/locale.h"
-#include "../../protocol/path.h"
-#include "../../store/editor.h"
-#include "../../store/rule.h"
-#include "terminal.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "locale/locale.h"
+#include "protocol/path.h"
+#include "store/editor.h"
+#include "store/rule.h"
+#include "worker/render/terminal.h"
 
 #define LEAD_MOST 900 /* code points */
 #define TAIL_MOST 900

@@ -8,12 +8,12 @@
 
 #include <jansson.h>
 
-#include "../../base/buf.h"
-#include "../../rest/rest.h"
-#include "../../store/command_id.h"
-#include "../../store/commands.h"
-#include "../../store/job.h"
-#include "filename.h"
+#include "base/buf.h"
+#include "rest/rest.h"
+#include "store/command_id.h"
+#include "store/commands.h"
+#include "store/job.h"
+#include "worker/render/filename.h"
 
 /*
  * A message under construction, and the only place that knows what Discord

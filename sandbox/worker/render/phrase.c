@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "phrase.h"
+#include "worker/render/phrase.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "../../base/buf.h"
-#include "../../base/cleanup.h"
-#include "../../locale/locale.h"
-#include "message.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "locale/locale.h"
+#include "worker/render/message.h"
 
 struct phrase
 phrase_words(const char *format, ...)

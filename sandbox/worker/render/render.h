@@ -6,15 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../locale/locale.h"
-#include "../../protocol/path.h"
-#include "../../store/job.h"
-#include "../../store/rule.h"
-#include "collect.h"
-#include "message.h"
-#include "phrase.h"
-#include "requirement.h"
-#include "slip.h"
+#include "locale/locale.h"
+#include "protocol/path.h"
+#include "store/job.h"
+#include "store/rule.h"
+#include "worker/render/collect.h"
+#include "worker/render/message.h"
+#include "worker/render/phrase.h"
+#include "worker/render/requirement.h"
+#include "worker/render/slip.h"
 
 struct config;
 struct sandbox;

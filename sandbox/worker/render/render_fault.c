@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "render_where.h"
+#include "worker/render/render_where.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "../../base/cleanup.h"
-#include "../../base/config.h"
-#include "../../base/config_images.h"
-#include "../../base/text.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/config_images.h"
+#include "base/text.h"
 
 #define OBJECTION_MOST 80 /* code points */
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "render_where.h"
+#include "worker/render/render_where.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "../../base/config.h"
-#include "../../base/text.h"
-#include "../../base/utf8.h"
+#include "base/config.h"
+#include "base/text.h"
+#include "base/utf8.h"
 
 #define ENTRY_MOST 46 /* of a name in a listing: 20 of them must fit */
 #define LEFT_MOST 6

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "render_view.h"
-#include "render_where.h"
+#include "worker/render/render_view.h"
+#include "worker/render/render_where.h"
 
 #include <string.h>
 
-#include "../../base/config.h"
-#include "../../base/text.h"
+#include "base/config.h"
+#include "base/text.h"
 
 #define TEXT_TABS \
 	N_("\nTabs and spaces are mixed where lines begin: use one of them " \

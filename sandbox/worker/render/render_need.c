@@ -4,13 +4,13 @@
  * package brings, or input.  A program may print such a line without meaning
  * it; all that follows is a button that says what it will install.
  */
-#include "render_view.h"
+#include "worker/render/render_view.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../../base/cleanup.h"
+#include "base/cleanup.h"
 
 /* Modules whose package has another name; NULL: none brings them. */
 static const char *const packages[][2] = {

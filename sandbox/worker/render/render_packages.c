@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "render_packages.h"
+#include "worker/render/render_packages.h"
 
 #include <string.h>
 
-#include "../../base/cleanup.h"
-#include "../../base/config.h"
-#include "../../base/text.h"
-#include "render_view.h"
-#include "render_where.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/text.h"
+#include "worker/render/render_view.h"
+#include "worker/render/render_where.h"
 
 #define NAMES_MOST 6
 #define VERSIONS_MOST 5

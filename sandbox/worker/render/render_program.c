@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "render_view.h"
+#include "worker/render/render_view.h"
 
-#include "../../base/cleanup.h"
+#include "base/cleanup.h"
 
 /* "`js`, `c`, `go`": an "and" would have to be translated by itself; heap. */
 static char *

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#include "render.h"
+#include "worker/render/render.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 
-#include "../../base/cleanup.h"
-#include "../../base/config.h"
-#include "../../base/text.h"
-#include "../../base/utf8.h"
-#include "render_view.h"
-#include "render_where.h"
-#include "render_packages.h"
-#include "terminal.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "worker/render/render_packages.h"
+#include "worker/render/render_view.h"
+#include "worker/render/render_where.h"
+#include "worker/render/terminal.h"
 
 #define NAME_MOST 32 /* code points of a name in a list */
 #define LEFT_MOST 6

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "render.h"
+#include "worker/render/render.h"
 
 #include <inttypes.h>
 
-#include "../../base/config.h"
-#include "../../base/text.h"
-#include "../../store/sandbox.h"
-#include "../../store/session.h"
+#include "base/config.h"
+#include "base/text.h"
+#include "store/sandbox.h"
+#include "store/session.h"
 
 #define TEXT_NO_SESSION \
 	N_("There is no session. `/il session start` begins one.")

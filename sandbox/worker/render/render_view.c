@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* What is done with an answer of a run after it: the buttons below it, and what
  * they give. */
-#include "render_view.h"
+#include "worker/render/render_view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../../base/cleanup.h"
-#include "../../base/config.h"
-#include "../../base/config_images.h"
-#include "../../base/text.h"
-#include "../../store/view.h"
-#include "render_where.h"
-#include "terminal.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/config_images.h"
+#include "base/text.h"
+#include "store/view.h"
+#include "worker/render/render_where.h"
+#include "worker/render/terminal.h"
 
 enum { BLUE = 1, GREY = 2 };
 

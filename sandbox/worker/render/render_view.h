@@ -2,8 +2,8 @@
 #ifndef RENDER_VIEW_H
 #define RENDER_VIEW_H
 
-#include "../../base/nearest.h"
-#include "render.h"
+#include "base/nearest.h"
+#include "worker/render/render.h"
 
 struct view;
 

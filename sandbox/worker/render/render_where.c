@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "render_where.h"
+#include "worker/render/render_where.h"
 
 #include <string.h>
 
-#include "../../base/cleanup.h"
-#include "../../base/config.h"
-#include "../../base/text.h"
+#include "base/cleanup.h"
+#include "base/config.h"
+#include "base/text.h"
 
 #define LABEL_SHOWN 50 /* code points of a path in a label of 80 */
 

@@ -2,7 +2,7 @@
 #ifndef RENDER_WHERE_H
 #define RENDER_WHERE_H
 
-#include "render.h"
+#include "worker/render/render.h"
 
 /* Where somebody is in the sandbox, and what paths mean there. */
 #define TEXT_SANDBOX_STAYS \

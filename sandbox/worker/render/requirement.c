@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "requirement.h"
+#include "worker/render/requirement.h"
 
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "../../base/buf.h"
-#include "../../base/log.h"
+#include "base/buf.h"
+#include "base/log.h"
 
 #define WORD_MAX 500
 #define BLANKS " \t\n\r"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "terminal.h"
+#include "worker/render/terminal.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../base/buf.h"
-#include "../../base/text.h"
-#include "../../base/utf8.h"
+#include "base/buf.h"
+#include "base/text.h"
+#include "base/utf8.h"
 
 #define TAB 8
 #define REPLACEMENT 0xfffd
