@@ -14,7 +14,7 @@
 #include "broker/container.h"
 #include "broker/docker.h"
 
-/* The same in every container.  Each is explained in README.md. */
+/* The same in every container.  DECISIONS.md explains each. */
 static const char *const fixed_options[] = { "--detach", "--rm", "--pull",
 	"never", "--init=false", "--no-healthcheck", "--read-only",
 	"--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--ipc",
@@ -23,7 +23,7 @@ static const char *const fixed_options[] = { "--detach", "--rm", "--pull",
 	"--env", "LANG=C.UTF-8", "--env", "LD_BIND_NOW=1", "--ulimit", "core=0",
 	"--ulimit", "nofile=1024:1024", "--ulimit", "msgqueue=0:0", NULL };
 
-/* After the image: sandbox/cell/README.md says why these flags. */
+/* After the image: sandbox/cell/DECISIONS.md says why these flags. */
 static const char *const cell_command[] = { "-s", "-u", "-B",
 	"/run/cell/cell.py", "/run/inline/cell.sock", NULL };
 

@@ -4,7 +4,7 @@
 it in the same run.  README.md tells how; ROWS=a,b takes some of them.
 
 The status is 0 whatever the figures are, 1 when anything went wrong.  With
-FILL=1 and no error the table goes into README.md, with its notes.
+FILL=1 and no error the table goes into README.md.
 """
 
 import os
@@ -142,7 +142,7 @@ def measure(names):
                            max(place.generator_wall, 0.001)))
     if good and os.environ.get("FILL"):
         head = "".join("- " + line + "\n" for line in about) + "\n"
-        fill(head + table.markdown() + "\n" + table.notes_markdown())
+        fill(head + table.markdown())
     return good
 
 

@@ -23,7 +23,6 @@ class Table:
 
     def __init__(self):
         self.rows = []
-        self.notes = []  # (the row before it, text)
 
     def start(self):
         self._print(HEAD)
@@ -52,8 +51,8 @@ class Table:
         self.add(what, show(here), "%s %s" % (show(beside), with_what), ratio,
                  ">= %gx" % least, ratio >= least)
 
-    def note(self, text):
-        self.notes.append((self.rows[-1][0] if self.rows else "", text))
+    @staticmethod
+    def note(text):
         print("    " + text, flush=True)
 
     def markdown(self):
@@ -61,7 +60,3 @@ class Table:
         lines = ["| %s |" % " | ".join(HEAD), "|---" * len(HEAD) + "|"]
         lines += ["| %s |" % " | ".join(row) for row in self.rows]
         return "\n".join(lines) + "\n"
-
-    def notes_markdown(self):
-        """What was noted of its rows."""
-        return "".join("- *%s*: %s\n" % note for note in self.notes)

@@ -43,7 +43,7 @@ for way, (words, cwd, env) in ways.items():
             "latin-1"), done.stderr.decode("latin-1")]
 json.dump(told, sys.stdout)
 """
-# What differs from one process to the next; and what sandbox/cell/README.md
+# What differs from one process to the next; and what sandbox/cell/DECISIONS.md
 # says is not the same: PID 1 is started with -s; from 3.14 on a crash shows C's
 # stack; the folder of a person's inline source is not for imports, and what
 # their last expression shows may be a picture.
