@@ -149,7 +149,7 @@ run(const struct config *config, bool linger, struct err *err)
 		.sockets = sockets,
 		.socket_count = sizeof(sockets) / sizeof(sockets[0]),
 		.arg = &app,
-		.take = api_answer,
+		.answer = api_answer,
 		.tick = sweep,
 		.tick_ms = SWEEP_EVERY_MS,
 		.stop_ms = STOP_MS,

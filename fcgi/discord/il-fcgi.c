@@ -95,7 +95,7 @@ run(const struct config *config, struct err *err)
 		.arg = &front,
 		.start = front_start,
 		.stop = front_close,
-		.take = front_take,
+		.answer = front_take,
 		.settle = front_settle,
 		.after = front_after,
 		.events_fd = front_events_fd,

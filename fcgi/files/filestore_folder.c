@@ -138,7 +138,8 @@ remove_file(struct filestore *store, const char *id, const struct stat *st)
 
 /* ---- files that are there ---- */
 
-/* "OWNER NOTE " of what has a note; what follows it, or NULL. */
+/* Parse "OWNER NOTE ", of a file with a note.  Returns the text behind it, or
+ * NULL. */
 static const char *
 read_note(struct filestore_entry *entry, const char *line)
 {
@@ -159,7 +160,7 @@ read_note(struct filestore_entry *entry, const char *line)
 
 /* The first line of the metadata. */
 static bool
-read_head(struct filestore_entry *entry, const char *line)
+filestore_parse_head(struct filestore_entry *entry, const char *line)
 {
 	const size_t hex = 2 * sizeof(entry->owner);
 
@@ -196,7 +197,8 @@ read_meta(const struct filestore *store, struct filestore_entry *entry)
 	line = strchr(text, '\n');
 	if (line != NULL)
 		*line = '\0';
-	entry->name = xstrdup(line != NULL && read_head(entry, text) ?
+	entry->name = xstrdup(line != NULL &&
+		    filestore_parse_head(entry, text) ?
 		line + 1 :
 		"unnamed");
 	if (store->owner == NULL ||
@@ -209,8 +211,8 @@ read_meta(const struct filestore *store, struct filestore_entry *entry)
 /* May a file that is there be used?  If so, fills the entry; NULL: just the
  * answer. */
 static bool
-look_at(const struct filestore *store, const char *id, const struct stat *st,
-    struct filestore_entry *entry)
+filestore_load(const struct filestore *store, const char *id,
+    const struct stat *st, struct filestore_entry *entry)
 {
 	struct filestore_entry own = { .size = st->st_size,
 		.uploaded_ms = used_ms(st) };
@@ -243,7 +245,7 @@ filestore_get(struct filestore *store, const char *id, size_t len,
 	if (fd < 0 && errno != ENOENT && errno != ELOOP)
 		return err_system(err, "open a file of the store");
 	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-	    !look_at(store, id, &st, entry))
+	    !filestore_load(store, id, &st, entry))
 		return err_set(err, ERR_NOT_FOUND, "no such file");
 	(void)futimens(fd, NULL);
 	return steal_fd(&fd);
@@ -257,7 +259,7 @@ filestore_delete(struct filestore *store, const char *id, size_t len,
 	int result = 0;
 
 	if (!text_is_uuid(id, len) || !filestore_stat(store, id, &st) ||
-	    !look_at(store, id, &st, NULL))
+	    !filestore_load(store, id, &st, NULL))
 		return err_set(err, ERR_NOT_FOUND, "no such file");
 	filestore_enter(store);
 	if (remove_file(store, id, &st) < 0 && errno != ENOENT)
@@ -276,15 +278,15 @@ filestore_next(const struct filestore *store, DIR *folder,
 	while ((item = readdir(folder)) != NULL)
 		if (text_is_uuid(item->d_name, strlen(item->d_name)) &&
 		    filestore_stat(store, item->d_name, &st) &&
-		    look_at(store, item->d_name, &st, entry))
+		    filestore_load(store, item->d_name, &st, entry))
 			return true;
 	return false;
 }
 
 /* ---- the sweep ---- */
 
-/* Remove data whose time is over or, of a file that comes, which nobody holds
- * any more.  False: it stays. */
+/* Remove data past its time, or an incoming file whose writer has died.  False:
+ * it stays. */
 static bool
 sweep_data(struct filestore *store, const char *name, const char *id,
     const struct stat *st)
@@ -318,7 +320,7 @@ sweep_meta(const struct filestore *store, const char *name)
 		(void)unlinkat(store->dir, name, 0);
 }
 
-/* The senders that are counted, with nothing as yet. */
+/* A copy of the senders' rows, with nothing counted yet. */
 static struct filestore_usage *
 same_owners(const struct filestore_usage *usage)
 {
@@ -333,8 +335,8 @@ same_owners(const struct filestore_usage *usage)
 	return there;
 }
 
-/* That is what there is, and not what was counted so far.  Senders who have
- * nothing are forgotten. */
+/* Replace the count by the one that the sweep has made.  Rows of senders
+ * without files are removed. */
 static void
 replace_count(struct filestore_usage *usage,
     const struct filestore_usage *there)
@@ -349,9 +351,9 @@ replace_count(struct filestore_usage *usage,
 	usage->files = there->files;
 }
 
-/* Processes that died have left the count a little off.  It is made anew when
- * nobody changes anything: what goes on meanwhile would be in it twice, or not
- * at all. */
+/* Processes that died have left the count a little off.  The sweep counts anew
+ * only while no other process changes the folder: such a change could be
+ * counted twice, or not at all. */
 int64_t
 filestore_sweep(struct filestore *store)
 {
@@ -359,7 +361,7 @@ filestore_sweep(struct filestore *store)
 	int64_t next = INT64_MAX;
 	struct err err;
 	auto_dir DIR *folder = filestore_open_folder(store, &err);
-	/* what stays, what comes included */
+	/* Usage after the sweep, incoming files included. */
 	auto_free struct filestore_usage *there = NULL;
 	const struct dirent *item;
 	struct stat st;
@@ -393,8 +395,7 @@ filestore_sweep(struct filestore *store)
 	} else {
 		filestore_leave(store);
 	}
-	/* A file that comes or is used later stays for a whole time from
-	 * now. */
+	/* A file that is stored or used from now on stays for a whole TTL. */
 	store->usage->due_ms = next < INT64_MAX ? next : none;
 	return next < INT64_MAX ? next : -1;
 }
@@ -422,7 +423,7 @@ make_id(const struct filestore *store, char id[FILESTORE_ID_LEN + 1])
 	    hex, hex + 8, hex + 12, hex + 16, hex + 20);
 }
 
-/* A disk without room is a limit like others; err tells of errno already. */
+/* A full disk is a limit like others; err has the text of errno already. */
 static int
 note_full_disk(struct err *err)
 {
@@ -433,7 +434,7 @@ note_full_disk(struct err *err)
 
 /* Create the file.  Its lock tells a sweeper that its process lives. */
 static int
-create(struct filestore_new *file, struct err *err)
+filestore_create(struct filestore_new *file, struct err *err)
 {
 	struct filestore *store = file->store;
 	struct stat st;
@@ -455,11 +456,11 @@ create(struct filestore_new *file, struct err *err)
 	}
 }
 
-/* Have space on the disk kept for len bytes more.  Written bytes show on the
- * disk, so only the rest is kept.  The descriptor carries no data; when it
- * becomes readable, the space is lost. */
+/* Reserve space on the disk for len more bytes.  Written bytes show on the
+ * disk, so only the rest is reserved.  The descriptor carries no data; when it
+ * becomes readable, the reservation is lost. */
 static int
-take_space(struct filestore_new *file, int64_t len, struct err *err)
+reserve_space(struct filestore_new *file, int64_t len, struct err *err)
 {
 	struct filestore *store = file->store;
 	struct pollfd end = { .fd = file->space_fd, .events = POLLIN };
@@ -487,7 +488,7 @@ write_out(struct filestore_new *file, const void *data, size_t len,
 {
 	if (filestore_reserve(file->store, file->id, (int64_t)len, 0, err) < 0)
 		return -1;
-	if (take_space(file, (int64_t)len, err) < 0) {
+	if (reserve_space(file, (int64_t)len, err) < 0) {
 		filestore_count(file->store->usage, file->id, -(int64_t)len, 0);
 		return -1;
 	}
@@ -497,9 +498,9 @@ write_out(struct filestore_new *file, const void *data, size_t len,
 	    0;
 }
 
-/* Write what was gathered. */
+/* Write the gathered bytes. */
 static int
-flush(struct filestore_new *file, struct err *err)
+filestore_flush(struct filestore_new *file, struct err *err)
 {
 	size_t len = file->piece.len;
 	int result = len == 0 ? 0 : write_out(file, file->piece.data, len, err);
@@ -512,7 +513,7 @@ int
 filestore_write(struct filestore_new *file, const void *data, size_t len,
     struct err *err)
 {
-	if (len > PIECE - file->piece.len && flush(file, err) < 0)
+	if (len > PIECE - file->piece.len && filestore_flush(file, err) < 0)
 		return -1;
 	if (len >= PIECE)
 		return write_out(file, data, len, err);
@@ -531,9 +532,9 @@ filestore_restart(struct filestore_new *file, struct err *err)
 	return 0;
 }
 
-/* End a file that comes, whether it is in its place or not. */
+/* End an incoming file, whether it has its place or not. */
 static void
-release(struct filestore_new *file)
+filestore_release(struct filestore_new *file)
 {
 	cleanup_close(&file->fd);
 	cleanup_close(&file->space_fd);
@@ -552,7 +553,7 @@ filestore_abort(struct filestore_new *file)
 	(void)unlinkat(file->store->dir,
 	    filestore_name("", file->id, FILESTORE_META).s, 0);
 	filestore_count(file->store->usage, file->id, -file->size, -1);
-	release(file);
+	filestore_release(file);
 }
 
 int
@@ -570,7 +571,8 @@ filestore_begin(struct filestore *store, struct filestore_new *file,
 		return -1;
 	}
 	file->store = store;
-	if (create(file, err) == 0 && take_space(file, 0, err) == 0)
+	if (filestore_create(file, err) == 0 &&
+	    reserve_space(file, 0, err) == 0)
 		return 0;
 	filestore_abort(file);
 	return -1;
@@ -609,7 +611,7 @@ filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 {
 	int dir = file->store->dir;
 
-	if (flush(file, err) < 0 || write_meta(file, name, err) < 0) {
+	if (filestore_flush(file, err) < 0 || write_meta(file, name, err) < 0) {
 		filestore_abort(file);
 		return -1;
 	}
@@ -619,7 +621,7 @@ filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 		filestore_abort(file);
 		return -1;
 	}
-	release(file);
+	filestore_release(file);
 	return 0;
 }
 
@@ -628,7 +630,7 @@ filestore_detach(struct filestore_new *file, struct err *err)
 {
 	auto_close int fd = -1;
 
-	if (flush(file, err) == 0) {
+	if (filestore_flush(file, err) == 0) {
 		fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
 		if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0) {
 			(void)err_system(err, "a file of the store");

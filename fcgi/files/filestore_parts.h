@@ -21,17 +21,17 @@ const char *filestore_data_id(const char *name);
 bool filestore_stat(const struct filestore *store, const char *name,
     struct stat *st);
 
-/* ---- what is used, by all processes together: filestore_usage.c ---- */
+/* ---- usage, of all processes together: filestore_usage.c ---- */
 
-/* More than a store has files, so that there is a row for each sender who has
- * one.  Memory that is not used costs nothing. */
+/* There are more rows than a store has files, so each sender with a file has
+ * one.  Unused memory costs nothing. */
 #define FILESTORE_OWNERS (1 << 17)
 /* The first digits of an id are its sender's tag, if there is one.  So the
  * sender is known without opening the file.  90 bits are left that nobody can
  * guess. */
 #define FILESTORE_TAG_LEN 8
 
-/* A sender's row: its tag, without a NUL, and what it has.  Files that come are
+/* A sender's row: its tag, without a NUL, and its usage, incoming files
  * included. */
 struct filestore_owned {
 	char tag[FILESTORE_TAG_LEN];
@@ -45,45 +45,45 @@ struct filestore_usage {
 	_Atomic int64_t due_ms; /* wall clock: nothing ends before */
 	_Atomic int64_t
 	    room_again_ms; /* monotonic: not swept for room before */
-	/* Senders who have made a file since the store was opened, so many. */
+	/* Number of senders who have made a file since the store was opened. */
 	_Atomic size_t owner_count;
 	struct filestore_owned owners[]; /* the shared one: FILESTORE_OWNERS */
 };
 
-/* Are the files that are made somebody's? */
+/* Do new files have an owner? */
 bool filestore_is_owned(const struct filestore *store);
-/* The sender's tag, "" of nobody. */
+/* The sender's tag; "": no sender. */
 void filestore_tag(const struct filestore *store,
     char tag[FILESTORE_TAG_LEN + 1]);
 
 enum filestore_lock {
-	FILESTORE_LOCK_CHANGES, /* shared by who changes something */
-	FILESTORE_LOCK_OWNERS,	/* shared by who removes data */
+	FILESTORE_LOCK_CHANGES, /* shared by writers and removers */
+	FILESTORE_LOCK_OWNERS,	/* shared by removers of data */
 };
 
-/* A lock that this process has: F_RDLCK is shared, F_WRLCK is not, F_UNLCK lets
- * it go.  False: it is not to be had; with `wait`, that is waited for. */
+/* Set this process's lock: F_RDLCK is shared, F_WRLCK is not, F_UNLCK unlocks.
+ * False: another process has it; with `wait` the call waits for it instead. */
 bool filestore_lock(struct filestore *store, enum filestore_lock which,
     short type, bool wait);
-/* Around whatever changes both the folder and the count of it: of a file that
- * comes, all steps from the first to the last.  Calls nest.  Several processes
- * may be between the two at one time; a new count waits for none of them, and
- * is only made when there is none. */
+/* Enclose each change of both the folder and its count; for an incoming file,
+ * all steps from the first to the last.  Calls nest.  Several processes may be
+ * between the two calls at one time.  A sweep counts anew only when none is,
+ * and does not wait for that. */
 void filestore_enter(struct filestore *store);
 void filestore_leave(struct filestore *store);
 
-/* Count bytes and files, less than 0 of what goes.  id: the file's, or its
- * sender's tag; "" for nobody's. */
+/* Count bytes and files, negative ones for a removal.  id: the file's, or its
+ * sender's tag; "": no sender. */
 void filestore_count(struct filestore_usage *usage, const char *id,
     int64_t bytes, int64_t files);
-/* Count them if they fit; ERR_LIMIT: they do not.  ERR_QUOTA: the sender would
- * have more than its share. */
+/* Count bytes and files if they fit.  ERR_LIMIT: they do not; ERR_QUOTA: the
+ * sender would have more than its share. */
 int filestore_reserve(struct filestore *store, const char *id, int64_t bytes,
     int64_t files, struct err *err);
-/* The store's sender is among those that are counted; the first time the folder
- * is read for that.  After filestore_enter(). */
+/* Give the store's sender a row, if it has none: the folder is read for it.
+ * Call after filestore_enter(). */
 int filestore_add_owner(struct filestore *store, struct err *err);
-/* Remove the data of a file and count that, beside owners who are being added;
+/* Remove the data of a file and count that.  Senders may be added meanwhile.
  * -1: errno. */
 int filestore_unlink(struct filestore *store, const char *name, const char *id,
     int64_t bytes);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is used of the store, counted by all processes together, and the shares
- * of those who send files: each may have one part of FILESTORE_SHARE, whoever
- * the files belong to.
+ * Usage of the store, counted by all processes together, and the senders'
+ * shares: each sender may have one part of FILESTORE_SHARE, also of files that
+ * belong to others.
  *
- * What a sender has is counted like the whole, in shared memory.  Its row is
- * made when it begins a file for the first time, by a look at the folder, and
- * corrected by each sweep that is alone.
+ * A sender's usage is counted in shared memory, as the whole is.  Its row is
+ * made from the folder when it begins its first file.  Each sweep that runs
+ * without other changes corrects it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 #define ROOM_AGAIN_MS 1000
 
-/* ---- whose ---- */
+/* ---- senders ---- */
 
 bool
 filestore_is_owned(const struct filestore *store)
@@ -98,7 +98,7 @@ filestore_unlink(struct filestore *store, const char *name, const char *id,
 
 /* The row of a file's sender, or of a tag's; NULL: there is none. */
 static struct filestore_owned *
-find(struct filestore_usage *usage, const char *id)
+filestore_usage_find(struct filestore_usage *usage, const char *id)
 {
 	size_t count = usage->owner_count;
 
@@ -112,7 +112,7 @@ void
 filestore_count(struct filestore_usage *usage, const char *id, int64_t bytes,
     int64_t files)
 {
-	struct filestore_owned *owned = find(usage, id);
+	struct filestore_owned *owned = filestore_usage_find(usage, id);
 
 	usage->bytes += bytes;
 	usage->files += files;
@@ -129,8 +129,8 @@ filestore_usage(const struct filestore *store, int64_t *bytes, int64_t *files)
 	*files = store->usage->files;
 }
 
-/* The row of a new sender: the next one, or where there is none that of a
- * sender who has nothing any more.  Such a one begins anew. */
+/* The row of a new sender: the next unused one, or else one of a sender without
+ * files, which gets a new row with its next file. */
 static struct filestore_owned *
 free_row(struct filestore_usage *usage)
 {
@@ -142,7 +142,7 @@ free_row(struct filestore_usage *usage)
 	return NULL;
 }
 
-/* What the folder has of the sender's, what is on its way included. */
+/* Add up the sender's files in the folder, incoming ones included. */
 static int
 add_up(const struct filestore *store, struct filestore_owned *owned,
     struct err *err)
@@ -177,11 +177,11 @@ filestore_add_owner(struct filestore *store, struct err *err)
 	bool known;
 
 	filestore_tag(store, tag);
-	if (tag[0] == '\0' || find(usage, tag) != NULL)
+	if (tag[0] == '\0' || filestore_usage_find(usage, tag) != NULL)
 		return 0;
 	(void)filestore_lock(store, FILESTORE_LOCK_OWNERS, F_WRLCK, true);
 	/* Another process may have been faster. */
-	known = find(usage, tag) != NULL;
+	known = filestore_usage_find(usage, tag) != NULL;
 	owned = known ? NULL : free_row(usage);
 	if (!known && owned == NULL) {
 		result = err_set(err, ERR_LIMIT, "the file store is full");
@@ -198,13 +198,14 @@ filestore_add_owner(struct filestore *store, struct err *err)
 
 /* ---- room ---- */
 
-/* Count it, and take that back where it is too much. */
+/* Count bytes and files.  If they do not fit, undo that. */
 static enum err_code
-take(struct filestore *store, const char *id, int64_t bytes, int64_t files)
+filestore_usage_add(struct filestore *store, const char *id, int64_t bytes,
+    int64_t files)
 {
 	struct filestore_usage *usage = store->usage;
 	const struct filestore_limits *limits = &store->limits;
-	const struct filestore_owned *owned = find(usage, id);
+	const struct filestore_owned *owned = filestore_usage_find(usage, id);
 	enum err_code code = ERR_NONE;
 
 	filestore_count(usage, id, bytes, files);
@@ -220,9 +221,8 @@ take(struct filestore *store, const char *id, int64_t bytes, int64_t files)
 	return code;
 }
 
-/* What has expired need not keep others out; but nobody is made to wait for a
- * sweep that cannot make room, and who is refused often does not make us sweep
- * as often. */
+/* Sweep expired files, so that new ones fit.  There is no sweep when no file
+ * has expired, and frequent refusals do not cause frequent sweeps. */
 static bool
 make_room(struct filestore *store)
 {
@@ -246,12 +246,12 @@ int
 filestore_reserve(struct filestore *store, const char *id, int64_t bytes,
     int64_t files, struct err *err)
 {
-	enum err_code code = take(store, id, bytes, files);
+	enum err_code code = filestore_usage_add(store, id, bytes, files);
 
-	/* To make room may have forgotten a sender who has nothing. */
+	/* The sweep may have removed the row of a sender without files. */
 	if (code != ERR_NONE && make_room(store) &&
 	    filestore_add_owner(store, err) == 0)
-		code = take(store, id, bytes, files);
+		code = filestore_usage_add(store, id, bytes, files);
 	return code == ERR_NONE ?
 	    0 :
 	    err_set(err, code, "%s",

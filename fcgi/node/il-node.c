@@ -359,7 +359,7 @@ run(const struct config *config, struct err *err)
 		.sockets = &socket,
 		.socket_count = 1,
 		.arg = &node,
-		.take = answer,
+		.answer = answer,
 		.tick = tidy,
 		.tick_ms = TIDY_MS,
 		.stop_ms = STOP_MS,

@@ -30,13 +30,13 @@
 
 #define PIECE 65536 /* bytes that are read or written by one call */
 
-/* What is longer than libfcgi's buffer is not copied through it, 8 KiB at a
- * time: it goes out from where it is, in records as long as they may be (and
- * whole eights, as the protocol advises). */
+/* Data longer than libfcgi's buffer is not copied through it, 8 KiB at a time.
+ * It is sent from where it lies, in records of the largest size (a multiple of
+ * eight, as the protocol advises). */
 #define LONG 16384
 #define RECORD (FCGI_MAX_LENGTH & ~7)
 
-/* Whoever is hasty drops a stalling peer by so much earlier. */
+/* In haste a stalling peer is dropped by so much earlier. */
 #define HASTE_MS 100
 
 const char *
@@ -61,7 +61,7 @@ http_status(int status)
 	return lines[i];
 }
 
-/* It is enough that a signal comes. */
+/* The signal interrupts a system call; the handler does nothing. */
 static void
 on_alarm(int number)
 {

@@ -73,17 +73,17 @@ const char *http_param(const struct http_request *req, const char *name);
 
 /* Is a parameter "1"? */
 bool http_says(const struct http_request *req, const char *name);
-/* Does another node ask?  nginx knows it by the key that it has shown. */
+/* Does the request come from another node?  nginx knows nodes by their key. */
 bool http_is_from_node(const struct http_request *req);
 /* A parameter in seconds, "12.345", as milliseconds; -1: absent, or none. */
 int64_t http_param_ms(const struct http_request *req, const char *name);
 
-/* Wall clock time, in milliseconds, at which nginx had its first byte; -1: it
- * does not say. */
+/* Wall clock time, in milliseconds, at which nginx had the request's first
+ * byte; -1: unknown. */
 int64_t http_received_ms(const struct http_request *req);
 
-/* How long ago nginx sent it on its way to us, which it says in milliseconds of
- * wall clock time; -1: it does not. */
+/* Microseconds since nginx sent the request to us, by its wall clock time in
+ * milliseconds; -1: unknown. */
 int64_t http_waited_us(const struct http_request *req);
 
 /* The next bytes of the body, at most cap.  0: it is complete; -1: the peer
@@ -93,12 +93,12 @@ ssize_t http_read(struct http_request *req, void *data, size_t cap);
  * may hold. */
 bool http_read_all(struct http_request *req, struct buf *body);
 
-/* "404 Not Found": one of those that we answer with.  Static. */
+/* "404 Not Found", for each status that we answer with.  Static. */
 const char *http_status(int status);
 
-/* Before the answer: its reader may be slow, since that holds up nobody who has
- * no part in it.  It is dropped when it stalls for HTTP_READER_MS, or has not
- * taken all in whole_ms. */
+/* Allow a slow reader, before the answer: it holds up no other client.  The
+ * reader is dropped when it stalls for HTTP_READER_MS, or has not read all in
+ * whole_ms. */
 void http_allow_slow_reader(struct http_request *req, int64_t whole_ms);
 
 /* The whole answer, with Content-Length.  type NULL: no Content-Type.  headers:
@@ -110,7 +110,7 @@ void http_answer(struct http_request *req, int status, const char *type,
 void http_begin(struct http_request *req, int status, const char *type,
     const char *headers);
 void http_write(struct http_request *req, const void *data, size_t len);
-/* Out with what was written so far.  False: the client is gone. */
+/* Send everything that was written so far.  False: the client is gone. */
 bool http_flush(struct http_request *req);
 
 /* Has the client hung up (nginx closes its connection to us then)?  Never
@@ -118,9 +118,9 @@ bool http_flush(struct http_request *req);
 bool http_client_gone(const struct http_request *req);
 int http_fd(const struct http_request *req);
 
-/* A request that came by itself, as HTTP: on this connection, with these
- * parameters (NAME=value…, ends with NULL; borrowed).  What may be called is
- * http_param(), http_fd(), http_client_gone(), and http_answer() once. */
+/* Make a request that came as HTTP, not FastCGI: on this connection, with these
+ * parameters (NAME=value…, ends with NULL; borrowed).  Only http_param(),
+ * http_fd(), http_client_gone(), and http_answer() once, may be called. */
 void http_raw(struct http_request *req, int fd, char **params);
 
 /* End the answer and close the connection; safe to call twice. */

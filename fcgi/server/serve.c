@@ -28,8 +28,8 @@
 
 #define PASSED_FD 3 /* the first one that a supervisor has passed */
 #define SOCKET_MODE 0660
-#define STEADY_MS 1000 /* one that ends sooner is started again later */
-/* How long what is already in the queue is answered after SIGTERM. */
+#define STEADY_MS 1000 /* a child that ends sooner is restarted later */
+/* Time to answer the requests in the queue after SIGTERM. */
 #define DRAIN_MS 2000
 #define EVENTS_MAX 3 /* that wake a child */
 
@@ -91,15 +91,15 @@ batch_renew(struct batch *batch, size_t index)
 	batch->requests[index] = req;
 }
 
-/* Take a request.  False: there is none. */
+/* Accept a request.  False: there is none. */
 static bool
-batch_take(struct batch *batch)
+batch_accept(struct batch *batch)
 {
 	struct http_request *req = batch->requests[batch->count];
 
 	if (!http_accept(req))
 		return false;
-	if (batch->serve->take(batch->serve->arg, req, batch->count))
+	if (batch->serve->answer(batch->serve->arg, req, batch->count))
 		batch->count++;
 	else
 		http_finish(req);
@@ -113,10 +113,10 @@ serve_some(struct batch *batch)
 	const struct serve *serve = batch->serve;
 	int64_t until_ms = clock_monotonic_ms() + SERVE_GATHER_MS;
 	struct pollfd others = { .fd = batch->listen_fd, .events = POLLIN };
-	bool some = batch_take(batch);
+	bool some = batch_accept(batch);
 
 	while (some && batch->count < batch->most &&
-	    clock_monotonic_ms() < until_ms && batch_take(batch))
+	    clock_monotonic_ms() < until_ms && batch_accept(batch))
 		;
 	http_rest();
 	if (serve->settle != NULL && batch->count > 0)
@@ -422,7 +422,7 @@ start_children(struct master *master)
 	return next_ms;
 }
 
-/* Note what waitpid() tells of a child.  True: it ended otherwise than it
+/* Note the result of waitpid() for a child.  True: it ended otherwise than it
  * should. */
 static bool
 note_child(struct child *child, int status)
