@@ -39,7 +39,6 @@ int ctl_commands(struct ctl *ctl);
 int ctl_doctor(struct ctl *ctl);
 int ctl_expire(struct ctl *ctl);
 int ctl_list(struct ctl *ctl);
-int ctl_mcp(struct ctl *ctl);
 int ctl_migrate(struct ctl *ctl);
 int ctl_nodes(struct ctl *ctl);
 int ctl_packages(struct ctl *ctl);

@@ -153,8 +153,6 @@ static const struct command {
 	    "packages add|remove name ... [--image 3.13] | "
 	    "packages list [--image 3.13]",
 	    "what runs of the APIs can import" },
-	{ "mcp", ctl_mcp, false, false, "mcp [-u url] [-t token-file]",
-	    "the Model Context Protocol on standard input and output" },
 	{ "nodes", ctl_nodes, true, true,
 	    "nodes [plan --add|--remove name | "
 	    "move slot ... --to name [-w seconds]]",

@@ -167,14 +167,32 @@ def is_served(url):
     assert answer.json["result"] == {}, answer
 
 
-def use_bridge(command, args):
-    """It speaks for a client that starts its servers."""
-    assert command == "ilctl", command
-    done = subprocess.run(
-        [ILCTL, *args], capture_output=True, text=True, timeout=60,
-        env=dict(os.environ, INLINE_MCP_URL=HERE_URL),
-        input='{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
-    assert json.loads(done.stdout)["result"] == {}, done
+def use_bridge(command, args, env=None):
+    """Start the bridge as the document says, for a client that starts its
+    servers, and ask through it."""
+    assert (command, args[0]) == ("npx", "-y"), (command, args)
+    folder = clients.node_with(args[1], "remote")
+    words = [arg.replace(URL, HERE_URL) for arg in args[2:]]
+    assert HERE_URL in words, args
+    with subprocess.Popen(
+            [os.path.join(folder, "node_modules", ".bin", "mcp-remote"),
+             *words], text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env={**os.environ, **(env or {}),
+                 "MCP_REMOTE_CONFIG_DIR": folder}) as program:
+        try:
+            program.stdin.write(json.dumps(
+                {"jsonrpc": "2.0", "id": 1, "method": "initialize",
+                 "params": {"protocolVersion": "2025-11-25",
+                            "capabilities": {},
+                            "clientInfo": {"name": "t", "version": "1"}}})
+                + "\n")
+            program.stdin.flush()
+            answer = json.loads(program.stdout.readline())
+        finally:
+            program.stdin.close()
+            program.terminate()
+    assert answer["result"]["serverInfo"]["name"] == "inline", answer
 
 
 def mcp_blocks(word):
@@ -183,7 +201,7 @@ def mcp_blocks(word):
 
 @test
 def the_settings_of_mcp_clients():
-    seen = 0
+    seen = bridges = 0
     for block in blocks(".github/MCP.md"):
         if block.startswith("claude "):
             assert re.match(r"claude mcp add --transport http \w+ ", block)
@@ -191,7 +209,7 @@ def the_settings_of_mcp_clients():
         elif block.startswith("{"):
             servers, = json.loads(block).values()
             if "command" in servers["inline"]:
-                use_bridge(**servers["inline"])
+                bridges += 1
             else:
                 is_served(servers["inline"]["url"])
         elif block.startswith("["):
@@ -200,7 +218,14 @@ def the_settings_of_mcp_clients():
             assert block.startswith("import "), block
             continue
         seen += 1
-    assert seen == 5, seen
+    assert (seen, bridges) == (6, 2), (seen, bridges)
+
+
+@test
+def the_bridge_for_clients_that_start_their_servers():
+    for block in mcp_blocks('"command"'):
+        servers = json.loads(block.replace("il_\u2026", "il_0"))
+        use_bridge(**servers["mcpServers"]["inline"])
 
 
 def run_program_with(requirement, name):

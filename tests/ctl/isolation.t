@@ -49,6 +49,14 @@ def a_container_for_each_run_because_it_was_asked_for():
         assert service.ilctl("doctor")[0] == 0, "a note is no fault"
 
 
+@test
+def the_port_that_is_in_use_is_found():
+    with Served(IL_API_CELLS="1") as service:
+        code, out, errors = service.ilctl("doctor", IL_HTTP_PORT="1")
+        assert (f"HTTP APIs: http://127.0.0.1:{service.port}/health answers"
+                in out), (code, out, errors)
+
+
 def without_namespaces(folder):
     """A library whose profile allows no namespaces."""
     lib = os.path.join(folder, "lib")

@@ -48,10 +48,9 @@ GENERATED = {"statements.h": {"sandbox/store"},
              "frame_tables.h": {"sandbox/protocol"}}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
-# Only who wraps a library may include it.  `ilctl mcp` has many requests under
-# way at one time, and drives libcurl by itself.
+# Each library is included by the folders that wrap it alone.
 LIBRARIES = {"sqlite3.h": {"sandbox/store"},
-             "curl/curl.h": {"sandbox/rest", "sandbox/ctl"},
+             "curl/curl.h": {"sandbox/rest"},
              "fcgiapp.h": {"fcgi/server"}, "fastcgi.h": {"fcgi/server"},
              "sodium.h": {"fcgi/discord", "fcgi/api",
                           "fcgi/contract/librechat", "fcgi/files",
