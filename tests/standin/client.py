@@ -156,7 +156,7 @@ class Standin:
     # What a person does
 
     def send(self, order):
-        """Send any interaction; README.md tells an order's fields."""
+        """Send any interaction; CONTROL.md tells an order's fields."""
         return Interaction(self, self.call("POST", "/control/interaction",
                                            order)["id"])
 

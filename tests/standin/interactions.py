@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Interactions as Discord words them, from short orders.
 
-An order is an object; the fields are described in README.md. What makes an
+An order is an object; the fields are described in CONTROL.md. What makes an
 interaction one that Discord would never send (a wrong signature, a repeated
 id, a body of one's own) marks it as hostile: Inline is then expected to
 refuse it, and a refusal is no violation.
