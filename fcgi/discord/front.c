@@ -118,7 +118,7 @@ check_body(struct front *front, struct front_case *c, int64_t *signed_at)
 
 	if (!http_read_all(c->http, &body))
 		return deny(front, c, 400, "cut-short");
-	wrong = verify_request(&front->key,
+	wrong = interaction_verify(&front->key,
 	    http_param(c->http, "HTTP_X_SIGNATURE_TIMESTAMP"),
 	    http_param(c->http, "HTTP_X_SIGNATURE_ED25519"), body.data,
 	    body.len, signed_at);
@@ -590,7 +590,7 @@ front_open(struct front *front, const struct config *config, struct err *err)
 	memset(front, 0, sizeof(*front));
 	front->config = config;
 	front->held.listen_fd = front->held.epoll_fd = -1;
-	if (!verify_key_decode(&front->key, config->discord_public_key))
+	if (!interaction_decode_key(&front->key, config->discord_public_key))
 		return err_set(err, ERR_CONFIG,
 		    "DISCORD_PUBLIC_KEY: is not "
 		    "set (64 hex digits, the application's public key)");

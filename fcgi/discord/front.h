@@ -9,7 +9,6 @@
 #include "discord/held.h"
 #include "discord/interaction.h"
 #include "discord/submit.h"
-#include "discord/verify.h"
 #include "server/serve.h"
 
 #include "protocol/wake.h"
@@ -49,7 +48,7 @@ struct front_case {
 
 struct front {
 	const struct config *config;
-	struct verify_key key;
+	struct interaction_key key;
 	struct db *db;		      /* NULL: it did not open; tried again */
 	int64_t db_retry_ms;	      /* monotonic: not before */
 	struct siblings *siblings;    /* in memory that all of them share */

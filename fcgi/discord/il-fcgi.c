@@ -30,10 +30,10 @@
  * a request is freed with it; what stays is the key, the database, and, in
  * memory that both share, the bytes that the workers are still to get.
  *
- * Files: server/ the processes, their loop and FastCGI; here siblings.c
- * what the processes share, front.c the order of checks, verify.c the
- * signature, interaction.c the JSON, route.c and actions.c what is asked for,
- * submit.c job or refusal, answer.c the JSON back, texts.def the words.
+ * Files: server/ the processes, their loop and FastCGI; here front.c
+ * has the order of checks, interaction.c the signature and the JSON, route.c
+ * and actions.c the commands, submit.c job or refusal, answer.c the JSON back,
+ * texts.def the words.
  */
 #include <sodium.h>
 
@@ -122,7 +122,7 @@ main(int argc, char **argv)
 {
 	auto_config struct config config = { 0 };
 	bool test = master_begin("il-fcgi", argc, argv, &config, NULL);
-	struct verify_key key;
+	struct interaction_key key;
 	struct err err;
 
 	if (sodium_init() < 0)
@@ -132,7 +132,7 @@ main(int argc, char **argv)
 			log_fatal(err.code == ERR_CONFIG ? 78 : 1, "%s",
 			    err.text);
 		log_info("ended");
-	} else if (!verify_key_decode(&key, config.discord_public_key)) {
+	} else if (!interaction_decode_key(&key, config.discord_public_key)) {
 		log_fatal(78, "DISCORD_PUBLIC_KEY: is not set");
 	}
 	return 0;

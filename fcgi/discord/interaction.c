@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <jansson.h>
+#include <sodium.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -25,6 +26,9 @@
 #define ROWS_MAX 5 /* of buttons, in a message */
 #define ROW_MAX 5  /* buttons in a row */
 #define DIGITS_MAX 19
+/* The fixed length keeps the boundary to the body where it is; 10 digits last
+ * until the year 2286. */
+#define TIMESTAMP_LEN 10
 
 enum wire_type {
 	WIRE_SUB_COMMAND = 1,
@@ -35,11 +39,47 @@ enum wire_type {
 	WIRE_LABEL = 18,
 };
 
+_Static_assert(INTERACTION_KEY_LEN == crypto_sign_PUBLICKEYBYTES, "key length");
+
+/* ---- the signature ---- */
+
+bool
+interaction_decode_key(struct interaction_key *key, const char *hex)
+{
+	return text_parse_hex(hex, strlen(hex), key->bytes,
+	    INTERACTION_KEY_LEN);
+}
+
+const char *
+interaction_verify(const struct interaction_key *key, const char *timestamp,
+    const char *signature, const void *body, size_t len, int64_t *signed_at)
+{
+	unsigned char sig[crypto_sign_BYTES];
+	auto_free unsigned char *message = NULL;
+
+	if (timestamp == NULL || strlen(timestamp) != TIMESTAMP_LEN ||
+	    strspn(timestamp, "0123456789") != TIMESTAMP_LEN)
+		return "no-timestamp";
+	if (signature == NULL ||
+	    !text_parse_hex(signature, strlen(signature), sig, sizeof(sig)))
+		return "no-signature";
+	if (len == 0)
+		return "no-body";
+	message = xmalloc(TIMESTAMP_LEN + len);
+	memcpy(message, timestamp, TIMESTAMP_LEN);
+	memcpy(message + TIMESTAMP_LEN, body, len);
+	if (crypto_sign_verify_detached(sig, message, TIMESTAMP_LEN + len,
+		key->bytes) != 0)
+		return "wrong-signature";
+	*signed_at = strtoll(timestamp, NULL, 10);
+	return NULL;
+}
+
 /* ---- ids of buttons and editors ---- */
 
-/* The number behind the colon, and where it ends. */
+/* Parse the number behind the colon; *end is where it ends. */
 static bool
-read_number(const char *colon, int64_t *number, const char **end)
+parse_view_id(const char *colon, int64_t *number, const char **end)
 {
 	char digits[DIGITS_MAX + 1];
 	size_t len = strcspn(colon + 1, ":");
@@ -61,7 +101,7 @@ action_parse(const char *custom_id, enum action_type type, int64_t *view_id,
 	int i = 0;
 
 	if (custom_id[len] == '\0' ||
-	    !read_number(custom_id + len, view_id, &end))
+	    !parse_view_id(custom_id + len, view_id, &end))
 		return ACTION_COUNT;
 	*word = *end == ':' ? end + 1 : NULL;
 	while (i < ACTION_COUNT &&
@@ -73,12 +113,12 @@ action_parse(const char *custom_id, enum action_type type, int64_t *view_id,
 							   ACTION_COUNT;
 }
 
-/* ---- values, any of which may be missing or of another type ---- */
+/* ---- reading JSON: a value may be missing or of another type ---- */
 
-/* A text that jansson refuses is parsed as json_mend() makes it.  A text may
- * hold a NUL, so that its sender can be told.  If a key stands twice, the last
- * one holds, as for Discord itself.  jansson bounds the depth (2,048) and
- * refuses invalid UTF-8. */
+/* A body that jansson refuses is parsed once more as json_mend() mends it.  A
+ * text may hold a NUL, so that the person can be told of it.  If a key stands
+ * twice, the last one holds, as for Discord itself.  jansson bounds the depth
+ * (2,048) and refuses invalid UTF-8. */
 static json_t *
 wire_load(const char *body, size_t len, json_error_t *error)
 {
@@ -135,10 +175,10 @@ wire_is_token(const char *token)
 	    token[0] != '.';
 }
 
-/* The name that its owner gave an uploaded file, and what is to stand after it;
- * NULL: it has none.  Discord tells it as the title where its own name for the
- * file is another one, which keeps the ending.  A title that cannot be a file's
- * name is as good as missing. */
+/* The name that its owner gave an uploaded file, and the ending to add; NULL:
+ * the file has no name.  Where Discord has renamed the file, the owner's name is
+ * the title, without its ending.  A title that cannot be a file's name counts as
+ * missing. */
 static const char *
 wire_file_name(const json_t *attachment, const char **ending)
 {
@@ -161,7 +201,7 @@ wire_file_name(const json_t *attachment, const char **ending)
 	return name;
 }
 
-/* The permissions that a key holds as a string; all, if it does not. */
+/* The permissions that a key holds as a string; all of them if it is absent. */
 static int64_t
 wire_permissions(const json_t *object, const char *key)
 {
@@ -173,9 +213,9 @@ wire_permissions(const json_t *object, const char *key)
 	return bits;
 }
 
-/* May we post where the interaction came from, so that all see it who are
- * there?  bits: our permissions.  A server may have forbidden it: to us, or to
- * apps that people bring along themselves. */
+/* May we post a public message where the interaction came from?  bits: our
+ * permissions.  A server can forbid it to us, or to apps that people have
+ * installed for themselves. */
 static bool
 wire_may_post(const json_t *root, int64_t bits)
 {
@@ -198,8 +238,8 @@ wire_may_post(const json_t *root, int64_t bits)
 			     PERMISSION_SEND_MESSAGES)) != 0;
 }
 
-/* The view of a run that the buttons of a message of ours are about; 0: there
- * is none, or another application sent the message. */
+/* The view of the run whose buttons a message of ours has; 0: it has none, or
+ * another application sent the message. */
 static int64_t
 wire_view(const json_t *message, int64_t application_id)
 {
@@ -230,10 +270,10 @@ wire_view(const json_t *message, int64_t application_id)
 
 /* ---- copies ---- */
 
-/* A copy in in->strings.  They are as long as the body, in which each string
- * stands between two quotes and is kept once: there is room. */
+/* Copy bytes into in->strings, which is as long as the body.  There each string
+ * stands between two quotes, and each is copied once: there is room. */
 static char *
-keep_bytes(struct interaction *in, const char *text, size_t len)
+copy_bytes(struct interaction *in, const char *text, size_t len)
 {
 	char *copy = in->strings + in->used;
 
@@ -245,12 +285,12 @@ keep_bytes(struct interaction *in, const char *text, size_t len)
 }
 
 static char *
-keep(struct interaction *in, const char *text)
+copy_string(struct interaction *in, const char *text)
 {
-	return keep_bytes(in, text, strlen(text));
+	return copy_bytes(in, text, strlen(text));
 }
 
-/* ---- what all have ---- */
+/* ---- the envelope of all types but PING ---- */
 
 static int
 parse_envelope(struct interaction *in, const json_t *root, struct err *err)
@@ -270,11 +310,11 @@ parse_envelope(struct interaction *in, const json_t *root, struct err *err)
 	if (!wire_id(json_object_get(holder, "user"), "id", &in->user_id))
 		return err_set(err, ERR_INPUT, "no user");
 	(void)wire_id(root, "guild_id", &in->guild_id);
-	in->token = keep(in, token);
+	in->token = copy_string(in, token);
 	if (locale != NULL && strlen(locale) <= LOCALE_MAX)
-		in->locale = keep(in, locale);
+		in->locale = copy_string(in, locale);
 
-	/* A limit that makes no sense counts as missing. */
+	/* a limit that makes no sense counts as missing */
 	if (!wire_int(root, "attachment_size_limit", &in->attachment_limit) ||
 	    in->attachment_limit <= 0)
 		in->attachment_limit = ATTACHMENT_LIMIT_DEFAULT;
@@ -299,11 +339,11 @@ parse_attachment(struct interaction *in, const json_t *value)
 	    !wire_id(value, "id", &a.id) || url == NULL || name == NULL ||
 	    !wire_int(value, "size", &a.size) || a.size < 0)
 		return;
-	a.url = keep(in, url);
-	a.name = keep(in, name);
+	a.url = copy_string(in, url);
+	a.name = copy_string(in, name);
 	/* the ending follows the name; the body has room for both */
 	in->used--;
-	(void)keep(in, ending);
+	(void)copy_string(in, ending);
 	in->attachments[in->attachment_count++] = a;
 }
 
@@ -322,13 +362,13 @@ parse_attachments(struct interaction *in, const json_t *data)
 /* ---- messages ---- */
 
 static bool
-has_any(const json_t *object, const char *key)
+is_filled(const json_t *object, const char *key)
 {
 	return json_array_size(json_object_get(object, key)) > 0;
 }
 
-/* The message with the text and the files: a forwarding message has none
- * itself, so the forwarded one. */
+/* The message that holds text and files: of a forwarding message, which has
+ * none itself, the forwarded one. */
 static const json_t *
 said_by(const json_t *message)
 {
@@ -340,13 +380,13 @@ said_by(const json_t *message)
 		"message");
 
 	return json_is_object(forwarded) && json_string_length(text) == 0 &&
-		!has_any(message, "attachments") ?
+		!is_filled(message, "attachments") ?
 	    forwarded :
 	    message;
 }
 
-/* The message whose menu it was, if Discord sent it along.  A malformed part of
- * it counts as missing. */
+/* Parse the message whose menu was used, if Discord sent it along.  A malformed
+ * part of it counts as missing. */
 static void
 parse_message(struct interaction *in, const json_t *data)
 {
@@ -363,12 +403,13 @@ parse_message(struct interaction *in, const json_t *data)
 	message = said_by(message);
 	in->message.found = true;
 	in->message.view_id = wire_view(message, in->application_id);
-	in->message.shows = has_any(message, "embeds") ||
-	    has_any(message, "components") || has_any(message, "sticker_items");
+	in->message.shows = is_filled(message, "embeds") ||
+	    is_filled(message, "components") ||
+	    is_filled(message, "sticker_items");
 	text = json_object_get(message, "content");
 	if (json_is_string(text)) {
 		in->message.len = json_string_length(text);
-		in->message.text = keep_bytes(in, json_string_value(text),
+		in->message.text = copy_bytes(in, json_string_value(text),
 		    in->message.len);
 	}
 	json_array_foreach(json_object_get(message, "attachments"), i, value)
@@ -386,7 +427,7 @@ value_new(struct interaction *in, const char *name)
 	if (in->value_count == INTERACTION_VALUES_MAX)
 		return NULL;
 	value = &in->values[in->value_count++];
-	value->name = keep(in, name);
+	value->name = copy_string(in, name);
 	value->text = in->strings;
 	return value;
 }
@@ -396,10 +437,10 @@ value_set_text(struct interaction *in, struct interaction_value *value,
     const json_t *text)
 {
 	value->len = json_string_length(text);
-	value->text = keep_bytes(in, json_string_value(text), value->len);
+	value->text = copy_bytes(in, json_string_value(text), value->len);
 }
 
-/* False: Discord would never say that of its own types. */
+/* False: Discord never sends such a value for one of its types. */
 static bool
 value_set(struct interaction *in, struct interaction_value *value,
     const json_t *option)
@@ -423,7 +464,7 @@ value_set(struct interaction *in, struct interaction_value *value,
 	}
 }
 
-/* Autocomplete: of half-typed values the text that is being typed is kept. */
+/* Autocomplete: only the text that is being typed is copied. */
 static void
 value_focus(struct interaction *in, struct interaction_value *value,
     const json_t *option)
@@ -463,8 +504,8 @@ parse_options(struct interaction *in, const json_t *options, struct err *err)
 	return 0;
 }
 
-/* Walk down group and sub-command, each the only option of what holds it; what
- * is left are the leaves. */
+/* Walk down group and sub-command, each the only option of its parent.  Returns
+ * the options of the last one. */
 static const json_t *
 parse_sub_command(struct interaction *in, const json_t *data)
 {
@@ -480,7 +521,7 @@ parse_sub_command(struct interaction *in, const json_t *data)
 		    !wire_int(only, "type", &type) ||
 		    (type != WIRE_SUB_COMMAND && type != WIRE_GROUP))
 			break;
-		kept = keep(in, name);
+		kept = copy_string(in, name);
 		if (depth == 0)
 			in->sub = kept;
 		else
@@ -497,7 +538,7 @@ parse_command(struct interaction *in, const json_t *data, struct err *err)
 
 	if (name == NULL)
 		return err_set(err, ERR_INPUT, "no command name");
-	in->name = keep(in, name);
+	in->name = copy_string(in, name);
 	in->command_type = 1;
 	(void)wire_int(data, "type", &in->command_type);
 	parse_attachments(in, data);
@@ -512,11 +553,11 @@ parse_custom_id(struct interaction *in, const json_t *data, struct err *err)
 
 	if (custom_id == NULL)
 		return err_set(err, ERR_INPUT, "no custom_id");
-	in->custom_id = keep(in, custom_id);
+	in->custom_id = copy_string(in, custom_id);
 	return 0;
 }
 
-/* A button has no values, a menu those that were chosen. */
+/* A button has no values, a menu has the chosen ones. */
 static int
 parse_component(struct interaction *in, const json_t *data, struct err *err)
 {
@@ -551,7 +592,7 @@ parse_input(struct interaction *in, const json_t *input, struct err *err)
 
 	if (!wire_int(input, "type", &type) || type != WIRE_TEXT_INPUT)
 		return 0;
-	/* what was left empty may be null */
+	/* an input that was left empty may be null */
 	if (json_is_null(text))
 		text = NULL;
 	if (name == NULL || (text != NULL && !json_is_string(text)))
@@ -595,7 +636,7 @@ parse_modal(struct interaction *in, const json_t *data, struct err *err)
 	return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- an interaction ---- */
 
 static int
 parse_root(struct interaction *in, const json_t *root, struct err *err)
@@ -608,7 +649,7 @@ parse_root(struct interaction *in, const json_t *root, struct err *err)
 		return err_set(err, ERR_INPUT, "unknown interaction type");
 	in->type = (enum interaction_type)type;
 	if (in->type == INTERACTION_PING) {
-		/* it must work whatever else is or is not in it */
+		/* a PING must work whatever else is or is not in it */
 		(void)wire_id(root, "id", &in->id);
 		return 0;
 	}
@@ -636,7 +677,7 @@ interaction_parse(struct interaction *in, const char *body, size_t len,
 		/* error.text quotes the body, and so may hold the token */
 		return err_set(err, ERR_INPUT, "not JSON at byte %d, code %d",
 		    error.position, (int)json_error_code(&error));
-	/* The first one is the empty string of all that are missing. */
+	/* the first string is the empty one of all missing strings */
 	in->size = len + 1;
 	in->strings = xcalloc(1, in->size);
 	in->used = 1;

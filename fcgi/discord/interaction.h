@@ -11,10 +11,38 @@
 struct err;
 
 /*
- * What Discord sent, as a typed struct: the only place that sees its JSON.
- * What we do not know is skipped, as Discord adds fields; what we need and is
- * missing or of another type makes the whole an ERR_INPUT.
+ * An interaction: its signature, then its JSON as a typed struct.  No other
+ * file sees that JSON.  Unknown fields are skipped, as Discord adds fields.  A
+ * needed field that is missing or has another type is an ERR_INPUT.
  */
+
+/* ---- the signature ---- */
+
+/*
+ * Pure functions over bytes: no clock, no database, no JSON.  The signature is
+ * Ed25519 over the timestamp header followed by the body, exactly as they came.
+ */
+#define INTERACTION_KEY_LEN 32
+
+struct interaction_key {
+	unsigned char bytes[INTERACTION_KEY_LEN];
+};
+
+/* Decode DISCORD_PUBLIC_KEY (64 hex digits).  False: it is not a key. */
+bool interaction_decode_key(struct interaction_key *key, const char *hex);
+
+/* NULL: Discord signed it, and *signed_at is the timestamp in Unix seconds.
+ * Otherwise a word for answer and log, and *signed_at is untouched:
+ * "no-timestamp" (missing, or not exactly 10 ASCII digits), "no-signature"
+ * (missing, or not exactly 128 hex digits), "no-body" (empty) or
+ * "wrong-signature" (well-formed, but of other bytes).  The two headers may be
+ * NULL (absent). */
+const char *interaction_verify(const struct interaction_key *key,
+    const char *timestamp, const char *signature, const void *body, size_t len,
+    int64_t *signed_at);
+
+/* ---- the JSON ---- */
+
 enum interaction_type {
 	INTERACTION_PING = 1,
 	INTERACTION_COMMAND = 2,
@@ -36,18 +64,18 @@ struct interaction_value {
 struct interaction_attachment {
 	int64_t id;
 	char *url;
-	char *name; /* the one that its owner gave it, as far as is known */
+	char *name; /* its owner's name for it, as far as it is known */
 	int64_t size;
 };
 
-/* The message whose menu a command was chosen in; a forwarded one is what it
- * forwards.  Its files are the interaction's attachments. */
+/* The message whose menu a command was chosen in; of a forwarding message the
+ * forwarded one.  Its files are the interaction's attachments. */
 struct interaction_message {
-	bool found; /* Discord sent it along: it does not of a deleted one */
+	bool found; /* Discord sends no deleted message */
 	bool shows; /* something besides text and files: embeds, components */
 	char *text; /* valid UTF-8, "" when there is none */
 	size_t len; /* strlen() is less if there is a NUL in it */
-	int64_t view_id; /* of the run that it answers, if we sent it; or 0 */
+	int64_t view_id; /* of the run that our message answers; or 0 */
 };
 
 #define LOCALE_MAX 16 /* of the name of a language */
@@ -56,20 +84,19 @@ struct interaction_message {
 #define ATTACHMENT_LIMIT_DEFAULT ((int64_t)10 << 20)
 #define ATTACHMENT_LIMIT_MAX ((int64_t)500 << 20)
 
-/* Strings are never NULL in a parsed one, and valid until
- * interaction_release().  Nothing is bounded here but by the body: route.c
- * knows the limits. */
+/* Strings of a parsed interaction are never NULL, and valid until
+ * interaction_release().  Only the body bounds them: route.c has the limits. */
 struct interaction {
 	enum interaction_type type;
 	int64_t id; /* a PING may have none: 0 */
 	int64_t application_id;
-	int64_t user_id;	  /* who invoked it */
-	int64_t guild_id;	  /* in which server; 0: in none */
+	int64_t user_id;	  /* its invoker */
+	int64_t guild_id;	  /* its server; 0: none */
 	char *token;		  /* safe as one segment of a URL's path */
 	char *locale;		  /* "en-US", "" if there is none */
 	int64_t attachment_limit; /* 1..ATTACHMENT_LIMIT_MAX */
 	bool may_attach;
-	bool may_post; /* so that all see it who are there */
+	bool may_post; /* a message that everybody there sees */
 
 	/* COMMAND, AUTOCOMPLETE */
 	int64_t command_type;		    /* 1 is a slash command */
@@ -78,9 +105,9 @@ struct interaction {
 	struct interaction_message message; /* of a message command */
 	/* COMPONENT, MODAL */
 	char *custom_id;
-	bool is_select; /* of a menu: what was chosen are values named "" */
+	bool is_select; /* of a menu: the chosen values are named "" */
 
-	/* AUTOCOMPLETE: the one that is being typed; NULL: there is none */
+	/* AUTOCOMPLETE: the option that is being typed; NULL: none */
 	const struct interaction_value *focused;
 
 	size_t value_count;
@@ -98,21 +125,20 @@ int interaction_parse(struct interaction *in, const char *body, size_t len,
     struct err *err);
 void interaction_release(struct interaction *in);
 
-/* NULL: there is none of that name, id. */
+/* NULL: no value has that name, no attachment that id. */
 const struct interaction_value *interaction_value(const struct interaction *in,
     const char *name);
 const struct interaction_attachment *
 interaction_attachment(const struct interaction *in, int64_t id);
 
-/* The beginning of the interaction's line in the log, which says who asked for
- * what; heap.  Not for a PING. */
+/* The beginning of the interaction's line in the log: id, type, command and
+ * user; heap.  Not for a PING. */
 char *interaction_label(const struct interaction *in);
-/* When Discord made it, milliseconds since 1970: the id says so. */
+/* The time at which Discord made it, milliseconds since 1970: the id has it. */
 int64_t interaction_created_ms(int64_t id);
 
-/* "<action>:<view id>", or that with ":<word>" behind it where an action has
- * one (NULL: it has not), as Discord carries it.  ACTION_COUNT: it is not one
- * of ours. */
+/* Parse "<action>:<view id>", with ":<word>" behind it where an action has a
+ * word (*word NULL: it has none).  ACTION_COUNT: the id is not one of ours. */
 enum action action_parse(const char *custom_id, enum action_type type,
     int64_t *view_id, const char **word);
 

@@ -16,7 +16,7 @@
 #include <sodium.h>
 
 #include "base/text.h"
-#include "discord/verify.h"
+#include "discord/interaction.h"
 #include "samples.h"
 #include "sign.h"
 
@@ -64,19 +64,19 @@ take_apart(struct signed_body *s, const struct buf *request)
 }
 
 static void
-check_ours(const struct signed_body *s, const struct verify_key *key)
+check_ours(const struct signed_body *s, const struct interaction_key *key)
 {
 	int64_t at;
 
 	for (int i = 0; i < IN_ROUND; i++)
-		if (verify_request(key, s->timestamp, s->signature, s->body,
+		if (interaction_verify(key, s->timestamp, s->signature, s->body,
 			s->len, &at) != NULL)
 			exit(1);
 }
 
 static void
 check_theirs(const unsigned char *signature, const struct buf *message,
-    const struct verify_key *key)
+    const struct interaction_key *key)
 {
 	for (int i = 0; i < IN_ROUND; i++)
 		if (crypto_sign_verify_detached(signature,
@@ -94,7 +94,7 @@ main(int argc, char **argv)
 	struct samples theirs = { 0 };
 	unsigned char signature[crypto_sign_BYTES];
 	struct signed_body body;
-	struct verify_key key;
+	struct interaction_key key;
 	struct signer signer;
 	int64_t rounds;
 

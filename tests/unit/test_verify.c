@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* fcgi/discord/verify.c: what is taken for Discord's signature and what is
- * not. */
+/* fcgi/discord/interaction.c: which requests Discord has signed. */
 #include <string.h>
 
 #include <sodium.h>
 
-#include "discord/verify.h"
+#include "discord/interaction.h"
 #include "tap.h"
 
 #define TIMESTAMP "1767225600"
 #define BODY "{\"type\":1}"
 #define UNTOUCHED 7
 
-static struct verify_key key;
+static struct interaction_key key;
 static unsigned char secret[crypto_sign_SECRETKEYBYTES];
 static char good[2 * crypto_sign_BYTES + 1];
 
@@ -30,8 +29,8 @@ static const char *
 verify(const char *timestamp, const char *signature, const char *body)
 {
 	int64_t at = UNTOUCHED;
-	const char *result = verify_request(&key, timestamp, signature, body,
-	    strlen(body), &at);
+	const char *result = interaction_verify(&key, timestamp, signature,
+	    body, strlen(body), &at);
 
 	if ((at == UNTOUCHED) == (result == NULL))
 		ok(false, "the time is set exactly when the signature is good");
@@ -130,20 +129,21 @@ test_what_is_signed(void)
 static void
 test_keys(void)
 {
-	struct verify_key other;
+	struct interaction_key other;
 	char hex[66];
 	int64_t at = 0;
 
 	(void)sodium_bin2hex(hex, 65, key.bytes, sizeof(key.bytes));
-	ok(verify_key_decode(&other, hex), "64 hex digits are a key");
+	ok(interaction_decode_key(&other, hex), "64 hex digits are a key");
 	is_mem(other.bytes, sizeof(other.bytes), key.bytes, sizeof(key.bytes),
 	    "and decode to it");
-	ok(!verify_key_decode(&other, ""), "nothing is none");
+	ok(!interaction_decode_key(&other, ""), "nothing is none");
 	hex[63] = '\0';
-	ok(!verify_key_decode(&other, hex), "63 digits are none");
+	ok(!interaction_decode_key(&other, hex), "63 digits are none");
 	other = key;
 	other.bytes[5] ^= 1;
-	is_str(verify_request(&other, TIMESTAMP, good, BODY, strlen(BODY), &at),
+	is_str(interaction_verify(&other, TIMESTAMP, good, BODY, strlen(BODY),
+		   &at),
 	    "wrong-signature", "another key");
 }
 
@@ -151,7 +151,7 @@ test_keys(void)
 static void
 test_known(void)
 {
-	struct verify_key rfc;
+	struct interaction_key rfc;
 	int64_t at = 0;
 	static const char body[] = "{\"type\":1}";
 	unsigned char seed[32];
@@ -162,14 +162,14 @@ test_known(void)
 	    "cc44449c5697b326919703bac031cae7f60",
 	    64, NULL, NULL, NULL);
 	(void)crypto_sign_seed_keypair(public_key, secret, seed);
-	ok(verify_key_decode(&rfc,
+	ok(interaction_decode_key(&rfc,
 	       "d75a980182b10ab7d54bfed3c964073a0ee172f3daa"
 	       "62325af021a68f707511a"),
 	    "the key of RFC 8032");
 	is_mem(rfc.bytes, sizeof(rfc.bytes), public_key, sizeof(public_key),
 	    "is the one of its seed");
 	sign(good, TIMESTAMP "{\"type\":1}", strlen(TIMESTAMP) + strlen(body));
-	ok(verify_request(&rfc, TIMESTAMP, good, body, strlen(body), &at) ==
+	ok(interaction_verify(&rfc, TIMESTAMP, good, body, strlen(body), &at) ==
 		NULL,
 	    "it verifies");
 	is_int(at, 1767225600, "and tells when");
