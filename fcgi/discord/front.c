@@ -2,11 +2,11 @@
 #include "discord/front.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "discord/chat_metrics.h"
-#include "discord/siblings.h"
 #include "discord/submit.h"
 #include "server/http.h"
 
@@ -25,12 +25,59 @@
 #define DATABASE_RETRY_MS 1000
 #define DENIALS_LOGGED 10 /* in a second */
 #define STALE_MS 60000	  /* between two warnings of the clock */
-#define WORD_MOST 64	  /* of what nginx says of another node, in the log */
+#define WORD_MOST 64	  /* of a parameter of nginx, in the log */
+
+/* ---- wake-ups ---- */
+
+void
+front_wakes_begin(struct front_wakes *w, size_t index, int64_t now_ms)
+{
+	if (w->busy_ms[index] == 0)
+		w->busy_ms[index] = now_ms;
+}
+
+/* A process that is busy for long is blocked: the others do not wait for it. */
+bool
+front_wakes_alone(const struct front_wakes *w, size_t index, int64_t now_ms)
+{
+	for (size_t i = 0; i < FRONT_PROCESSES; i++) {
+		int64_t since_ms = w->busy_ms[i];
+
+		if (i != index && since_ms != 0 &&
+		    now_ms - since_ms < FRONT_WAKES_DELAY_MS)
+			return false;
+	}
+	return true;
+}
+
+size_t
+front_wakes_end(struct front_wakes *w, size_t index, size_t jobs, bool more,
+    int64_t now_ms)
+{
+	size_t before = atomic_fetch_add(&w->owed, jobs);
+
+	if (before == 0)
+		w->owed_ms = now_ms;
+	/* last: of two that end together the later one sees both */
+	w->busy_ms[index] = 0;
+	if ((more || !front_wakes_alone(w, index, now_ms)) &&
+	    now_ms - w->owed_ms < FRONT_WAKES_DELAY_MS)
+		return 0;
+	return atomic_exchange(&w->owed, 0);
+}
+
+size_t
+front_wakes_lost(struct front_wakes *w)
+{
+	for (size_t i = 0; i < FRONT_PROCESSES; i++)
+		w->busy_ms[i] = 0;
+	return atomic_exchange(&w->owed, 0);
+}
 
 /* ---- answers ---- */
 
-/* Strangers can make these as fast as they like: some in a second are logged,
- * the rest is counted. */
+/* Strangers can cause denials as fast as they like: a few in a second are
+ * logged, the rest is counted. */
 static void
 log_denial(struct front *front, const struct reply *reply)
 {
@@ -49,7 +96,7 @@ log_denial(struct front *front, const struct reply *reply)
 }
 
 static void
-answer(struct http_request *req, const struct reply *reply)
+answer_request(struct http_request *req, const struct reply *reply)
 {
 	const char *body = reply->body;
 
@@ -59,7 +106,6 @@ answer(struct http_request *req, const struct reply *reply)
 	    body != NULL ? body : "", body != NULL ? strlen(body) : 0);
 }
 
-/* It has its answer. */
 static void
 count_case(const struct front *front, const struct front_case *c)
 {
@@ -67,12 +113,13 @@ count_case(const struct front *front, const struct front_case *c)
 	    reply_counts_as(&c->reply), c->received_ms);
 }
 
-/* What no person asked for gets a status and a word.  Always false. */
+/* Refuse a request that did not come from Discord: a status and a one-word
+ * reason.  Always false. */
 static bool
 deny(struct front *front, struct front_case *c, int status, const char *word)
 {
 	reply_error(&c->reply, status, word);
-	answer(c->http, &c->reply);
+	answer_request(c->http, &c->reply);
 	count_case(front, c);
 	log_denial(front, &c->reply);
 	reply_release(&c->reply);
@@ -104,11 +151,11 @@ check_head(struct front *front, struct front_case *c)
 		return deny(front, c, 413, "too-large");
 	if (!is_late(c))
 		return true;
-	/* Before the work of a check: a queue that is late gets shorter. */
+	/* before the costly checks, so that a late queue gets shorter */
 	return deny(front, c, 504, "late");
 }
 
-/* Who signed the body, and what stands in it. */
+/* Verify the signature of the body, then parse it. */
 static bool
 check_body(struct front *front, struct front_case *c, int64_t *signed_at)
 {
@@ -130,8 +177,8 @@ check_body(struct front *front, struct front_case *c, int64_t *signed_at)
 	return deny(front, c, 400, "malformed");
 }
 
-/* A single stale request may be one that was sent again; if all are stale, this
- * host's clock is wrong. */
+/* A single stale request may be a repetition; if all are stale, this host's
+ * clock is wrong. */
 static void
 log_stale(struct front *front, int64_t skew)
 {
@@ -145,7 +192,8 @@ log_stale(struct front *front, int64_t skew)
 	    skew);
 }
 
-/* The JSON is good: these are Discord's words.  True: it is to be decided. */
+/* Answer a PING, refuse a stale or foreign interaction.  True: it is to be
+ * decided. */
 static bool
 check_interaction(struct front *front, struct front_case *c, int64_t signed_at)
 {
@@ -202,8 +250,8 @@ database_open(struct front *front, bool starts)
 	front->db_retry_ms = clock_monotonic_ms() + DATABASE_RETRY_MS;
 }
 
-/* What the database said, and whether it is worth opening it anew: it may have
- * been replaced, or its disk be back. */
+/* Log a fault of the database, and close it unless it was only busy: it may
+ * have been replaced, or its disk be back. */
 static void
 database_check(struct front *front, const struct interaction *in,
     const struct err *err)
@@ -219,18 +267,18 @@ database_check(struct front *front, const struct interaction *in,
 
 /* ---- one request ---- */
 
-/* nginx says when it had the first byte; who does not has come just now. */
+/* nginx sends the time of the first byte; without that it is now. */
 static int64_t
 received_ms(const struct http_request *req)
 {
-	int64_t told_ms = http_received_ms(req);
+	int64_t sent_ms = http_received_ms(req);
 	int64_t now_ms = clock_wall_ms();
 
-	return told_ms >= 0 && told_ms < now_ms ? told_ms : now_ms;
+	return sent_ms >= 0 && sent_ms < now_ms ? sent_ms : now_ms;
 }
 
 bool
-front_take(void *arg, struct http_request *req, size_t index)
+front_check(void *arg, struct http_request *req, size_t index)
 {
 	struct front *front = arg;
 	struct front_case *c = &front->cases[index];
@@ -243,7 +291,7 @@ front_take(void *arg, struct http_request *req, size_t index)
 		.received_ms = received_ms(req),
 	};
 	c->until_ms = c->received_ms + SUBMIT_WITHIN_MS;
-	siblings_begin(front->siblings, front->index, c->started_us / 1000);
+	front_wakes_begin(front->wakes, front->index, c->started_us / 1000);
 	if (!check_head(front, c) || !check_body(front, c, &signed_at))
 		return false;
 	if (check_interaction(front, c, signed_at))
@@ -252,9 +300,9 @@ front_take(void *arg, struct http_request *req, size_t index)
 	return false;
 }
 
-/* ---- all that came together ---- */
+/* ---- a batch ---- */
 
-/* From here on texts are for its invoker. */
+/* From here on texts are in the language of the invoker. */
 static struct context
 context_of(struct front *front, struct front_case *c)
 {
@@ -274,10 +322,9 @@ context_of(struct front *front, struct front_case *c)
 
 /* ---- other nodes ---- */
 
-/* Answer in words, before any row is looked at.  The result is always false, as
- * of the next three. */
+/* Answer in words, before any row is read.  Always false, as the next three. */
 static bool
-tell_words(struct front_case *c, enum text_id text, const char *outcome)
+reply_words(struct front_case *c, enum text_id text, const char *outcome)
 {
 	locale_set(c->in.locale);
 	reply_set(&c->reply,
@@ -289,33 +336,33 @@ tell_words(struct front_case *c, enum text_id text, const char *outcome)
 	return false;
 }
 
-/* nginx has tried another node in vain.  That node may have begun the command,
- * whatever the table says by now. */
+/* nginx could not reach the person's node.  That node may have begun the
+ * command, so nothing is begun here. */
 static bool
-tell_away(struct front_case *c, const char *what)
+reply_away(struct front_case *c, const char *what)
 {
 	log_warn("the person's node does not answer: interaction=%" PRId64
 		 " user=%" PRId64 " status=\"%.*s\"",
 	    c->in.id, c->in.user_id, WORD_MOST, what);
-	return tell_words(c, TEXT_NODE_AWAY, "node-away");
+	return reply_words(c, TEXT_NODE_AWAY, "node-away");
 }
 
-/* The node that has handed the interaction on takes us for the person's node,
- * and we take another one. */
+/* Another node has handed the interaction on to us, and by our table the person
+ * is on a third one. */
 static bool
-tell_differ(struct front_case *c, const char *owner)
+reply_differ(struct front_case *c, const char *owner)
 {
 	const char *by = http_param(c->http, "INLINE_BY");
 
 	log_warn("the tables of nodes differ: node %.*s has handed on "
 		 "interaction=%" PRId64 " of a person who is on node %s",
 	    WORD_MOST, by != NULL ? by : "?", c->in.id, owner);
-	return tell_words(c, TEXT_NODES_DIFFER, "nodes-differ");
+	return reply_words(c, TEXT_NODES_DIFFER, "nodes-differ");
 }
 
-/* Have nginx hand the interaction on (discord.conf).  A name and an address
- * hold nothing but letters, digits and a few signs.  moved: the person is
- * there, whatever that node's table says. */
+/* Have nginx hand the interaction on (discord.conf).  A node's name and address
+ * hold only letters, digits and a few signs.  moved: the person has moved there,
+ * even if that node's table does not have it yet. */
 static bool
 hand_on(struct front *front, struct front_case *c,
     const struct node_entry *node, bool moved)
@@ -329,7 +376,7 @@ hand_on(struct front *front, struct front_case *c,
 	return false;
 }
 
-/* Where another person's row is asked for, only the whole slot is known. */
+/* A row of another person's is known by its slot only. */
 static enum move_state
 find_move(struct front *front, struct front_case *c, int slot,
     char to[MOVES_NODE_MAX + 1])
@@ -339,17 +386,17 @@ find_move(struct front *front, struct front_case *c, int slot,
 
 	if (front->db == NULL)
 		return MOVE_NONE;
-	/* from here on no other process changes it */
+	/* from here on no other process changes the answer */
 	if (c->in.type != INTERACTION_AUTOCOMPLETE &&
 	    db_begin(front->db, &c->reply.err) != 0)
 		return MOVE_UNKNOWN;
 	return moves_find(front->db, slot, user_id, to, &c->reply.err);
 }
 
-/* The other node had the interaction for a while, which counts.  It tells the
- * person itself when it has waited long enough. */
+/* Another node has handed the interaction on: count the time it had it.  That
+ * node answers the person itself when it has waited long enough. */
 static void
-note_node(struct front_case *c)
+note_handed(struct front_case *c)
 {
 	int64_t before_ms = http_param_ms(c->http, "INLINE_TOOK_BEFORE");
 
@@ -359,10 +406,10 @@ note_node(struct front_case *c)
 	c->until_ms = c->received_ms + SUBMIT_RELAYED_MS;
 }
 
-/* Is the person settled here?  Not while they move, after they have moved, or
- * if they are another node's by our table and have not come from there.  The
- * transaction of the job includes this, so no job begins for a person who
- * leaves.  given: the other node says that they moved to us. */
+/* Is the person settled here?  Not while they move or after they have moved,
+ * and not if our table has them on another node and they have not come from
+ * there.  The transaction of the job includes this check, so no job begins for
+ * a person who leaves.  given: the other node says that they moved to us. */
 static bool
 is_settled(struct front *front, struct front_case *c, int slot,
     const struct node_entry *other, bool given)
@@ -372,31 +419,31 @@ is_settled(struct front *front, struct front_case *c, int slot,
 
 	switch (find_move(front, c, slot, to)) {
 	case MOVE_NONE:
-	case MOVE_COME: /* which our table does not say yet */
+	case MOVE_COME: /* our table need not have it yet */
 		return other == NULL ||
 		    strcmp(node_table_version(front->nodes), to) == 0 ||
-		    tell_differ(c, other->name);
+		    reply_differ(c, other->name);
 	case MOVE_UNKNOWN:
 		context = context_of(front, c);
 		return submit_fault(&context, "database");
 	case MOVE_LEAVING:
-		(void)tell_words(c, TEXT_NODE_MOVES, "moves");
+		(void)reply_words(c, TEXT_NODE_MOVES, "moves");
 		c->reply.said = CHAT_REFUSED;
 		return false;
 	case MOVE_GONE:
 		break;
 	}
 	other = node_table_named(front->nodes, to);
-	return other == NULL || given ? tell_differ(c, to) :
+	return other == NULL || given ? reply_differ(c, to) :
 					hand_on(front, c, other, true);
 }
 
-/* Where there are several nodes (protocol/node_table.h), a person's sandbox is
- * on one of them, and the row of a button as well.  A node hands on what it was
- * handed only for a person who has moved away (store/moves.h), and once.  So
- * two tables that differ end in an answer.  False: the reply is made. */
+/* A person's sandbox is on one of the nodes (protocol/node_table.h), and so is
+ * the row of a button.  An interaction that was handed on is handed on again
+ * only for a person who has moved away (store/moves.h), and once: two tables
+ * that differ end in an answer.  False: the reply is made. */
 static bool
-is_ours(struct front *front, struct front_case *c)
+is_for_this_node(struct front *front, struct front_case *c)
 {
 	const struct node_entry *other = NULL;
 	const char *away;
@@ -410,9 +457,9 @@ is_ours(struct front *front, struct front_case *c)
 	given = handed && http_says(c->http, "INLINE_MOVED");
 	away = http_param(c->http, "INLINE_NODE_AWAY");
 	if (handed)
-		note_node(c);
+		note_handed(c);
 	if (away != NULL)
-		return tell_away(c, away);
+		return reply_away(c, away);
 	slot = route_slot(&c->in);
 	if (slot < 0)
 		return true;
@@ -427,18 +474,18 @@ is_ours(struct front *front, struct front_case *c)
 /* ---- all of them ---- */
 
 /* Wake a worker for a lone job before the flush; the worker flushes after it.
- * The runs of many would take the processors from those who wait for us. */
+ * The runs of many jobs would take the processors from waiting requests. */
 static void
 wake_for_one(struct front *front, size_t count)
 {
 	struct front_case *c = &front->cases[0];
 
 	c->woken = count == 1 && c->reply.job_id != 0 && c->reply.hold_ms > 0 &&
-	    siblings_alone(front->siblings, front->index, clock_monotonic_ms());
+	    front_wakes_alone(front->wakes, front->index, clock_monotonic_ms());
 	wake_workers(&front->wake, c->woken);
 }
 
-/* What the answers promise is there, and lasts. */
+/* After this, whatever the answers promise is on the disk. */
 static int
 commit_all(struct front *front, size_t count, struct err *err)
 {
@@ -448,7 +495,7 @@ commit_all(struct front *front, size_t count, struct err *err)
 	return db_flush(front->db, err);
 }
 
-/* Every answer is given after that. */
+/* Make all replies and commit their jobs; the answers are sent after that. */
 static void
 decide_all(struct front *front, size_t count)
 {
@@ -461,7 +508,7 @@ decide_all(struct front *front, size_t count)
 		struct front_case *c = &front->cases[i];
 		struct context context;
 
-		if (!is_ours(front, c))
+		if (!is_for_this_node(front, c))
 			continue;
 		context = context_of(front, c);
 		if (is_late(c))
@@ -471,7 +518,7 @@ decide_all(struct front *front, size_t count)
 	}
 	if (front->db == NULL || commit_all(front, count, &err) == 0)
 		return;
-	/* Who was promised something is told. */
+	/* the commit failed: tell each person whose command was acknowledged */
 	for (size_t i = 0; i < count; i++) {
 		struct front_case *c = &front->cases[i];
 		struct context context = context_of(front, c);
@@ -481,10 +528,10 @@ decide_all(struct front *front, size_t count)
 	}
 }
 
-/* A job that may be over in a moment: its answer is waited for.  False: it is
- * not. */
+/* Leave the response to held.c, as the job may end in a moment.  False: it is
+ * sent now. */
 static bool
-hold(struct front *front, struct front_case *c)
+hold_response(struct front *front, struct front_case *c)
 {
 	int64_t most_ms = c->until_ms - c->received_ms - SUBMIT_SPARE_MS;
 	int64_t left_ms = c->received_ms - clock_wall_ms() +
@@ -528,9 +575,9 @@ front_settle(void *arg, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct front_case *c = &front->cases[i];
 
-		c->held = hold(front, c);
+		c->held = hold_response(front, c);
 		if (!c->held)
-			answer(c->http, &c->reply);
+			answer_request(c->http, &c->reply);
 		c->answered_us = clock_monotonic_us();
 	}
 	front->answered = count;
@@ -553,7 +600,7 @@ front_after(void *arg, bool more)
 			count_case(front, &front->cases[i]);
 	}
 	wake_workers(&front->wake,
-	    siblings_end(front->siblings, front->index, jobs, more,
+	    front_wakes_end(front->wakes, front->index, jobs, more,
 		clock_monotonic_ms()));
 	for (size_t i = 0; i < count; i++) {
 		struct front_case *c = &front->cases[i];
@@ -597,9 +644,9 @@ front_open(struct front *front, const struct config *config, struct err *err)
 	if (node_table_open(&front->nodes, config, err) != 0 ||
 	    db_claim(config, err) != 0)
 		return -1;
-	front->siblings = shared_file_open(NULL, sizeof(*front->siblings), err);
+	front->wakes = shared_file_open(NULL, sizeof(*front->wakes), err);
 	front->metrics = chat_metrics_open(err);
-	if (front->siblings == NULL || front->metrics == NULL)
+	if (front->wakes == NULL || front->metrics == NULL)
 		return -1;
 	front->held.metrics = front->metrics;
 	front->held.instead = chat_health_instead;
@@ -616,7 +663,7 @@ front_start(void *arg, size_t index)
 	struct err err;
 
 	front->index = index;
-	/* without it all is answered at once, and edited later */
+	/* without it every job is deferred at once, and edited later */
 	if (held_open(&front->held, front->config, index, &err) != 0)
 		log_err("nothing is held: %s", err.text);
 	database_open(front, true);
@@ -627,7 +674,7 @@ front_lost(void *arg)
 {
 	struct front *front = arg;
 
-	wake_workers(&front->wake, siblings_lost(front->siblings));
+	wake_workers(&front->wake, front_wakes_lost(front->wakes));
 }
 
 void
@@ -639,11 +686,11 @@ front_close(void *arg)
 	db_close(front->db);
 	front->db = NULL;
 	wake_workers(&front->wake,
-	    siblings_end(front->siblings, front->index, 0, false,
+	    front_wakes_end(front->wakes, front->index, 0, false,
 		clock_monotonic_ms()));
 	cleanup_close(&front->wake.fd);
-	shared_file_close(front->siblings, sizeof(*front->siblings));
-	front->siblings = NULL;
+	shared_file_close(front->wakes, sizeof(*front->wakes));
+	front->wakes = NULL;
 	chat_metrics_close(front->metrics);
 	front->metrics = NULL;
 	node_table_free(front->nodes);

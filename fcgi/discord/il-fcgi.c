@@ -39,7 +39,6 @@
 
 #include "discord/chat_metrics.h"
 #include "discord/front.h"
-#include "discord/siblings.h"
 #include "server/serve.h"
 
 #include "base/clock.h"
@@ -87,7 +86,7 @@ static int
 run(const struct config *config, struct err *err)
 {
 	static const struct serve_socket socket = { "fcgi.sock", SERVE_BACKLOG,
-		SIBLINGS_MAX, NULL };
+		FRONT_PROCESSES, NULL };
 	static struct front front; /* large: see front.h */
 	const struct serve serve = {
 		.sockets = &socket,
@@ -95,7 +94,7 @@ run(const struct config *config, struct err *err)
 		.arg = &front,
 		.start = front_start,
 		.stop = front_close,
-		.answer = front_take,
+		.answer = front_check,
 		.settle = front_settle,
 		.after = front_after,
 		.events_fd = front_events_fd,

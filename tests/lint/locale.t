@@ -37,7 +37,6 @@ OTHER = {
     "fcgi/discord/held.c": "headers and log labels",
     "fcgi/discord/help.c": "code",
     "fcgi/discord/il-fcgi.c": "for the operator",
-    "fcgi/discord/siblings.c": "for the operator",
     "sandbox/worker/commands/source_looks.c": "tags of blocks, Python's words",
     "sandbox/worker/commands/source_shape.c": "prompts of shells, options",
     "sandbox/worker/render/filename.c": "tags of blocks",
