@@ -312,11 +312,12 @@ context_of(struct front *front, struct front_case *c)
 		.db = front->db,
 		.in = &c->in,
 		.reply = &c->reply,
-		.health = &front->health,
+		.pending = &front->pending,
 		.received_ms = c->received_ms,
 		.until_ms = c->until_ms,
-		.holder = held_has_room(&front->held) ? (int64_t)front->index :
-							-1,
+		.holder = pending_has_room(&front->pending) ?
+		    (int64_t)front->index :
+		    -1,
 	};
 }
 
@@ -361,8 +362,8 @@ reply_differ(struct front_case *c, const char *owner)
 }
 
 /* Have nginx hand the interaction on (discord.conf).  A node's name and address
- * hold only letters, digits and a few signs.  moved: the person has moved there,
- * even if that node's table does not have it yet. */
+ * hold only letters, digits and a few signs.  moved: the person has moved
+ * there, even if that node's table does not have it yet. */
 static bool
 hand_on(struct front *front, struct front_case *c,
     const struct node_entry *node, bool moved)
@@ -528,15 +529,15 @@ decide_all(struct front *front, size_t count)
 	}
 }
 
-/* Leave the response to held.c, as the job may end in a moment.  False: it is
- * sent now. */
+/* Leave the response to pending.c, as the job may end in a moment.  False: it
+ * is sent now. */
 static bool
-hold_response(struct front *front, struct front_case *c)
+delay_response(struct front *front, struct front_case *c)
 {
 	int64_t most_ms = c->until_ms - c->received_ms - SUBMIT_SPARE_MS;
 	int64_t left_ms = c->received_ms - clock_wall_ms() +
 	    (c->reply.hold_ms < most_ms ? c->reply.hold_ms : most_ms);
-	struct held_case it = {
+	struct pending_case it = {
 		.http = c->http,
 		.job_id = c->reply.job_id,
 		.late = c->reply.body,
@@ -547,11 +548,10 @@ hold_response(struct front *front, struct front_case *c)
 
 	memcpy(it.locale, c->in.locale, strlen(c->in.locale) + 1);
 	if (c->reply.job_id != 0)
-		held_note(&front->held, c->reply.job_id);
+		pending_note_job(&front->pending, c->reply.job_id);
 	if (c->reply.hold_ms == 0 || left_ms <= 0 ||
-	    !held_has_room(&front->held)) {
-		reply_instead(&c->reply,
-		    chat_health_instead(&front->health, &it));
+	    !pending_has_room(&front->pending)) {
+		reply_instead(&c->reply, pending_instead(&front->pending, &it));
 		return false;
 	}
 	/* the clock may have been set back */
@@ -559,7 +559,7 @@ hold_response(struct front *front, struct front_case *c)
 		left_ms = c->reply.hold_ms;
 	it.due_ms = clock_monotonic_ms() + left_ms;
 	it.label = interaction_label(&c->in);
-	held_add(&front->held, &it);
+	pending_add(&front->pending, &it);
 	c->reply.body = NULL;
 	c->http->held = true;
 	c->http = NULL;
@@ -575,8 +575,8 @@ front_settle(void *arg, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct front_case *c = &front->cases[i];
 
-		c->held = hold_response(front, c);
-		if (!c->held)
+		c->pending = delay_response(front, c);
+		if (!c->pending)
 			answer_request(c->http, &c->reply);
 		c->answered_us = clock_monotonic_us();
 	}
@@ -596,7 +596,7 @@ front_after(void *arg, bool more)
 
 		if (reply->job_id != 0 && !front->cases[i].woken)
 			jobs++;
-		if (!front->cases[i].held)
+		if (!front->cases[i].pending)
 			count_case(front, &front->cases[i]);
 	}
 	wake_workers(&front->wake,
@@ -606,7 +606,7 @@ front_after(void *arg, bool more)
 		struct front_case *c = &front->cases[i];
 
 		database_check(front, &c->in, &c->reply.err);
-		if (!c->held)
+		if (!c->pending)
 			log_case(c);
 		interaction_release(&c->in);
 		reply_release(&c->reply);
@@ -616,19 +616,19 @@ front_after(void *arg, bool more)
 int
 front_events_fd(const void *arg)
 {
-	return ((const struct front *)arg)->held.epoll_fd;
+	return ((const struct front *)arg)->pending.epoll_fd;
 }
 
 int64_t
 front_due_ms(const void *arg)
 {
-	return held_due_ms(&((const struct front *)arg)->held);
+	return pending_due_ms(&((const struct front *)arg)->pending);
 }
 
 void
 front_events(void *arg)
 {
-	held_events(&((struct front *)arg)->held);
+	pending_events(&((struct front *)arg)->pending);
 }
 
 int
@@ -636,7 +636,7 @@ front_open(struct front *front, const struct config *config, struct err *err)
 {
 	memset(front, 0, sizeof(*front));
 	front->config = config;
-	front->held.listen_fd = front->held.epoll_fd = -1;
+	front->pending.listen_fd = front->pending.epoll_fd = -1;
 	if (!interaction_decode_key(&front->key, config->discord_public_key))
 		return err_set(err, ERR_CONFIG,
 		    "DISCORD_PUBLIC_KEY: is not "
@@ -648,10 +648,9 @@ front_open(struct front *front, const struct config *config, struct err *err)
 	front->metrics = chat_metrics_open(err);
 	if (front->wakes == NULL || front->metrics == NULL)
 		return -1;
-	front->held.metrics = front->metrics;
-	front->held.instead = chat_health_instead;
-	front->held.instead_arg = &front->health;
-	front->health = (struct chat_health){ config, &front->db, 0, 0 };
+	front->pending.config = config;
+	front->pending.metrics = front->metrics;
+	front->pending.db = &front->db;
 	front->wake = (struct wake){ config_state_path(config, "wake"), -1 };
 	return 0;
 }
@@ -664,8 +663,8 @@ front_start(void *arg, size_t index)
 
 	front->index = index;
 	/* without it every job is deferred at once, and edited later */
-	if (held_open(&front->held, front->config, index, &err) != 0)
-		log_err("nothing is held: %s", err.text);
+	if (pending_open(&front->pending, index, &err) != 0)
+		log_err("no response is delayed: %s", err.text);
 	database_open(front, true);
 }
 
@@ -682,7 +681,7 @@ front_close(void *arg)
 {
 	struct front *front = arg;
 
-	held_close(&front->held);
+	pending_close(&front->pending);
 	db_close(front->db);
 	front->db = NULL;
 	wake_workers(&front->wake,

@@ -5,9 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "discord/chat_health.h"
-#include "discord/held.h"
 #include "discord/interaction.h"
+#include "discord/pending.h"
 #include "discord/submit.h"
 #include "server/serve.h"
 
@@ -29,7 +28,7 @@ struct node_table;
  * Interactions that pass the checks and come together are decided in one
  * transaction.  nginx hands on those of another node's people.  The others are
  * answered after the commit: at once, or, where a job was made, when a worker
- * has its answer or IL_INSTANT_MS are over (held.h).
+ * has its answer or IL_INSTANT_MS are over (pending.h).
  */
 #define FRONT_BODY_MAX (1 << 20)
 
@@ -70,8 +69,8 @@ struct front_case {
 	int64_t until_ms;    /* nothing is begun later */
 	int64_t started_us;  /* monotonic */
 	int64_t answered_us;
-	bool woken; /* a worker has been woken for it */
-	bool held;  /* held.c answers it: only `in` and `reply` are left */
+	bool woken;   /* a worker has been woken for it */
+	bool pending; /* pending.c answers it: `in` and `reply` are left */
 };
 
 struct front {
@@ -86,8 +85,7 @@ struct front {
 	struct wake wake;
 	struct front_case cases[SERVE_TOGETHER];
 	size_t answered; /* cases that are still to be logged */
-	struct held held;
-	struct chat_health health;
+	struct pending pending;
 	int64_t log_second; /* denied requests are logged sparingly */
 	int64_t log_count;
 	int64_t stale_ms; /* monotonic: the next warning of the clock */

@@ -14,7 +14,7 @@
  * before the commit: what was acknowledged is done even if this program is
  * killed right then.  After the commit a byte in the FIFO STATE/wake tells the
  * workers; whatever of them has the answer in time gives it as the response
- * (held.h), and what takes longer is answered "thinking…".
+ * (pending.h), and what takes longer is answered "thinking…".
  *
  * It may: listen on its socket, read the sandboxes, insert jobs and views (the
  * database enforces that), and, before it serves, bring an older database up to

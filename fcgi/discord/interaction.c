@@ -176,9 +176,9 @@ wire_is_token(const char *token)
 }
 
 /* The name that its owner gave an uploaded file, and the ending to add; NULL:
- * the file has no name.  Where Discord has renamed the file, the owner's name is
- * the title, without its ending.  A title that cannot be a file's name counts as
- * missing. */
+ * the file has no name.  Where Discord has renamed the file, the owner's name
+ * is the title, without its ending.  A title that cannot be a file's name
+ * counts as missing. */
 static const char *
 wire_file_name(const json_t *attachment, const char **ending)
 {

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "discord/chat_health.h"
+#include "discord/pending.h"
 #include "discord/help.h"
 #include "discord/suggest.h"
 #include "protocol/frame_limits.h"
@@ -279,7 +279,7 @@ static bool
 before_health(struct context *c)
 {
 	reply_set(c->reply,
-	    chat_health_answer(c->health,
+	    pending_health(c->pending,
 		c->received_ms - interaction_created_ms(c->in->id)),
 	    "health");
 	return false;

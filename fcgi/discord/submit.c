@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "discord/submit.h"
-#include "discord/chat_health.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "discord/pending.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -236,8 +237,7 @@ refuse_running(struct context *c)
 
 	if (job_alone(c->db, c->in->user_id, &job, &c->reply->err) == 0)
 		reply_set(c->reply,
-		    answer_running(job.id,
-			chat_health_is_fault(c->health, &job)),
+		    answer_running(job.id, pending_is_fault(c->pending, &job)),
 		    "running");
 	else
 		(void)submit_refuse(c, TEXT_RUNNING, "", "running");

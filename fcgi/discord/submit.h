@@ -16,9 +16,9 @@
 #include "store/sandbox.h"
 #include "store/view.h"
 
-struct chat_health;
 struct config;
 struct db;
+struct pending;
 
 /* Discord waits for an answer for 3 s.  A later answer is lost, so its job is
  * not begun. */
@@ -51,7 +51,7 @@ struct context {
 	struct db *db; /* NULL: the database does not open just now */
 	const struct interaction *in;
 	struct reply *reply;
-	struct chat_health *health;
+	struct pending *pending;
 	int64_t received_ms; /* wall clock; by nginx, where it says so */
 	int64_t until_ms;    /* nothing is begun later */
 	int64_t holder;	     /* who may hold the response back; -1: nobody */

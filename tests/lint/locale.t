@@ -34,7 +34,7 @@ SILENT = re.compile(r"log_\w+|err_\w+|http_answer|strstr|strspn|strcspn|strchr|"
 OTHER = {
     "fcgi/discord/front.c": "headers and log labels",
     "fcgi/discord/chat_metrics.c": "metrics",
-    "fcgi/discord/held.c": "headers and log labels",
+    "fcgi/discord/pending.c": "headers and log labels",
     "fcgi/discord/help.c": "code",
     "fcgi/discord/il-fcgi.c": "for the operator",
     "sandbox/worker/commands/source_looks.c": "tags of blocks, Python's words",

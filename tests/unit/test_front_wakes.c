@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fcgi/discord/front.c: the last process that answers wakes the workers for all,
- * and never later than 100 ms after the first job. */
+/* fcgi/discord/front.c: the last process that answers wakes the workers for
+ * all, and never later than 100 ms after the first job. */
 #include <stddef.h>
 
 #include "discord/front.h"
