@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Buttons and editors: each refers to a view, which says whose it is and what
- * it is about. */
+/* Buttons and editors: each refers to a view, the row of its owner and of its
+ * subject. */
 #include "discord/submit.h"
 
 #include <string.h>
@@ -9,16 +9,15 @@
 #include "base/config.h"
 #include "base/config_images.h"
 #include "base/text.h"
-#include "discord/help.h"
 #include "protocol/cancel.h"
 #include "protocol/node_table.h"
 #include "store/editor.h"
 #include "store/row_id.h"
 
-/* Each makes the job of a press; the view is the invoker's own and of the
+/* Each fills the job of a press; the view is the invoker's own and of the
  * action's kind.  False: the reply is made. */
 
-/* The command of the view once more, for what it is about. */
+/* The command of the view once more, for its path. */
 static bool
 action_again(struct context *c)
 {
@@ -45,35 +44,23 @@ action_delete_no(struct context *c)
 	return false;
 }
 
-/* The text of an editor's input, if there is one. */
+/* Read the text of an editor's input, if there is one. */
 static bool
-take_input(struct context *c, const char *name, size_t max, char **slot)
+read_input(struct context *c, const char *name, size_t max, char **slot)
 {
 	const struct interaction_value *value = interaction_value(c->in, name);
 
 	return value == NULL || submit_text(c, value, max, slot);
 }
 
-/* As the run that the view is about. */
-static void
-take_run(struct context *c)
-{
-	struct job *job = &c->job;
-
-	job->share = c->view.share != 0;
-	job->version = c->view.version;
-	job->timeit = c->view.timeit;
-	job->keep = c->view.keep;
-}
-
-/* The code of an editor and what it is to read. */
+/* Read the code of an editor and its standard input. */
 static bool
-take_code(struct context *c)
+read_code(struct context *c)
 {
 	struct job *job = &c->job;
 
-	if (!take_input(c, "code", COMMAND_CODE_MAX, &job->text) ||
-	    !take_input(c, "stdin", COMMAND_CODE_MAX, &job->input))
+	if (!read_input(c, "code", COMMAND_CODE_MAX, &job->text) ||
+	    !read_input(c, "stdin", COMMAND_CODE_MAX, &job->input))
 		return false;
 	if (job->text == NULL ||
 	    job->text[strspn(job->text, " \t\r\n")] == '\0')
@@ -84,11 +71,16 @@ take_code(struct context *c)
 static bool
 action_py(struct context *c)
 {
-	take_run(c);
-	return take_code(c);
+	struct job *job = &c->job;
+
+	job->share = c->view.share != 0;
+	job->version = c->view.version;
+	job->timeit = c->view.timeit;
+	job->keep = c->view.keep;
+	return read_code(c);
 }
 
-/* Its number and its word say how. */
+/* The id's number and word are the options of the run. */
 static bool
 action_py_tried(struct context *c)
 {
@@ -100,68 +92,56 @@ action_py_tried(struct context *c)
 		    "unknown-button");
 	job->kind = JOB_PY;
 	job->timeit = job->view_id == EDITOR_TRIED_TIMEIT;
-	/* the database takes a copy, nobody changes it */
+	/* the database stores a copy, and the job is not changed */
 	job->version = (char *)(uintptr_t)c->word;
 	job->view_id = 0;
-	return take_code(c);
+	return read_code(c);
 }
 
 static bool
 action_write(struct context *c)
 {
 	c->job.path = c->view.path;
-	return take_input(c, "content", COMMAND_CONTENT_MAX, &c->job.text);
+	return read_input(c, "content", COMMAND_CONTENT_MAX, &c->job.text);
 }
 
 /* ---- under the answer of a run ---- */
 
-/* An answer of its own, which the invoker alone sees. */
+/* The result is a new message, which the invoker alone sees. */
 static bool
-ask_apart(struct context *c, enum job_kind kind)
+action_new_message(struct context *c)
 {
-	c->job.kind = kind;
 	c->job.answer = ANSWER_DEFERRED;
 	return true;
 }
 
-/* Code is read by workers alone, so one of them opens the editor. */
+/* A worker opens an editor: the front does not read code and files. */
 static bool
-ask_editor(struct context *c, enum job_kind kind)
+action_editor(struct context *c)
 {
-	c->job.kind = kind;
 	c->job.answer = ANSWER_EDITOR;
 	return true;
 }
 
+/* The result replaces the message of the button. */
 static bool
-action_py_edit(struct context *c)
+action_update(struct context *c)
 {
-	return ask_editor(c, JOB_PY_EDIT);
+	(void)c;
+	return true;
 }
 
-static bool
-action_py_try(struct context *c)
-{
-	return ask_editor(c, JOB_PY_TRY);
-}
-
-static bool
-action_py_give(struct context *c)
-{
-	return ask_editor(c, JOB_PY_GIVE);
-}
-
-/* The code once more, with this input. */
+/* The code once more, with another input. */
 static bool
 action_py_input(struct context *c)
 {
 	c->job.answer = ANSWER_DEFERRED_UPDATE;
 	c->job.has_text = false;
 	return action_again(c) &&
-	    take_input(c, "stdin", COMMAND_CODE_MAX, &c->job.input);
+	    read_input(c, "stdin", COMMAND_CODE_MAX, &c->job.input);
 }
 
-/* What was chosen of a menu that takes one; NULL: nothing that we offer. */
+/* The choice in a menu of which one can be chosen; NULL: it is none of ours. */
 static const char *
 chosen(const struct context *c)
 {
@@ -192,20 +172,7 @@ action_py_share(struct context *c)
 	if (!c->in->may_post)
 		return submit_refuse(c, TEXT_MAY_NOT_POST, "", "may-not-post");
 	c->job.share = true;
-	return ask_apart(c, JOB_PY_SHARE);
-}
-
-static bool
-action_py_remove(struct context *c)
-{
-	c->job.kind = JOB_PY_REMOVE;
-	return true;
-}
-
-static bool
-action_py_output(struct context *c)
-{
-	return ask_apart(c, JOB_PY_OUTPUT);
+	return action_new_message(c);
 }
 
 static bool
@@ -215,41 +182,35 @@ action_py_page(struct context *c)
 	return true;
 }
 
-/* The place of a name in the view's list: which they are, workers know. */
+/* The choice is an index of the view's list of files, which workers read. */
 static bool
 action_py_file(struct context *c)
 {
-	const char *place = chosen(c);
+	const char *number = chosen(c);
 
-	if (place == NULL ||
-	    !text_parse_int(place, 1, VIEW_FILES_MAX, &c->job.page))
+	if (number == NULL ||
+	    !text_parse_int(number, 1, VIEW_FILES_MAX, &c->job.page))
 		return submit_refuse(c, TEXT_NO_CHOICE, "", "no-choice");
-	return ask_apart(c, JOB_PY_FILE);
+	return action_new_message(c);
 }
 
-/* The folder of the run's files, which stands first in that list. */
+/* The folder of the run's files is the first of that list. */
 static bool
 action_py_zip(struct context *c)
 {
+	c->job.kind = JOB_PY_FILE;
 	c->job.page = 1;
-	return ask_apart(c, JOB_PY_FILE);
-}
-
-static bool
-action_py_show(struct context *c)
-{
-	return ask_apart(c, JOB_PY_SHOW);
+	return action_new_message(c);
 }
 
 static bool
 action_py_install(struct context *c)
 {
-	c->job.kind = JOB_PY_INSTALL;
 	c->job.share = c->view.share != 0;
 	return true;
 }
 
-/* Without a name: what nothing needs any more. */
+/* Without a name: remove all packages that no other one needs any more. */
 static bool
 action_packages_rest(struct context *c)
 {
@@ -257,17 +218,16 @@ action_packages_rest(struct context *c)
 	return true;
 }
 
-/* The path is what was typed, relative to where its owner is. */
+/* The path is as its owner typed it, relative to the current directory. */
 static bool
 action_write_open(struct context *c)
 {
-	c->job.answer = ANSWER_EDITOR;
 	c->job.path = c->view.path;
 	c->job.view_id = 0;
-	return true;
+	return action_editor(c);
 }
 
-/* The path begins with "~": to go there is as if it had been typed. */
+/* The path begins with "~", so it leads there from any directory. */
 static bool
 action_look_go(struct context *c)
 {
@@ -276,15 +236,7 @@ action_look_go(struct context *c)
 	return true;
 }
 
-/* The view knows what the editor is to hold. */
-static bool
-action_message_open(struct context *c)
-{
-	c->job.answer = ANSWER_EDITOR;
-	return true;
-}
-
-/* One of `/il help`, as if its line had been typed. */
+/* An example of `/il help`, as if its line had been typed. */
 static bool
 action_example(struct context *c)
 {
@@ -299,14 +251,14 @@ action_example(struct context *c)
 	job->answer = ANSWER_DEFERRED;
 	job->view_id = 0;
 	job->has_text = example->text != NULL;
-	/* the database takes a copy, nobody changes them */
+	/* the database stores copies, and the job is not changed */
 	job->text = (char *)(uintptr_t)example->text;
 	job->input = (char *)(uintptr_t)example->input;
 	job->timeit = example->timeit;
 	return true;
 }
 
-/* What is asked for is no job, so the id is that of the one to be cancelled. */
+/* The id is that of the job to be cancelled.  No job is made. */
 static bool
 action_cancel(struct context *c)
 {
@@ -322,7 +274,7 @@ action_cancel(struct context *c)
 		return submit_refuse(c, TEXT_NOT_YOURS, "", "not-yours");
 	if (cancel_ask(c->config, job_id, &c->reply->err) != 0)
 		return submit_fault(c, "cancel");
-	/* its own message tells of the end in a moment */
+	/* the job's own message reports the end in a moment */
 	if (c->action == ACTION_CANCEL)
 		reply_set(c->reply, xstrdup(ANSWER_JSON_UPDATE), "cancel");
 	else
@@ -345,9 +297,9 @@ type_of(const struct interaction *in)
 	return in->is_select ? ACTION_SELECT : ACTION_BUTTON;
 }
 
-/* The view, if it is there, of the right kind and the invoker's own. */
+/* Load the view: it must be of the right kind and the invoker's own. */
 static bool
-find_view(struct context *c, int64_t id, enum job_kind kind)
+load_view(struct context *c, int64_t id, enum job_kind kind)
 {
 	int found = view_find(c->db, id, &c->view, &c->reply->err);
 
@@ -356,7 +308,7 @@ find_view(struct context *c, int64_t id, enum job_kind kind)
 	if (found == 1 || c->view.kind != kind)
 		return submit_refuse(c,
 		    kind == JOB_PY ? TEXT_CODE_GONE : TEXT_GONE, "", "gone");
-	/* what everybody sees, everybody may try */
+	/* a shared run may be tried by everybody */
 	if (c->view.user_id != c->in->user_id &&
 	    (c->action != ACTION_PY_TRY || c->view.share == 0))
 		return submit_refuse(c, TEXT_NOT_YOURS, "", "not-yours");
@@ -392,9 +344,11 @@ route_action(struct context *c)
 		return;
 	}
 	c->action = action;
-	if (row->kind != JOB_UNKNOWN && !find_view(c, view_id, row->kind))
+	if (row->kind != JOB_UNKNOWN && !load_view(c, view_id, row->kind))
 		return;
-	c->job.kind = row->kind;
+	c->job.kind = job_kind_find(row->name);
+	if (c->job.kind == JOB_UNKNOWN)
+		c->job.kind = row->kind;
 	c->job.answer = row->type == ACTION_EDITOR ? ANSWER_DEFERRED :
 						     ANSWER_DEFERRED_UPDATE;
 	c->job.has_text = row->type == ACTION_EDITOR;

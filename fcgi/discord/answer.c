@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "discord/answer.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/nearest.h"
 #include "base/text.h"
-#include "discord/suggest.h"
 #include "locale/locale.h"
 #include "store/editor.h"
 
@@ -51,10 +53,11 @@ text_add(struct buf *out, enum text_id id, const char *argument)
 		buf_adds(out, text);
 		return;
 	}
-	argument = locale_text(argument); /* an option has a name in each */
+	/* an option has a name in each language */
+	argument = locale_text(argument);
 	text_add_clean(&clean, argument,
 	    text_prefix(argument, strlen(argument), ARGUMENT_MAX));
-	/* In our texts it stands in back-ticks, so it may not hold any. */
+	/* our texts put it between back-ticks, so it may not hold any */
 	for (size_t i = 0; i < clean.len; i++)
 		if (clean.data[i] == '`' || clean.data[i] == '\n')
 			clean.data[i] = ' ';
@@ -63,7 +66,228 @@ text_add(struct buf *out, enum text_id id, const char *argument)
 	buf_adds(out, place + 2);
 }
 
-/* The text of a value that json_pack() made; NULL means that it could not. */
+_Static_assert(COMMAND_SPELT_MAX <= NEAREST_NAME, "each has room");
+
+const struct help_example help_examples[HELP_EXAMPLES] = {
+	{ "/il py code:sum(range(101))", JOB_PY, "sum(range(101))", NULL,
+	    false },
+	{ "/il py code:print(input()[::-1]) stdin:olleh", JOB_PY,
+	    "print(input()[::-1])", "olleh", false },
+	{ "/il py code:import this", JOB_PY, "import this", NULL, false },
+	{ "/il py code:sorted(range(99)) timeit:True", JOB_PY,
+	    "sorted(range(99))", NULL, true },
+	{ "/il look", JOB_LOOK, NULL, NULL, false },
+};
+
+/* ---- help ---- */
+
+static void
+near_add(struct buf *out, const struct nearest *near, const char *slash)
+{
+	if (near->count == 0)
+		return;
+	buf_addc(out, ' ');
+	buf_adds(out, text_of(TEXT_NEAREST));
+	for (size_t i = 0; i < near->count; i++)
+		buf_addf(out, "%s `%s%s`", i > 0 ? "," : "", slash,
+		    near->of[i].name);
+}
+
+void
+help_add_near_command(struct buf *out, const char *name)
+{
+	struct nearest near = { .count = 0 };
+	char spelt[COMMAND_SPELT_MAX];
+
+	for (int kind = 0; kind < JOB_UNKNOWN; kind++) {
+		if (command_spell((enum job_kind)kind, spelt))
+			nearest_add(&near, name, commands[kind].name, spelt);
+	}
+	near_add(out, &near, "/");
+}
+
+void
+help_add_near_option(struct buf *out, const struct command *command,
+    const char *name)
+{
+	struct nearest near = { .count = 0 };
+
+	for (int i = 0; i < COMMAND_OPTIONS_MAX; i++)
+		if (command->options[i].name != NULL)
+			nearest_add(&near, name, command->options[i].name,
+			    command->options[i].name);
+	near_add(out, &near, "");
+}
+
+void
+help_add(struct buf *out)
+{
+	char spelt[COMMAND_SPELT_MAX];
+	bool first = true;
+
+	buf_adds(out, text_of(TEXT_HELP));
+	for (int i = 0; i < HELP_EXAMPLES; i++)
+		buf_addf(out, "\n%d. `%s`", i + 1, help_examples[i].line);
+	buf_adds(out, "\n\n");
+	buf_adds(out, text_of(TEXT_HELP_COMMANDS));
+	for (int kind = 0; kind < JOB_UNKNOWN; kind++) {
+		if (!command_spell((enum job_kind)kind, spelt))
+			continue;
+		buf_addf(out, "%s`/%s`", first ? " " : " · ", spelt);
+		first = false;
+	}
+	buf_adds(out, "\n");
+	buf_adds(out, text_of(TEXT_HELP_MENU));
+}
+
+/* ---- suggestions ---- */
+
+/* How well a name fits.  By the first two it completes the typed text as the
+ * commands resolve it. */
+enum rank {
+	RANK_BEGINS,
+	RANK_BEGINS_CASELESS,
+	RANK_NAME, /* the last name of the path begins with it */
+	RANK_INSIDE,
+};
+
+void
+suggest_begin(struct suggest *s, const char *cwd, const char *typed)
+{
+	char folder[PATH_SIZE];
+
+	if (strcmp(typed, "~") == 0)
+		typed = "~/";
+	*s = (struct suggest){ .cwd = cwd, .typed = typed };
+	s->last = path_name(typed);
+	s->needle = strncmp(typed, "~/", 2) == 0 ? typed + 2 : typed;
+	if (s->last - typed >= PATH_SIZE)
+		return;
+	(void)snprintf(folder, sizeof(folder), "%.*s", (int)(s->last - typed),
+	    typed);
+	s->has_base = path_resolve(cwd, folder, s->base) == PATH_OK;
+}
+
+/* The part of a path below a directory, "" being the top; NULL: the path is
+ * elsewhere. */
+static const char *
+below(const char *folder, const char *path)
+{
+	size_t len = strlen(folder);
+
+	if (strncmp(path, folder, len) != 0)
+		return NULL;
+	if (len == 0)
+		return path;
+	return path[len] == '/' ? path + len + 1 : NULL;
+}
+
+static int
+depth_of(const char *path)
+{
+	int depth = 0;
+
+	for (; *path != '\0'; path++)
+		depth += *path == '/';
+	return depth;
+}
+
+/* Would the path be read as another one?  "~" is the top, and Discord strips a
+ * blank at the start. */
+static bool
+is_misread(const char *path)
+{
+	return (path[0] == '~' && (path[1] == '\0' || path[1] == '/')) ||
+	    !name_is_fit(path, strlen(path));
+}
+
+/* Write a path relative to cwd, or from the top if it is elsewhere. */
+static int
+write_path(const struct suggest *s, const char *path, const char *end,
+    char *value)
+{
+	const char *rest = below(s->cwd, path);
+
+	if (rest == NULL)
+		return snprintf(value, SUGGEST_BYTES, "~/%s%s", path, end);
+	return snprintf(value, SUGGEST_BYTES, "%s%s%s",
+	    is_misread(rest) ? "./" : "", rest, end);
+}
+
+/* Find how the name fits, and the text to send for it.  False: it does not. */
+static bool
+match(const struct suggest *s, const struct name *name, struct suggestion *it)
+{
+	const char *rest = below(s->base, name->text);
+	size_t len = strlen(s->last);
+	const char *end = name->kind == NAME_DIRECTORY ? "/" : "";
+	int folder = (int)(s->last - s->typed);
+	int written;
+
+	*it = (struct suggestion){ .kind = name->kind };
+	if (rest != NULL && strncasecmp(rest, s->last, len) == 0) {
+		it->rank = strncmp(rest, s->last, len) == 0 ?
+		    RANK_BEGINS :
+		    RANK_BEGINS_CASELESS;
+		it->depth = depth_of(rest);
+		written = folder == 0 ?
+		    write_path(s, name->text, end, it->value) :
+		    snprintf(it->value, SUGGEST_BYTES, "%.*s%s%s", folder,
+			s->typed, rest, end);
+	} else if (*s->needle != '\0' &&
+	    strcasestr(name->text, s->needle) != NULL) {
+		const char *own = path_name(name->text);
+
+		it->rank = strncasecmp(own, s->needle, strlen(s->needle)) == 0 ?
+		    RANK_NAME :
+		    RANK_INSIDE;
+		it->depth = depth_of(name->text);
+		written = write_path(s, name->text, end, it->value);
+	} else {
+		return false;
+	}
+	return written >= 0 && written < SUGGEST_BYTES &&
+	    text_codepoints(it->value, strlen(it->value)) <= SUGGEST_CHARACTERS;
+}
+
+static int
+compare_suggestions(const struct suggestion *a, const struct suggestion *b)
+{
+	if (a->rank != b->rank)
+		return a->rank - b->rank;
+	if (a->depth != b->depth)
+		return a->depth - b->depth;
+	if (a->kind != b->kind)
+		return (int)a->kind - (int)b->kind;
+	return strcmp(a->value, b->value);
+}
+
+void
+suggest_consider(void *suggest, const struct name *name)
+{
+	struct suggest *s = suggest;
+	struct suggestion it;
+	size_t at;
+
+	if (!s->has_base || !match(s, name, &it))
+		return;
+	at = s->count;
+	while (at > 0 && compare_suggestions(&it, &s->best[at - 1]) < 0)
+		at--;
+	/* a package of two Pythons has one name */
+	if (at == SUGGEST_MOST ||
+	    (at > 0 && compare_suggestions(&it, &s->best[at - 1]) == 0))
+		return;
+	if (s->count < SUGGEST_MOST)
+		s->count++;
+	memmove(&s->best[at + 1], &s->best[at],
+	    (s->count - 1 - at) * sizeof(s->best[0]));
+	s->best[at] = it;
+}
+
+/* ---- JSON ---- */
+
+/* Returns the text of a value that json_pack() made, or could not: NULL. */
 static char *
 answer_dump(json_t *value)
 {
@@ -127,14 +351,14 @@ answer_below(char *json, const char *words)
 }
 
 char *
-answer_choices(const struct suggestion *list, size_t count)
+answer_choices(const struct suggest *s)
 {
 	json_t *choices = json_array();
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < s->count; i++)
 		json_array_append_new(choices,
-		    json_pack("{s:s, s:s}", "name", list[i].value, "value",
-			list[i].value));
+		    json_pack("{s:s, s:s}", "name", s->best[i].value, "value",
+			s->best[i].value));
 	return answer_dump(json_pack("{s:i, s:{s:o}}", "type", CALLBACK_CHOICES,
 	    "data", "choices", choices));
 }

@@ -2,19 +2,22 @@
 #ifndef ANSWER_H
 #define ANSWER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "protocol/path.h"
 #include "store/commands.h"
+#include "store/names.h"
 
 /*
- * The JSON of what Discord is answered at once.  Pure functions; each returns
- * heap that the caller frees.  Every message carries allowed_mentions with an
- * empty parse list.  Texts are valid UTF-8 and within Discord's limits.
+ * Answers to Discord that need no worker: texts, /il help, suggested names, and
+ * the JSON of all of them.  Pure functions.
  */
 
 struct buf;
-struct suggestion;
+
+/* ---- texts ---- */
 
 /* The sentences of texts.def. */
 enum text_id {
@@ -26,28 +29,97 @@ enum text_id {
 /* In the language that is set; static. */
 const char *text_of(enum text_id id);
 
-/* Append one with the argument in the place of "{}".  The argument is made safe
- * to show and cut at 100 code points. */
+/* Append a text with the argument in the place of "{}".  The argument is made
+ * safe to show and cut at 100 code points. */
 void text_add(struct buf *out, enum text_id id, const char *argument);
+
+/* ---- help ---- */
+
+/* An example of `/il help`: its line, as typed, and the job that it makes. */
+struct help_example {
+	const char *line;
+	enum job_kind kind;
+	const char *text;  /* NULL: none */
+	const char *input; /* likewise */
+	bool timeit;
+};
+
+#define HELP_EXAMPLES 5
+extern const struct help_example help_examples[HELP_EXAMPLES];
+
+/* Append all of `/il help`; the examples are numbered from 1.  A command in
+ * back-ticks can be clicked (sandbox/store/command_id.h). */
+void help_add(struct buf *out);
+/* Append the names that are nearest to an unknown one, three at most: of
+ * commands, or of one command's options. */
+void help_add_near_command(struct buf *out, const char *name);
+void help_add_near_option(struct buf *out, const struct command *command,
+    const char *name);
+
+/* ---- suggestions ---- */
+
+/*
+ * The names that are suggested for a half-typed one: first names that begin
+ * with it, then names that contain it; of each the nearest first, a directory
+ * before its content.  Each name is read once.
+ *
+ * A suggestion can be sent as it is: commands resolve it to that very name
+ * (protocol/path.h), from the current directory of its sender.
+ */
+#define SUGGEST_MOST 25	       /* Discord takes no more */
+#define SUGGEST_CHARACTERS 100 /* of each */
+#define SUGGEST_BYTES (4 * SUGGEST_CHARACTERS + 1)
+
+struct suggestion {
+	int rank;  /* the lower, the better it fits */
+	int depth; /* directories on the way */
+	enum name_kind kind;
+	char value[SUGGEST_BYTES];
+};
+
+struct suggest {
+	const char *cwd;      /* borrowed, as typed */
+	const char *typed;    /* all of it */
+	const char *last;     /* part of typed behind its last '/' */
+	const char *needle;   /* typed without "~/" */
+	bool has_base;	      /* the part before `last` can be a directory */
+	char base[PATH_SIZE]; /* that directory */
+	struct suggestion best[SUGGEST_MOST];
+	size_t count;
+};
+
+/* Begin with no suggestions.  cwd: the sender's directory, "" at the top. */
+void suggest_begin(struct suggest *s, const char *cwd, const char *typed);
+/* Add a name if it fits better than the last of them.  suggest: struct suggest;
+ * for names_each(). */
+void suggest_consider(void *suggest, const struct name *name);
+
+/* ---- JSON ---- */
+
+/*
+ * Each function returns heap that the caller frees.  Every message carries
+ * allowed_mentions with an empty parse list.  Texts are valid UTF-8 and within
+ * Discord's limits.
+ */
 
 /* 1: to a PING. */
 #define ANSWER_JSON_PONG "{\"type\":1}"
 /* 5: "thinking…".  Whether only the invoker sees it cannot be changed later. */
 #define ANSWER_JSON_PUBLIC "{\"type\":5}"
 #define ANSWER_JSON_PRIVATE "{\"type\":5,\"data\":{\"flags\":64}}"
-/* 6: a button's press is taken, the message stays as it is for now. */
+/* 6: a button's press is accepted, the message stays as it is for now. */
 #define ANSWER_JSON_UPDATE "{\"type\":6}"
 /* 8: no suggestions. */
 #define ANSWER_JSON_NO_CHOICES "{\"type\":8,\"data\":{\"choices\":[]}}"
 
-/* The same answer, with words below what it says; json is freed.  What is no
- * message, or has no room for them, stays as it is. */
+/* The same answer with words below its text; json is freed.  An answer that is
+ * no message, or has no room for them, stays as it is. */
 char *answer_below(char *json, const char *words);
-/* 8: these, in their order. */
-char *answer_choices(const struct suggestion *list, size_t count);
+/* 8: the suggestions, in their order. */
+char *answer_choices(const struct suggest *s);
 /* 4: a message that only the invoker sees. */
 char *answer_message(const char *text);
-/* 4: one that everybody sees. */
+/* 4: a message that everybody sees. */
 char *answer_message_public(const char *text);
 /* 7: the message of the button becomes this text, without buttons. */
 char *answer_update(const char *text);
@@ -55,10 +127,10 @@ char *answer_update(const char *text);
 char *answer_delete_question(enum text_id question, int64_t view_id);
 /* 4, private: a text, and the buttons example:1 and so on; five at most. */
 char *answer_examples(const char *text, int count);
-/* 4, private: a job is running, with the button cancel-other:<job>; fault: it
- * may be ours that it still does. */
+/* 4, private: a job is running, with the button cancel-other:<job>; fault: a
+ * fault of ours may be the reason that it still is. */
 char *answer_running(int64_t job_id, bool fault);
-/* 4, private: the editor did not open in time, the button <action>:<view> tries
+/* 4, private: the editor did not open in time; the button <action>:<view> tries
  * again. */
 char *answer_editor_later(enum action action, int64_t view_id);
 /* 9: the editor py:<view>, with the inputs `code` and `stdin`; the latter holds

@@ -7,8 +7,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "discord/pending.h"
-#include "discord/help.h"
-#include "discord/suggest.h"
 #include "protocol/frame_limits.h"
 #include "protocol/node_table.h"
 #include "store/script.h"
@@ -495,12 +493,6 @@ find_typed(const struct interaction *in)
 
 /* ---- what Discord asks at each key ---- */
 
-static void
-consider(void *suggest, const struct name *name)
-{
-	suggest_consider(suggest, name);
-}
-
 /* The kinds that an option is about: a bit for each. */
 static unsigned
 kinds_of(const struct command_option *option)
@@ -545,11 +537,10 @@ suggest_names(struct context *c, const struct command_option *option)
 	for (int kind = 0; kind < NAME_KINDS && result == 0; kind++)
 		if ((kinds & 1u << kind) != 0)
 			result = names_each(c->db, c->sandbox.id,
-			    (enum name_kind)kind, consider, &suggest,
+			    (enum name_kind)kind, suggest_consider, &suggest,
 			    &c->reply->err);
 	if (suggest.count > 0)
-		reply_set(c->reply, answer_choices(suggest.best, suggest.count),
-		    "choices");
+		reply_set(c->reply, answer_choices(&suggest), "choices");
 }
 
 /* ---- what the operator has said ---- */

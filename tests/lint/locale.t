@@ -35,7 +35,7 @@ OTHER = {
     "fcgi/discord/front.c": "headers and log labels",
     "fcgi/discord/chat_metrics.c": "metrics",
     "fcgi/discord/pending.c": "headers and log labels",
-    "fcgi/discord/help.c": "code",
+    "fcgi/discord/answer.c": "code",
     "fcgi/discord/il-fcgi.c": "for the operator",
     "sandbox/worker/commands/source_looks.c": "tags of blocks, Python's words",
     "sandbox/worker/commands/source_shape.c": "prompts of shells, options",

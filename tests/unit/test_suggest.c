@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which names are suggested for what was typed, in which order. */
-#include "discord/suggest.h"
+#include "discord/answer.h"
 
 #include "base/buf.h"
 #include "tap.h"
