@@ -68,15 +68,20 @@ text_add(struct buf *out, enum text_id id, const char *argument)
 
 _Static_assert(COMMAND_SPELT_MAX <= NEAREST_NAME, "each has room");
 
+#define EXAMPLE(line, kind, text, input, timeit) \
+	{ \
+		line, JOB_##kind, text, input, timeit \
+	}
+
 const struct help_example help_examples[HELP_EXAMPLES] = {
-	{ "/il py code:sum(range(101))", JOB_PY, "sum(range(101))", NULL,
-	    false },
-	{ "/il py code:print(input()[::-1]) stdin:olleh", JOB_PY,
-	    "print(input()[::-1])", "olleh", false },
-	{ "/il py code:import this", JOB_PY, "import this", NULL, false },
-	{ "/il py code:sorted(range(99)) timeit:True", JOB_PY,
-	    "sorted(range(99))", NULL, true },
-	{ "/il look", JOB_LOOK, NULL, NULL, false },
+	EXAMPLE("/il py code:sum(range(101))", PY, "sum(range(101))", NULL,
+	    false),
+	EXAMPLE("/il py code:print(input()[::-1]) stdin:olleh", PY,
+	    "print(input()[::-1])", "olleh", false),
+	EXAMPLE("/il py code:import this", PY, "import this", NULL, false),
+	EXAMPLE("/il py code:sorted(range(99)) timeit:True", PY,
+	    "sorted(range(99))", NULL, true),
+	EXAMPLE("/il look", LOOK, NULL, NULL, false),
 };
 
 /* ---- help ---- */
@@ -142,7 +147,7 @@ help_add(struct buf *out)
 
 /* ---- suggestions ---- */
 
-/* How well a name fits.  By the first two it completes the typed text as the
+/* Ranks of names that fit.  The first two complete the typed text as the
  * commands resolve it. */
 enum rank {
 	RANK_BEGINS,

@@ -24,7 +24,7 @@
 
 struct chat_metrics {
 	_Atomic int64_t interactions[TYPES][CHAT_OUTCOMES];
-	/* for those that a person waits for */
+	/* of interactions that a person waits for */
 	struct histogram response[CHAT_OUTCOMES];
 };
 
@@ -75,10 +75,10 @@ chat_metrics_count(struct chat_metrics *m, enum interaction_type type,
 		    (clock_wall_ms() - received_ms) * 1000);
 }
 
-/* ---- telling ---- */
+/* ---- the report ---- */
 
 static void
-tell_interactions(struct buf *out, const struct chat_metrics *m)
+add_interactions(struct buf *out, const struct chat_metrics *m)
 {
 	const struct exposition_label type = { "type", types, TYPES };
 	const struct exposition_label outcome = { "outcome", outcomes,
@@ -93,7 +93,7 @@ tell_interactions(struct buf *out, const struct chat_metrics *m)
 }
 
 static int
-tell_jobs(struct buf *out, struct db *db, struct err *err)
+add_jobs(struct buf *out, struct db *db, struct err *err)
 {
 	static const char name[] = "inline_jobs";
 	static int64_t counts[JOB_UNKNOWN + 1][JOB_STATES];
@@ -120,7 +120,7 @@ tell_jobs(struct buf *out, struct db *db, struct err *err)
 }
 
 static int
-tell_sandboxes(struct buf *out, const struct config *config, struct db *db,
+add_sandboxes(struct buf *out, const struct config *config, struct db *db,
     struct err *err)
 {
 	static const char name[] = "inline_sandboxes";
@@ -140,7 +140,7 @@ tell_sandboxes(struct buf *out, const struct config *config, struct db *db,
 }
 
 static int
-tell_rules(struct buf *out, struct db *db, struct err *err)
+add_rules(struct buf *out, struct db *db, struct err *err)
 {
 	struct rules rules;
 
@@ -152,9 +152,9 @@ tell_rules(struct buf *out, struct db *db, struct err *err)
 	return 0;
 }
 
-/* The database's file, and its log beside it; 0: it is not there. */
+/* The size of the database's file or of its log; 0: it is not there. */
 static void
-tell_size(struct buf *out, const char *name, const char *help, const char *path,
+add_size(struct buf *out, const char *name, const char *help, const char *path,
     const char *suffix)
 {
 	auto_free char *whole = xprintf("%s%s", path, suffix);
@@ -166,31 +166,31 @@ tell_size(struct buf *out, const char *name, const char *help, const char *path,
 }
 
 static void
-tell_database(struct buf *out, const struct config *config, struct db *db)
+add_database(struct buf *out, const struct config *config, struct db *db)
 {
 	size_t before = out->len;
 	struct err err;
 	bool up = db != NULL;
 
 	if (up &&
-	    (tell_jobs(out, db, &err) != 0 ||
-		tell_sandboxes(out, config, db, &err) != 0 ||
-		tell_rules(out, db, &err) != 0)) {
+	    (add_jobs(out, db, &err) != 0 ||
+		add_sandboxes(out, config, db, &err) != 0 ||
+		add_rules(out, db, &err) != 0)) {
 		log_warn("metrics: %s", err.text);
 		buf_cut(out, before);
 		up = false;
 	}
 	exposition_gauge(out, "inline_database_up",
 	    "Whether the database answers.", up);
-	tell_size(out, "inline_database_bytes", "Size of the database.",
+	add_size(out, "inline_database_bytes", "Size of the database.",
 	    config->database, "");
-	tell_size(out, "inline_database_wal_bytes",
+	add_size(out, "inline_database_wal_bytes",
 	    "Size of its write-ahead log.", config->database, "-wal");
 }
 
-/* Before a worker has counted something there is nothing to tell. */
+/* There is nothing to add before a worker has counted something. */
 static void
-tell_workers(struct buf *out, const struct config *config)
+add_workers(struct buf *out, const struct config *config)
 {
 	const char *kinds[JOB_UNKNOWN + 1];
 	struct err err;
@@ -212,8 +212,8 @@ chat_metrics_tell(const struct chat_metrics *m, const struct config *config,
 {
 	auto_buf struct buf text = BUF_INIT(HEALTH_METRICS_MAX);
 
-	tell_interactions(&text, m);
-	tell_database(&text, config, db);
-	tell_workers(&text, config);
+	add_interactions(&text, m);
+	add_database(&text, config, db);
+	add_workers(&text, config);
 	return health_tell_metrics(config, &text, err);
 }

@@ -106,11 +106,34 @@ answer_request(struct http_request *req, const struct reply *reply)
 	    body != NULL ? body : "", body != NULL ? strlen(body) : 0);
 }
 
+static enum chat_outcome
+outcome_of(const struct reply *reply)
+{
+	switch (reply->status) {
+	case 200:
+		return reply->said;
+	case 401:
+		return CHAT_UNSIGNED;
+	case 504:
+		return CHAT_LATE;
+	default:
+		return CHAT_DENIED;
+	}
+}
+
 static void
 count_case(const struct front *front, const struct front_case *c)
 {
-	chat_metrics_count(front->metrics, c->in.type,
-	    reply_counts_as(&c->reply), c->received_ms);
+	chat_metrics_count(front->metrics, c->in.type, outcome_of(&c->reply),
+	    c->received_ms);
+}
+
+static void
+reply_release(struct reply *reply)
+{
+	free(reply->body);
+	free(reply->headers);
+	reply->body = reply->headers = NULL;
 }
 
 /* Refuse a request that did not come from Discord: a status and a one-word
@@ -118,7 +141,7 @@ count_case(const struct front *front, const struct front_case *c)
 static bool
 deny(struct front *front, struct front_case *c, int status, const char *word)
 {
-	reply_error(&c->reply, status, word);
+	reply_status(&c->reply, status, word);
 	answer_request(c->http, &c->reply);
 	count_case(front, c);
 	log_denial(front, &c->reply);
@@ -513,7 +536,7 @@ decide_all(struct front *front, size_t count)
 			continue;
 		context = context_of(front, c);
 		if (is_late(c))
-			reply_error(&c->reply, 504, "late");
+			reply_status(&c->reply, 504, "late");
 		else
 			route(&context);
 	}
@@ -527,6 +550,17 @@ decide_all(struct front *front, size_t count)
 		if (c->reply.pledged)
 			submit_lost(&context, &err);
 	}
+}
+
+/* Another text takes the place of "thinking…"; json: heap, or NULL. */
+static void
+reply_instead(struct reply *reply, char *json)
+{
+	if (json == NULL)
+		return;
+	free(reply->body);
+	reply->body = json;
+	reply->outcome = "degraded";
 }
 
 /* Leave the response to pending.c, as the job may end in a moment.  False: it

@@ -8,27 +8,27 @@
  *
  * Discord sends each slash command, button and editor as a signed request and
  * wants an answer within three seconds.  This program verifies the signature
- * over the raw body before anything looks into it, turns the JSON into a typed
- * interaction and commits a job; what can be said at once (no sandbox, already
- * running, somebody else's button, …) it says itself.  Nothing is answered
- * before the commit: what was acknowledged is done even if this program is
- * killed right then.  After the commit a byte in the FIFO STATE/wake tells the
- * workers; whatever of them has the answer in time gives it as the response
- * (pending.h), and what takes longer is answered "thinking…".
+ * over the raw body before it parses the JSON into a typed interaction and
+ * commits a job.  It refuses at once where it can (no sandbox, already running,
+ * another person's button, …).  Nothing is answered before the commit: an
+ * acknowledged command is done even if this program is killed right then.
+ * After the commit a byte in the FIFO STATE/wake wakes a worker.  If the worker
+ * has the answer in time, that is the response (pending.h); a longer command is
+ * answered "thinking…".
  *
  * It may: listen on its socket, read the sandboxes, insert jobs and views (the
  * database enforces that), and, before it serves, bring an older database up to
  * date.  It may not and need not: touch Docker, the network,
  * a user's files, or wait for anything but the database.  Its first process
- * tells il-api how many jobs there are (condition.h).
+ * reports to il-api how many jobs there are (condition.h).
  *
- * The first process holds the socket and starts two that serve it, and starts
- * again what ends.  Whichever has nothing to do takes what has come: requests
- * that come together are checked one after another, committed in one
- * transaction and then answered, while the other one takes the next.  Alone one
- * takes about a millisecond, of which the commit is the most.  Everything about
- * a request is freed with it; what stays is the key, the database, and, in
- * memory that both share, the bytes that the workers are still to get.
+ * The first process holds the socket, starts two that serve it, and restarts a
+ * process that ends.  An idle process accepts all requests that have come: it
+ * checks them one after another, commits them in one transaction and then
+ * answers them, while the other process accepts the next ones.  A single
+ * request takes about a millisecond, most of it the commit.  Everything about a
+ * request is freed with it.  The key and the database stay, and, in memory that
+ * both processes share, the wake-ups that they still owe.
  *
  * Files: server/ the processes, their loop and FastCGI; here front.c
  * has the order of checks, interaction.c the signature and the JSON, route.c
@@ -50,14 +50,14 @@
 #include "store/db.h"
 #include "store/job.h"
 
-/* Longer than serve.c answers those who wait, and a peer may stall. */
+/* Longer than serve.c needs to answer waiting requests, with a stalled peer. */
 #define STOP_MS 8000
 
-/* For il-api, which has no right on the database.  Opened each time, in the
- * master: it is to be noticed when it is gone or another one, and while the
- * children are busy. */
+/* For il-api, which has no right on the database.  The master opens the
+ * database each time, so that it notices when the file is gone or replaced,
+ * even while its children are busy. */
 static void
-tell_jobs(void *arg)
+report_jobs(void *arg)
 {
 	const struct front *front = arg;
 	struct condition_jobs jobs = { .written_ms = clock_wall_ms() };
@@ -81,9 +81,9 @@ tell_jobs(void *arg)
 	db_close(db);
 }
 
-/* Returns when it was told to end. */
+/* Returns after SIGTERM. */
 static int
-run(const struct config *config, struct err *err)
+serve_discord(const struct config *config, struct err *err)
 {
 	static const struct serve_socket socket = { "fcgi.sock", SERVE_BACKLOG,
 		FRONT_PROCESSES, NULL };
@@ -101,7 +101,7 @@ run(const struct config *config, struct err *err)
 		.due_ms = front_due_ms,
 		.events = front_events,
 		.drain = true,
-		.tick = tell_jobs,
+		.tick = report_jobs,
 		.tick_ms = CONDITION_TELL_MS,
 		.lost = front_lost,
 		.stop_ms = STOP_MS,
@@ -127,7 +127,7 @@ main(int argc, char **argv)
 	if (sodium_init() < 0)
 		log_fatal(1, "libsodium does not start");
 	if (!test) {
-		if (run(&config, &err) < 0)
+		if (serve_discord(&config, &err) < 0)
 			log_fatal(err.code == ERR_CONFIG ? 78 : 1, "%s",
 			    err.text);
 		log_info("ended");

@@ -29,16 +29,16 @@ refuse_size(struct context *c, const char *name)
 	return submit_refuse(c, TEXT_SCRIPT_TOO_LARGE, name, "too-large");
 }
 
-/* One more of the job's files, which are kept in lines. */
+/* Add one more line to the links and names of the job's files. */
 static bool
-take_script(struct context *c, const struct interaction_attachment *a,
+add_script(struct context *c, const struct interaction_attachment *a,
     int64_t most)
 {
 	if (strlen(a->url) > URL_MAX || strlen(a->name) > LIMIT_NAME ||
 	    strchr(a->url, '\n') != NULL || strchr(a->name, '\n') != NULL)
 		return submit_refuse(c, TEXT_TOO_LONG, "attachment",
 		    "too-long");
-	/* before anybody fetches a byte of it */
+	/* before a worker fetches it */
 	if (a->size > script_most(script_of(a->name)) ||
 	    c->job.attachment_size + a->size > most)
 		return refuse_size(c, a->name);
@@ -53,13 +53,13 @@ take_script(struct context *c, const struct interaction_attachment *a,
 }
 
 static bool
-is_blank(const struct interaction_message *message)
+has_no_text(const struct interaction_message *message)
 {
 	return message->text[strspn(message->text, BLANKS)] == '\0';
 }
 
-/* Choose files that are Python by their names and, if there is none, other ones
- * that a worker looks into: texts, else those of unknown names. */
+/* Choose the files that are Python by their names.  If there is none, choose
+ * texts, or else files of unknown names: a worker searches them for code. */
 static bool
 choose_scripts(const struct interaction *in, bool wanted[], int64_t *most)
 {
@@ -78,19 +78,18 @@ choose_scripts(const struct interaction *in, bool wanted[], int64_t *most)
 	for (size_t i = 0; i < in->attachment_count; i++) {
 		enum script script = script_of(in->attachments[i].name);
 
-		/* a file that is too large need not be code if there is text,
-		 * too */
+		/* beside a text, a file that is too large may be no code */
 		wanted[i] = script < SCRIPT_TEXT ||
 		    (script == best && script < SCRIPT_BINARY &&
 			(in->attachments[i].size <= script_most(script) ||
-			    is_blank(&in->message)));
+			    has_no_text(&in->message)));
 		found = found || wanted[i];
 	}
 	return found;
 }
 
 static bool
-take_scripts(struct context *c)
+read_scripts(struct context *c)
 {
 	bool wanted[INTERACTION_ATTACHMENTS_MAX] = { false };
 	int64_t most;
@@ -104,7 +103,7 @@ take_scripts(struct context *c)
 		if (++count > SCRIPT_COUNT_MAX)
 			return submit_refuse(c, TEXT_TOO_MANY_SCRIPTS, "",
 			    "too-many-files");
-		if (!take_script(c, &c->in->attachments[i], most))
+		if (!add_script(c, &c->in->attachments[i], most))
 			return false;
 	}
 	c->job.attachment_url = c->links.data;
@@ -113,7 +112,7 @@ take_scripts(struct context *c)
 }
 
 static bool
-message_check_upload(struct context *c)
+check_upload(struct context *c)
 {
 	const struct job *job = &c->job;
 
@@ -125,7 +124,7 @@ message_check_upload(struct context *c)
 
 /* ---- messages ---- */
 
-/* The person sees the message that they chose, so say what is wrong with it. */
+/* Say what the chosen message lacks. */
 static bool
 refuse_empty(struct context *c)
 {
@@ -140,7 +139,7 @@ refuse_empty(struct context *c)
 }
 
 static bool
-message_take(struct context *c)
+read_message(struct context *c)
 {
 	const struct interaction_message *m = &c->in->message;
 
@@ -152,24 +151,24 @@ message_take(struct context *c)
 		return submit_refuse(c, TEXT_NUL, "message", "nul");
 	if (text_codepoints(m->text, m->len) > MESSAGE_POINTS)
 		return submit_refuse(c, TEXT_MESSAGE_LONG, "", "too-long");
-	if (!take_scripts(c))
+	if (!read_scripts(c))
 		return false;
-	c->job.has_text = !is_blank(m);
+	c->job.has_text = !has_no_text(m);
 	if (!c->job.has_text && c->job.attachment_url == NULL &&
 	    m->view_id == 0)
 		return refuse_empty(c);
 	c->job.text = m->text;
-	/* the view has the code, and says whether this person may have it */
+	/* the view has the code, and decides whether this person may have it */
 	c->job.view_id = m->view_id;
 	return true;
 }
 
-/* A worker opens the editor, as it knows what is code.  Should that take too
- * long, a button opens it, with what has been found by then. */
+/* A worker finds the code and opens the editor.  If that takes too long, a
+ * button opens it, with the code that has been found by then. */
 static bool
-message_take_to_edit(struct context *c)
+read_message_to_edit(struct context *c)
 {
-	if (!message_take(c))
+	if (!read_message(c))
 		return false;
 	c->job.answer = ANSWER_EDITOR;
 	c->action = ACTION_MESSAGE_OPEN;
@@ -181,9 +180,9 @@ message_take_to_edit(struct context *c)
 	return true;
 }
 
-/* ---- what is special about a command ---- */
+/* ---- commands with checks or answers of their own ---- */
 
-/* Each is asked before a command's job is committed.  False: the reply is
+/* Each is called before a command's job is committed.  False: the reply is
  * made. */
 
 /* Without code and file the first answer is an editor. */
@@ -204,7 +203,7 @@ before_py(struct context *c)
 		return submit_refuse(c, TEXT_CODE_AND_FILE, "",
 		    "code-and-file");
 	if (sources == 1)
-		return message_check_upload(c);
+		return check_upload(c);
 	if (input != NULL &&
 	    text_codepoints(input, strlen(input)) > EDITOR_INPUT_MAX)
 		return submit_refuse(c, TEXT_TOO_LONG, "stdin", "too-long");
@@ -216,8 +215,8 @@ before_py(struct context *c)
 	return false;
 }
 
-/* Without content a worker opens the editor, filled with what the file holds:
- * only a cell may read it.  Should that take too long, a button asks again. */
+/* Without content a worker opens the editor with the file's content, which only
+ * a cell may read.  If that takes too long, a button tries again. */
 static bool
 before_write(struct context *c)
 {
@@ -230,8 +229,8 @@ before_write(struct context *c)
 	return submit_view(c, &c->view);
 }
 
-/* Ask first.  The question is about this sandbox and no later one; without one,
- * about what is kept of this person's code. */
+/* Ask first.  The question is about this sandbox and no later one.  Without a
+ * sandbox it is about the stored code of this person. */
 static bool
 before_delete(struct context *c)
 {
@@ -259,7 +258,7 @@ before_delete(struct context *c)
 	return false;
 }
 
-/* Never busy: no job is made of it. */
+/* It needs no job, so it is never busy. */
 static bool
 before_help(struct context *c)
 {
@@ -272,7 +271,7 @@ before_help(struct context *c)
 	return false;
 }
 
-/* Nor is one made of this: it would wait for what it asks about. */
+/* It needs no job either: a job would wait for what it reports. */
 static bool
 before_health(struct context *c)
 {
@@ -287,15 +286,15 @@ static bool (*const before[JOB_UNKNOWN])(struct context *c) = {
 	[JOB_PY] = before_py,
 	[JOB_HELP] = before_help,
 	[JOB_HEALTH] = before_health,
-	[JOB_MESSAGE_RUN] = message_take,
-	[JOB_MESSAGE_EDIT] = message_take_to_edit,
+	[JOB_MESSAGE_RUN] = read_message,
+	[JOB_MESSAGE_EDIT] = read_message_to_edit,
 	[JOB_WRITE] = before_write,
 	[JOB_DELETE] = before_delete,
 };
 
 /* ---- finding ---- */
 
-/* A command of a message's menu, by the name that people see. */
+/* Find a command of a message's menu by the name that people see. */
 static enum job_kind
 find_menu(const char *name)
 {
@@ -308,10 +307,10 @@ find_menu(const char *name)
 	return (enum job_kind)kind;
 }
 
-/* JOB_UNKNOWN: there is no such command.  Those that Discord shows beside /il
- * are understood under it, too. */
+/* JOB_UNKNOWN: there is no such command.  A command beside /il is also accepted
+ * under it. */
 static enum job_kind
-find_command(const struct interaction *in)
+find_kind(const struct interaction *in)
 {
 	bool under = strcmp(in->name, "il") == 0;
 	enum job_kind kind = job_kind_find(under ? in->sub : in->name);
@@ -346,7 +345,7 @@ find_option(const struct command *command,
 /* Each returns true, or false and the reply says what is wrong. */
 
 static bool
-take_text(struct context *c, const struct command_option *option,
+read_text_option(struct context *c, const struct command_option *option,
     const struct interaction_value *value, char **slot)
 {
 	if (option->target == OPTION_TO_PATH &&
@@ -359,7 +358,7 @@ take_text(struct context *c, const struct command_option *option,
 }
 
 static bool
-take_attachment(struct context *c, const struct interaction_value *value)
+read_attachment(struct context *c, const struct interaction_value *value)
 {
 	const struct interaction_attachment *a = interaction_attachment(c->in,
 	    value->number);
@@ -376,26 +375,26 @@ take_attachment(struct context *c, const struct interaction_value *value)
 }
 
 static bool
-take_option(struct context *c, const struct command_option *option,
+read_option(struct context *c, const struct command_option *option,
     const struct interaction_value *value)
 {
 	struct job *job = &c->job;
 
 	switch (option->target) {
 	case OPTION_TO_PATH:
-		return take_text(c, option, value, &job->path);
+		return read_text_option(c, option, value, &job->path);
 	case OPTION_TO_TEXT:
 		job->has_text = true;
-		return take_text(c, option, value, &job->text);
+		return read_text_option(c, option, value, &job->text);
 	case OPTION_TO_INPUT:
-		return take_text(c, option, value, &job->input);
+		return read_text_option(c, option, value, &job->input);
 	case OPTION_TO_ATTACHMENT:
-		return take_attachment(c, value);
+		return read_attachment(c, value);
 	case OPTION_TO_SHARE:
 		job->share = value->number != 0;
 		break;
 	case OPTION_TO_VERSION:
-		return take_text(c, option, value, &job->version);
+		return read_text_option(c, option, value, &job->version);
 	case OPTION_TO_TIMEIT:
 		job->timeit = value->number != 0;
 		break;
@@ -438,7 +437,7 @@ refuse_command(struct context *c)
 }
 
 static bool
-take_options(struct context *c, const struct command *command)
+read_options(struct context *c, const struct command *command)
 {
 	for (size_t i = 0; i < c->in->value_count; i++) {
 		const struct interaction_value *value = &c->in->values[i];
@@ -447,7 +446,7 @@ take_options(struct context *c, const struct command *command)
 
 		if (option == NULL)
 			return refuse_option(c, command, value->name);
-		if (!take_option(c, option, value))
+		if (!read_option(c, option, value))
 			return false;
 	}
 	for (int i = 0; i < COMMAND_OPTIONS_MAX; i++) {
@@ -464,7 +463,7 @@ take_options(struct context *c, const struct command *command)
 static void
 route_command(struct context *c)
 {
-	enum job_kind kind = find_command(c->in);
+	enum job_kind kind = find_kind(c->in);
 
 	if (kind == JOB_UNKNOWN) {
 		refuse_command(c);
@@ -472,28 +471,27 @@ route_command(struct context *c)
 	}
 	c->job.kind = kind;
 	c->job.answer = ANSWER_DEFERRED;
-	if (take_options(c, &commands[kind]) &&
+	if (read_options(c, &commands[kind]) &&
 	    (commands[kind].needs != COMMAND_NEEDS_OWNER ||
 		submit_sandbox(c)) &&
 	    (before[kind] == NULL || before[kind](c)))
 		submit_job(c);
 }
 
-/* Discord asks at each key for the one that is typed now; NULL: for none that
- * there is. */
+/* The option that is being typed; NULL: we have none of that name. */
 static const struct command_option *
 find_typed(const struct interaction *in)
 {
-	enum job_kind kind = find_command(in);
+	enum job_kind kind = find_kind(in);
 
 	return kind == JOB_UNKNOWN || in->focused == NULL ?
 	    NULL :
 	    find_option(&commands[kind], in->focused);
 }
 
-/* ---- what Discord asks at each key ---- */
+/* ---- suggestions, which Discord asks for at each key ---- */
 
-/* The kinds that an option is about: a bit for each. */
+/* The kinds of names that fit an option: a bit for each. */
 static unsigned
 kinds_of(const struct command_option *option)
 {
@@ -508,9 +506,9 @@ kinds_of(const struct command_option *option)
 	return kinds[option->suggest];
 }
 
-/* Is the invoker's sandbox there to be used? */
+/* Does the invoker have a usable sandbox? */
 static bool
-find_sandbox(struct context *c)
+has_sandbox(struct context *c)
 {
 	return c->db != NULL &&
 	    sandbox_find(c->db, c->in->user_id, &c->sandbox, &c->reply->err) ==
@@ -529,7 +527,7 @@ suggest_names(struct context *c, const struct command_option *option)
 
 	reply_set(c->reply, xstrdup(ANSWER_JSON_NO_CHOICES), "no-choices");
 	if (kinds == 0 || value->len > option->bytes ||
-	    strlen(value->text) != value->len || !find_sandbox(c))
+	    strlen(value->text) != value->len || !has_sandbox(c))
 		return;
 	suggest_begin(&suggest,
 	    option->suggest == SUGGEST_PACKAGES ? "" : c->sandbox.cwd,
@@ -543,9 +541,9 @@ suggest_names(struct context *c, const struct command_option *option)
 		reply_set(c->reply, answer_choices(&suggest), "choices");
 }
 
-/* ---- what the operator has said ---- */
+/* ---- rules of the operator ---- */
 
-/* The first rule that blocks is told; the rule for all people comes first. */
+/* The reply reports the first rule that blocks; the service comes first. */
 static const struct {
 	enum text_id text;
 	const char *outcome;
@@ -555,8 +553,8 @@ static const struct {
 	[RULE_USER] = { TEXT_BLOCKED, "blocked" },
 };
 
-/* Does the operator let this person in, here and now?  c->rules is filled.
- * Limits are obeyed where jobs are made. */
+/* Do the rules let this person in?  c->rules is filled.  Their limits hold in
+ * submit_job(). */
 static bool
 admit(struct context *c)
 {
@@ -601,8 +599,7 @@ route_slot(const struct interaction *in)
 		option = find_typed(in);
 		needs = option != NULL && option->suggest != SUGGEST_NOTHING;
 	} else if (in->type == INTERACTION_COMMAND)
-		needs = commands[find_command(in)].needs !=
-		    COMMAND_NEEDS_NOTHING;
+		needs = commands[find_kind(in)].needs != COMMAND_NEEDS_NOTHING;
 	else
 		return route_action_slot(in);
 	return needs ? slot_of(in->user_id) : -1;
@@ -615,7 +612,7 @@ route(struct context *c)
 	if (c->in->type == INTERACTION_AUTOCOMPLETE)
 		suggest_names(c, find_typed(c->in));
 	else if (c->db == NULL && c->in->type == INTERACTION_COMMAND &&
-	    find_command(c->in) == JOB_HEALTH)
+	    find_kind(c->in) == JOB_HEALTH)
 		(void)before_health(c);
 	else if (c->db == NULL)
 		(void)submit_fault(c, "no-database");

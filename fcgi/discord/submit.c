@@ -15,16 +15,8 @@
 #include "store/command_id.h"
 
 #define MESSAGE_MAX 8000
-/* As many editors in so long as commands (job.c). */
+/* Editors are limited like commands (job.c). */
 #define VIEW_RATE_MS 60000
-
-void
-reply_release(struct reply *reply)
-{
-	free(reply->body);
-	free(reply->headers);
-	reply->body = reply->headers = NULL;
-}
 
 void
 reply_set(struct reply *reply, char *body, const char *outcome)
@@ -37,35 +29,10 @@ reply_set(struct reply *reply, char *body, const char *outcome)
 }
 
 void
-reply_instead(struct reply *reply, char *json)
-{
-	if (json == NULL)
-		return;
-	free(reply->body);
-	reply->body = json;
-	reply->outcome = "degraded";
-}
-
-void
-reply_error(struct reply *reply, int status, const char *outcome)
+reply_status(struct reply *reply, int status, const char *outcome)
 {
 	reply_set(reply, xprintf("{\"error\":\"%s\"}", outcome), outcome);
 	reply->status = status;
-}
-
-enum chat_outcome
-reply_counts_as(const struct reply *reply)
-{
-	switch (reply->status) {
-	case 200:
-		return reply->said;
-	case 401:
-		return CHAT_UNSIGNED;
-	case 504:
-		return CHAT_LATE;
-	default:
-		return CHAT_DENIED;
-	}
 }
 
 char *
@@ -75,7 +42,7 @@ submit_clickable(struct context *c, const struct buf *text)
 	struct command_ids ids = { { 0 } };
 	struct err err = { 0 };
 
-	/* without them a command is named, and not clicked */
+	/* without them a command is only named */
 	if (c->db != NULL)
 		(void)command_ids_load(c->db, c->in->application_id, &ids,
 		    &err);
@@ -172,7 +139,6 @@ user_rate(const struct context *c)
 	return own > 0 ? own : c->config->user_rate;
 }
 
-/* What those may do who were let in. */
 static struct job_limits
 limits_of(const struct context *c)
 {
@@ -206,7 +172,8 @@ submit_view(struct context *c, struct view *view)
 	return true;
 }
 
-/* It is in the queue: the response, should no answer come in time. */
+/* The job is queued: set the response for the case that no answer comes in
+ * time. */
 static void
 reply_first(struct context *c, const char *outcome)
 {
@@ -229,7 +196,7 @@ reply_first(struct context *c, const char *outcome)
 	c->reply->pledged = true;
 }
 
-/* Which may be over by now. */
+/* The running job may have ended meanwhile. */
 static void
 refuse_running(struct context *c)
 {
@@ -270,7 +237,7 @@ submit_job(struct context *c)
 		if (job->held_by != JOB_HELD_NOWHERE)
 			c->reply->hold_ms = hold_ms;
 		break;
-	case JOB_REPEATED: /* whoever asked first is answered, too */
+	case JOB_REPEATED: /* Discord has sent it twice */
 		reply_first(c, "repeated");
 		break;
 	case JOB_RUNNING:
@@ -287,7 +254,7 @@ submit_job(struct context *c)
 		(void)submit_refuse(c, TEXT_QUEUE_FULL, "", "queue-full");
 		break;
 	case JOB_LATE:
-		reply_error(c->reply, 504, "late");
+		reply_status(c->reply, 504, "late");
 		break;
 	case JOB_INSERT_FAILED:
 		(void)submit_fault(c, "database");

@@ -28,14 +28,12 @@ SPEAKING = re.compile(r"fcgi/discord/|sandbox/worker/render/|"
                       r"sandbox/store/commands\.def")
 SILENT = re.compile(r"log_\w+|err_\w+|http_answer|strstr|strspn|strcspn|strchr|"
                     r"memmem|log_has|has|begins|source_is_one_of|deny|"
-                    r"reply_error|reply_set|__attribute__|json_pack|xprintf|"
+                    r"reply_status|reply_set|EXAMPLE|__attribute__|json_pack|xprintf|"
                     r"static_assert|_Static_assert")
 # What has letters and a blank, and is not said to people in our words.
 OTHER = {
     "fcgi/discord/front.c": "headers and log labels",
     "fcgi/discord/chat_metrics.c": "metrics",
-    "fcgi/discord/pending.c": "headers and log labels",
-    "fcgi/discord/answer.c": "code",
     "fcgi/discord/il-fcgi.c": "for the operator",
     "sandbox/worker/commands/source_looks.c": "tags of blocks, Python's words",
     "sandbox/worker/commands/source_shape.c": "prompts of shells, options",
