@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The volumes of the APIs' packages, and what ilctl may ask about them.  The
+ * The volumes of the APIs' packages, and the requests of ilctl about them.  The
  * header has the picture.
  */
 #include "broker/api_packages.h"
@@ -21,14 +21,14 @@
 #include "broker/client.h"
 
 #define STAGING_PREFIX "staging-"
-#define PUBLISH_WAIT_MS 15000 /* for the cell to let go of it */
+#define PUBLISH_WAIT_MS 15000 /* for the cell to unlock the volume */
 #define CHECK_MS 60000
 #define LIST_MS 10000
-#define TEXT_MAX 4096 /* of a list, in one frame */
+#define TEXT_MAX 4096 /* of the package list, in one frame */
 
 /* ---- names ---- */
 
-/* A version, "3.13", that the name of an interpreter begins with. */
+/* Read the version, "3.13", that the name of an interpreter begins with. */
 static bool
 minor_of(const char *interpreter, char minor[IMAGES_NAME_MAX + 1])
 {
@@ -63,7 +63,8 @@ api_packages_staging(const char *interpreter, char name[VOLUME_NAME_MAX])
 	(void)snprintf(name, VOLUME_NAME_MAX, STAGING_PREFIX "%s.ext4", minor);
 }
 
-/* The folder of all of them, made when it is missing; -1. */
+/* Open the folder of these volumes, and make it when it is missing. -1: failed.
+ */
 static int
 open_own_folder(int base)
 {
@@ -85,7 +86,7 @@ api_packages_sweep(int base)
 	}
 }
 
-/* ---- what cells mount ---- */
+/* ---- the mounted volumes ---- */
 
 static struct api_packages_volume *
 known_volume(struct host *host, const char *name)
@@ -97,8 +98,8 @@ known_volume(struct host *host, const char *name)
 	return NULL;
 }
 
-/* Only to be read, so the device is, too, and the journal has nothing to say
- * (publish_on_checked()).  NULL: there is none. */
+/* The volume is opened for reading only, and so is the device; the journal is
+ * empty (publish_on_checked()).  NULL: there is no volume. */
 static const struct attachment *
 find_volume(struct host *host, const char *interpreter)
 {
@@ -135,8 +136,9 @@ find_volume(struct host *host, const char *interpreter)
 	return &known->volume;
 }
 
-/* docker mounts it by its number, and maybe only when others are published: by
- * then the number must not be another volume's. */
+/* docker mounts the device by its number, perhaps after a newer volume was
+ * published.  The cell's own descriptor keeps the number from being reused
+ * until then. */
 void
 api_packages_attach(struct host *host, const char *interpreter,
     struct attachment *a)
@@ -153,7 +155,7 @@ api_packages_attach(struct host *host, const char *interpreter,
 		log_err("no packages for Python %s: %m", interpreter);
 }
 
-/* The next cell attaches what is there then. */
+/* The next cell attaches the volume that is there by then. */
 static void
 forget_volume(struct host *host, const char *name)
 {
@@ -175,8 +177,8 @@ api_packages_release(struct host *host)
 	host->api_packages_count = 0;
 }
 
-/* Nobody gets a cell any more that has mounted, or is about to mount, what was
- * there before. */
+/* Cells that have mounted the older volume, or are about to, are not leased
+ * again. */
 static void
 retire_cells(struct host *host, const char *name)
 {
@@ -197,9 +199,10 @@ retire_cells(struct host *host, const char *name)
 
 /* ---- staging ---- */
 
-/* Which interpreter of SANDBOX_IMAGES is meant.  False: it was refused. */
+/* Read which interpreter of SANDBOX_IMAGES the client names.  False: the
+ * request was refused. */
 static bool
-take_or_refuse(struct client *client, const struct frame_view *view,
+interpreter_read(struct client *client, const struct frame_view *view,
     struct image_entry *entry)
 {
 	const struct config *config = client->clients->host->config;
@@ -213,7 +216,7 @@ take_or_refuse(struct client *client, const struct frame_view *view,
 	return false;
 }
 
-/* Who stages now: one at a time, for all versions. */
+/* The client that stages now, or NULL: one at a time, for all versions. */
 static const struct client *
 staging_client(const struct clients *clients, const struct client *but)
 {
@@ -230,7 +233,8 @@ staging_client(const struct clients *clients, const struct client *but)
 	return NULL;
 }
 
-/* A copy of what there is, or an empty one. */
+/* The staging volume is a copy of the published one, or empty where there is
+ * none. */
 void
 request_stage(struct client *client, const struct frame_view *view)
 {
@@ -240,7 +244,7 @@ request_stage(struct client *client, const struct frame_view *view)
 	struct image_entry entry;
 	struct stat st;
 
-	if (!take_or_refuse(client, view, &entry))
+	if (!interpreter_read(client, view, &entry))
 		return;
 	if (staging_client(client->clients, client) != NULL) {
 		client_refuse(client, REFUSAL_BUSY,
@@ -283,12 +287,12 @@ static void
 publish_fail(struct client *client, const char *text)
 {
 	publish_abandon(client);
-	client->state = CLIENT_ASKED_NOTHING;
+	client->state = CLIENT_IDLE;
 	client_refuse(client, REFUSAL_START, text);
 }
 
-/* Step 3: it is whole and has no journal to replay: from one moment to the next
- * it is what is there. */
+/* Step 3: the file system is whole and has no journal to replay.  The rename
+ * publishes it. */
 static void
 publish_on_checked(void *arg, const struct process_result *result)
 {
@@ -314,17 +318,17 @@ publish_on_checked(void *arg, const struct process_result *result)
 	    client->ticket.interpreter.name);
 	forget_volume(host, name);
 	retire_cells(host, name);
-	host_look(host, 0);
+	host_schedule(host, 0);
 	if (fsync(folder) != 0) {
 		publish_fail(client, "a power cut may undo the change");
 		return;
 	}
 	publish_abandon(client);
-	client->state = CLIENT_ASKED_NOTHING;
+	client->state = CLIENT_IDLE;
 	client_done(client);
 }
 
-/* Step 2: no cell has it any more. */
+/* Step 2: no cell has the staging volume mounted any more. */
 static void
 publish_on_locked(void *arg, const struct err *failure)
 {
@@ -343,7 +347,7 @@ publish_on_locked(void *arg, const struct err *failure)
 	    publish_on_checked, client);
 }
 
-/* Step 1: who stages asks, by another connection. */
+/* Step 1: the client that stages asks, by another connection. */
 void
 request_publish(struct client *client, const struct frame_view *view)
 {
@@ -352,7 +356,7 @@ request_publish(struct client *client, const struct frame_view *view)
 	struct ticket *ticket = &client->ticket;
 	struct err err;
 
-	if (!take_or_refuse(client, view, &ticket->interpreter))
+	if (!interpreter_read(client, view, &ticket->interpreter))
 		return;
 	api_packages_staging(ticket->interpreter.name, ticket->packages);
 	if (stager == NULL || stager->state != CLIENT_STAGES ||
@@ -382,9 +386,10 @@ publish_abandon(struct client *client)
 
 /* ---- the list ---- */
 
-/* "name-version.dist-info" of a line "/inode/mode/uid/gid/name/size/". */
+/* Add the "name-version" of a line "/inode/mode/uid/gid/name.dist-info/size/".
+ */
 static bool
-take_package(const char *line, size_t len, struct buf *text)
+package_add(const char *line, size_t len, struct buf *text)
 {
 	static const char end[] = ".dist-info";
 	const char *name = line;
@@ -409,7 +414,7 @@ take_package(const char *line, size_t len, struct buf *text)
 	return true;
 }
 
-/* A part of the list. */
+/* Send a part of the list. */
 static void
 send_text(struct client *client, struct buf *text)
 {
@@ -422,7 +427,7 @@ send_text(struct client *client, struct buf *text)
 	buf_reset(text);
 }
 
-/* A first frame without a text, then some with. */
+/* The first frame has no text; frames with text follow. */
 static void
 packages_on_listed(void *arg, const struct process_result *result)
 {
@@ -430,7 +435,7 @@ packages_on_listed(void *arg, const struct process_result *result)
 	auto_buf struct buf text = BUF_INIT(2 * TEXT_MAX);
 	const char *at = buf_str(&result->out);
 
-	client->state = CLIENT_ASKED_NOTHING;
+	client->state = CLIENT_IDLE;
 	if (!process_succeeded(result)) {
 		client_refuse(client, REFUSAL_START,
 		    process_describe(result).text);
@@ -440,7 +445,7 @@ packages_on_listed(void *arg, const struct process_result *result)
 	while (*at != '\0') {
 		size_t len = strcspn(at, "\n");
 
-		(void)take_package(at, len, &text);
+		(void)package_add(at, len, &text);
 		if (text.len > TEXT_MAX - 512)
 			send_text(client, &text);
 		at += len + (at[len] == '\n');
@@ -450,7 +455,7 @@ packages_on_listed(void *arg, const struct process_result *result)
 	client_close(client);
 }
 
-/* Read without mounting it: no cell need be started to look. */
+/* The list is read without a mount, so no cell is started for it. */
 void
 request_packages(struct client *client, const struct frame_view *view)
 {
@@ -459,11 +464,11 @@ request_packages(struct client *client, const struct frame_view *view)
 	char name[VOLUME_NAME_MAX];
 	struct image_entry entry;
 
-	if (!take_or_refuse(client, view, &entry))
+	if (!interpreter_read(client, view, &entry))
 		return;
 	workspace_packages_name(entry.name, name);
 	if (!workspace_has(host->base, API_PACKAGES_ID, name)) {
-		client_done(client); /* nobody has installed any */
+		client_done(client); /* no packages are installed */
 		return;
 	}
 	argv_init(&argv, ARGV_WORDS("debugfs", "-R", "ls -p /"));

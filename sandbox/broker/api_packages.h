@@ -10,19 +10,19 @@
 struct host;
 
 /*
- * What the operator has installed for the runs of the HTTP APIs (`ilctl
- * packages`): a volume for each minor version of Python, in a folder of
+ * Packages that the operator installs for the runs of the HTTP APIs (`ilctl
+ * packages`).  Each minor version of Python has a volume, in a folder of
  * IL_BASE_DIR that is no sandbox's:
  *
  *	API_PACKAGES_ID/packages-3.13.ext4	what runs see, never written to
  *	API_PACKAGES_ID/staging-3.13.ext4	what an installation writes to
  *
- * A client of ilctl's stages: STAGE makes the staging volume, a copy of the
- * other, which lasts as long as that connection.  In a lease of the class
- * "install" pip fills it.  PUBLISH waits for that cell's end, checks the file
- * system and renames the volume, so whatever is killed leaves the one or the
- * other.  Cells that are there keep what they have mounted; those that are not
- * leased end, the others are not leased again.
+ * ilctl's STAGE makes the staging volume, a copy of the other; it lasts as long
+ * as that connection.  In a lease of the class "install" pip fills it.  PUBLISH
+ * waits for that cell's end, checks the file system and renames the volume.  So
+ * a kill at any moment leaves the old volume or the new one.  Running cells
+ * keep the volume that they have mounted.  Cells that are not leased end, and
+ * the others are not leased again.
  *
  * All cells of a version mount one loop device, which we hold open: the kernel
  * then has one file system for all of them, and one copy of what they read.
@@ -32,19 +32,21 @@ struct api_packages_volume {
 	struct attachment volume;
 };
 
-/* Where an interpreter's runs find them, by its name: PYTHONUSERBASE and the
+/* Set the folder of the packages of this interpreter: PYTHONUSERBASE and the
  * version's folder in it.  False: the name does not begin with a version. */
 #define API_PACKAGES_TARGET_MAX 128
 bool api_packages_target(const char *interpreter,
     char target[API_PACKAGES_TARGET_MAX]);
 
-/* The device for a cell of this interpreter, in a descriptor of the cell's own:
- * its number is nobody else's until that is closed.  None: it has no packages,
- * or (which is logged) they cannot be attached. */
+/* Set the device for a cell of this interpreter, in a descriptor of the cell's
+ * own: the number stays reserved until the descriptor is closed.  The
+ * attachment stays empty when the version has no packages, or (logged) when
+ * they cannot be attached. */
 void api_packages_attach(struct host *host, const char *interpreter,
     struct attachment *a);
-/* Let go of all devices; those that cells have mounted stay until these end. */
+/* Close all devices; a device that a cell has mounted stays until the cell
+ * ends. */
 void api_packages_release(struct host *host);
-/* At the start: remove what a killed installation has left. */
+/* Remove the leftovers of a killed installation; called at the start. */
 void api_packages_sweep(int base);
 #endif

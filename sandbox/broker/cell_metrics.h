@@ -9,26 +9,26 @@
 #include "protocol/frame.h"
 
 /*
- * What il-sandboxd counts, by class and never by sandbox, for who asks with
- * METRICS.  It is gone with its end, as a counter may be.
+ * The counters of il-sandboxd, by class and never by sandbox, for METRICS. They
+ * begin at 0 with each start, as counters may.
  */
 
-/* What came of a question for a cell. */
+/* Outcome of a lease request. */
 enum lease_way {
 	WAY_WARM,
-	WAY_SPARE,   /* by a cell that was nobody's */
-	WAY_COLD,    /* it was started for this */
-	WAY_LOOK,    /* beside a run */
-	WAY_GONE,    /* who asked did not wait */
+	WAY_STANDBY, /* by a standby cell */
+	WAY_COLD,    /* the cell was started for it */
+	WAY_LOOK,    /* read access while a run goes on */
+	WAY_GONE,    /* the client hung up first */
 	WAY_REFUSED, /* and enum refusal */
 };
 #define WAYS (WAY_REFUSED + REFUSAL_SANDBOXES + 1)
 
 struct cell_metrics {
 	_Atomic int64_t leases[CLASS_MAX][WAYS];
-	struct histogram waited[CLASS_MAX];   /* for one that was granted */
-	_Atomic int64_t starts[CLASS_MAX][2]; /* it came up; it did not */
-	struct histogram start[CLASS_MAX];    /* from docker run until then */
+	struct histogram waited[CLASS_MAX];   /* until the lease was granted */
+	_Atomic int64_t starts[CLASS_MAX][2]; /* succeeded, failed */
+	struct histogram start[CLASS_MAX];    /* from docker run to READY */
 	_Atomic int64_t out_of_memory[CLASS_MAX];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of the classes, and what follows from a row together with the
+ * The table of the classes, and the sizes that follow from a row and the
  * configuration.
  */
 #include "broker/class.h"
@@ -15,33 +15,33 @@
 #define API_TMP_MAX (INT64_C(64) << 20)
 #define API_HOME_MAX (INT64_C(48) << 20)
 
-/* No row has both the workspace and network: no code of a user's runs where
+/* No row has both the workspace and network: a user's code never runs where
  * there is network. */
 static const struct cell_class classes[] = {
 	{ .name = "user",
 	    .mounts = { { WORKSPACE_VOLUME, "/workspace" },
 		{ PACKAGES_VOLUME, "/workspace/.site-packages" } },
 	    .reuse = REUSE_SANDBOX,
-	    .looked_beside = true,
-	    .keeps = true,
+	    .concurrent_reads = true,
+	    .has_sessions = true,
 	    .seccomp = "seccomp.json" },
 	{ .name = "pip",
 	    .mounts = { { PACKAGES_VOLUME, "/site" } },
 	    .network = true,
 	    .seccomp = "seccomp.json" },
-	/* pip and what takes packages away, for the runs of the APIs. */
+	/* pip installs and removes packages for the runs of the APIs. */
 	{ .name = "install",
 	    .program = PROGRAM_CTL,
 	    .mounts = { { PACKAGES_VOLUME, "/site" } },
 	    .installs = true,
 	    .network = true,
 	    .seccomp = "seccomp.json" },
-	/* No code of anybody's runs there: it takes packages away. */
+	/* Removes packages; no user's code runs there. */
 	{ .name = "packages",
 	    .mounts = { { PACKAGES_VOLUME, "/site" } },
 	    .seccomp = "seccomp.json" },
-	/* Its runs share the loopback device: no connection of one may be
-	 * remembered there for the next. */
+	/* The runs share the loopback device: the kernel may keep no connection
+	 * of one run in TIME_WAIT for the next. */
 	{ .name = "api",
 	    .program = PROGRAM_API,
 	    .in_memory = true,
@@ -118,9 +118,10 @@ least(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-/* The contracts' figures, where memory allows: what a run of either of them may
- * fill, /home and /dev/shm or /workspace, /tmp and /dev/shm, leaves an eighth
- * of it to the processes (tests/unit/test_docker_argv.c). */
+/* The sizes are those of the contracts where memory allows.  A run of either
+ * contract may fill /home and /dev/shm, or /workspace, /tmp and /dev/shm; an
+ * eighth of the memory stays for the processes (tests/unit/test_docker_argv.c).
+ */
 size_t
 class_folders(const struct cell_class *class, const struct config *config,
     struct class_folder *folders)

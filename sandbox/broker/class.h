@@ -8,8 +8,8 @@
 
 struct config;
 
-/* Containers are counted by what they are for: many of one kind takes no
- * place from the others. */
+/* Containers are counted by purpose: many of one kind take no slot from the
+ * others. */
 enum cell_budget {
 	BUDGET_SANDBOXES, /* IL_CELLS */
 	BUDGET_RUNS,	  /* IL_API_CELLS */
@@ -17,7 +17,7 @@ enum cell_budget {
 	BUDGETS,
 };
 
-/* Who connects to the broker. */
+/* Programs that connect to the broker. */
 enum program_name {
 	PROGRAM_WORKER,
 	PROGRAM_API,
@@ -25,79 +25,82 @@ enum program_name {
 	PROGRAMS,
 };
 
-/* Who may get a cell after its first lease. */
+/* Reuse of a cell after its first lease. */
 enum cell_reuse {
 	REUSE_NEVER,
 	REUSE_SANDBOX, /* the same sandbox */
-	REUSE_ANYONE,  /* when it holds its runs apart, as it says */
+	REUSE_ANYONE,  /* when READY says that it isolates its runs */
 };
 
 #define CLASS_VOLUMES 2
 struct class_mount {
-	const char *volume; /* of a sandbox; NULL: no more */
+	const char *volume; /* of a sandbox; NULL ends the list */
 	const char *target;
 };
 
 /*
- * The kinds of cells.  What a class may see and reach stands in one row of the
- * table in class.c and nowhere else.
+ * The kinds of cells.  One row of the table in class.c says what a class may
+ * see and reach.
  */
 struct cell_class {
 	const char *name;
-	enum program_name program; /* who may lease it */
-	/* What it mounts, up to a NULL.  The first is what it writes to, and
-	 * only its reader mounts the other. */
+	enum program_name program; /* the program that may lease it */
+	/* Mounted volumes, up to a NULL.  The cell writes to the first one and
+	 * only reads the second one. */
 	struct class_mount mounts[CLASS_VOLUMES + 1];
-	bool network; /* IL_PIP_NETWORK; otherwise none at all */
+	bool network; /* IL_PIP_NETWORK; false: no network at all */
 	enum cell_reuse reuse;
-	/* Its files may be looked at while a run in it goes on. */
-	bool looked_beside;
-	/* It may keep the interpreter of a run for the next one. */
-	bool keeps;
+	/* Its files may be read while a run goes on in it. */
+	bool concurrent_reads;
+	/* The interpreter of a run may stay as a session for the next run. */
+	bool has_sessions;
 	enum cell_budget budget;
-	/* For an interpreter of SANDBOX_IMAGES and for no sandbox, whose are
-	 * those of IL_CHAT_IMAGES: all that it holds is in memory. */
+	/* The cell belongs to no sandbox and holds all its data in memory.  Its
+	 * interpreter is one of SANDBOX_IMAGES; sandboxes have those of
+	 * IL_CHAT_IMAGES. */
 	bool in_memory;
-	/* For such an interpreter, too: it fills what the cells in memory
-	 * mount (api_packages.h). */
+	/* The cell has an interpreter of SANDBOX_IMAGES, too, and fills the
+	 * volume that the cells in memory mount (api_packages.h). */
 	bool installs;
-	/* Its leases last: when all are leased, nobody waits for an end. */
+	/* Leases last for minutes: when all cells are leased, a request is
+	 * refused instead of waiting. */
 	bool lasting;
-	bool mounts_for_another; /* class_mounter alone: prepare.c */
-	const char *argument;	 /* cell.py is told so; NULL: nothing */
+	bool mounts_for_another; /* set in class_mounter alone */
+	const char *argument;	 /* for cell.py; NULL: none */
 	const char *seccomp;	 /* file in IL_LIB_DIR */
 	const char *sysctl;	 /* NULL: none */
 };
 
-/* Of a name, with its NUL. */
+/* Bytes of a name, with its NUL. */
 #define CLASS_NAME_MAX 16
-/* NULL when there is no such class. */
+/* Find a class by its name; NULL when there is no such class. */
 const struct cell_class *class_find(const char *name);
-/* The mounters' class is not in the table: a mounter is no cell, and nobody
- * asks for one. */
+/* The mounters' class is not in the table: a mounter is no cell, and no client
+ * can ask for one. */
 extern const struct cell_class class_mounter;
-/* NULL: there are no so many; CLASS_MAX at most. */
+/* The class with that index, or NULL beyond the last one. */
 #define CLASS_MAX 8
 const struct cell_class *class_at(size_t i);
 size_t class_index(const struct cell_class *class);
 
-/* The file of a volume that it mounts; packages: that of the version. */
+/* File name of the i-th volume that the class mounts; packages: file name of
+ * the version's packages. */
 const char *class_volume(const struct cell_class *class, size_t i,
     const char *packages);
-/* How many containers there may be. */
+/* Limit of the containers of a budget. */
 int64_t class_budget(enum cell_budget budget, const struct config *config);
 
-/* Of the path of a folder, with its NUL. */
+/* Bytes of the path of a folder, with its NUL. */
 #define CLASS_FOLDER_MAX 16
 
-/* The folders in memory that a cell's code can write to. */
+/* Folders in memory that a cell's code can write to. */
 #define CLASS_FOLDERS 4
 struct class_folder {
 	const char *path;
 	int64_t size; /* bytes */
 };
-/* Fills in up to CLASS_FOLDERS, with /tmp and /dev/shm first; returns how many.
- * All of them full leave a cell the memory to say so. */
+/* Fill in up to CLASS_FOLDERS folders, /tmp and /dev/shm first; returns their
+ * number.  Even when all are full, the cell has memory left to report it. */
 size_t class_folders(const struct cell_class *class,
     const struct config *config, struct class_folder *folders);
 bool class_has_folder(const struct cell_class *class,

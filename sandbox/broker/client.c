@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sockets of the programs, a connection from its accept() to its end, and
- * what a client may ask for: a lease, removing a workspace.  (What takes space
- * at once is in space.c, the status in status.c.)  Every field is checked here,
- * before anything is done.
+ * The sockets of the programs, the life of a connection, and the requests for
+ * leases, sessions and the removal of a workspace.  (space.c has the requests
+ * that take space, status.c those about the broker's state.) Every field is
+ * checked before anything is done.
  */
 #include "broker/client.h"
 
@@ -28,23 +28,23 @@
 #include "broker/ledger.h"
 #include "protocol/lease.h"
 
-#define ASK_MS 10000  /* to say what it wants */
-#define PAUSE_MS 1000 /* out of descriptors */
+#define REQUEST_MS 10000 /* for the request to arrive */
+#define PAUSE_MS 1000	 /* out of descriptors */
 #define REQUEST_MAX 1024
 
 /*
- * The programs that may connect.  Each has a socket of its own, and whoever
- * reached that is taken for it: the right to open the socket is the file
- * system's matter.  The table of requests below and the rows of the classes
- * (class.c) say what it may ask for.
+ * The programs that may connect.  Each has a socket of its own, and a
+ * connection on it is trusted to be that program's: the file system decides who
+ * may open the socket.  The table of requests below and the classes (class.c)
+ * say what the program may ask for.
  *
- * il-api's connections are far fewer than may wait for a cell (pool.c): with
- * all of them waiting there is room for the workers.
+ * il-api has far fewer connections than tickets may wait for a cell (pool.c).
+ * So when all of them wait there is still room for the workers.
  */
 static const struct {
 	const char *title;
 	const char *socket; /* below IL_STATE_DIR */
-	size_t connections; /* at one time, beside those of all its leases */
+	size_t connections; /* at one time, besides those of its leases */
 } programs[PROGRAMS] = {
 	[PROGRAM_WORKER] = { "il-worker", SOCKET_BROKER_WORKER, 1200 },
 	[PROGRAM_API] = { "il-api", SOCKET_BROKER_API, 256 },
@@ -53,14 +53,14 @@ static const struct {
 
 static void listener_resume(void *arg);
 
-/* Undo what the state stands for. */
+/* Undo the request that the state stands for. */
 static void
 request_abandon(struct client *client)
 {
 	struct clients *clients = client->clients;
 
 	switch (client->state) {
-	case CLIENT_ASKED_NOTHING:
+	case CLIENT_IDLE:
 	case CLIENT_HAS_SPACE:
 		break;
 	case CLIENT_WANTS_LEASE:
@@ -69,7 +69,7 @@ request_abandon(struct client *client)
 	case CLIENT_WAITS_TO_CREATE:
 	case CLIENT_WAITS_TO_RESERVE:
 		TAILQ_REMOVE(&clients->waiting, client, turn);
-		(void)close(client->place);
+		(void)close(client->room_fd);
 		break;
 	case CLIENT_ASKS_KEPT:
 		TAILQ_REMOVE(&clients->asking, client, turn);
@@ -90,13 +90,13 @@ request_abandon(struct client *client)
 		client->removal->client = NULL;
 		break;
 	}
-	/* Another may have its turn. */
+	/* Another client may be served now. */
 	reservation_free(client->reservation);
-	client->state = CLIENT_ASKED_NOTHING;
+	client->state = CLIENT_IDLE;
 }
 
-/* Let go of what it asked for, and of the connection; who waits to be accepted
- * may have its place. */
+/* Undo the request and close the connection; another one may be accepted in its
+ * place. */
 void
 client_close(struct client *client)
 {
@@ -114,7 +114,7 @@ client_close(struct client *client)
 
 /* ---- answering ---- */
 
-/* One that does not take an answer as small as this is hung up on. */
+/* The answers are small.  A client whose socket buffer is full is closed. */
 bool
 client_send(const struct client *client, const struct frame *frame, int fd)
 {
@@ -187,8 +187,8 @@ client_names_interpreter(const struct frame_view *view, const char *list,
 
 /* ---- leases ---- */
 
-/* A client that is gone by now is closed, which ends the lease.  A client that
- * looks beside a run has no lease: nothing of ours ends with it. */
+/* A client that is gone by now is closed, which ends the lease.  A client with
+ * read access during a run has no lease: nothing ends with it. */
 void
 ticket_granted(struct ticket *ticket, const char *cell, int client_end,
     enum access access)
@@ -200,14 +200,15 @@ ticket_granted(struct ticket *ticket, const char *cell, int client_end,
 	frame_add_int(&frame, TAG_COLD, ticket->cold ? 1 : 0);
 	frame_add_text(&frame, TAG_CELL_NAME, cell);
 	frame_add_int(&frame, TAG_ACCESS, access);
-	if (ticket->keep && !ticket->container->kept)
+	if (ticket->keep_session && !ticket->container->has_session)
 		frame_add_int(&frame, TAG_ENDED,
-		    kept_recall(&ticket->client->clients->host->pool->kept,
+		    session_recall(&ticket->client->clients->host->pool
+					->sessions,
 			ticket->sandbox));
 	sent = client_send(ticket->client, &frame, client_end);
 	(void)close(client_end);
 	log_info("%s%s after %" PRId64 " ms cell=%s sandbox=%s",
-	    access == ACCESS_LOOK ? "looks beside its run" :
+	    access == ACCESS_LOOK ? "reads during its run" :
 		ticket->cold	  ? "leased cold" :
 				    "leased warm",
 	    access == ACCESS_READ ? ", to read only," : "",
@@ -224,8 +225,8 @@ ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
 	client_refuse(ticket->client, code, text);
 }
 
-/* Only want of memory is told: anything else the client sees by the end of its
- * cell's socket. */
+/* Only an end for lack of memory is reported.  The client sees any other end on
+ * its socket to the cell. */
 void
 ticket_lost(struct ticket *ticket, bool out_of_memory)
 {
@@ -239,16 +240,17 @@ ticket_lost(struct ticket *ticket, bool out_of_memory)
 	client_close(ticket->client);
 }
 
-/* The sandbox of a lease, and what it is for.  False: that makes no sense. */
+/* Read the sandbox of a lease and the access to it.  False: the fields make no
+ * sense. */
 static bool
-lease_take_sandbox(struct ticket *ticket, const struct frame_view *view)
+lease_read_sandbox(struct ticket *ticket, const struct frame_view *view)
 {
 	int64_t access = ACCESS_WRITE;
 	int64_t keep = 0;
 
 	(void)frame_get_int(view, TAG_ACCESS, &access);
 	(void)frame_get_int(view, TAG_KEEP, &keep);
-	ticket->keep = keep != 0 && ticket->class->keeps;
+	ticket->keep_session = keep != 0 && ticket->class->has_sessions;
 	ticket->access = (enum access)access;
 	return frame_get_text(view, TAG_SANDBOX, ticket->sandbox,
 		   sizeof(ticket->sandbox)) &&
@@ -257,12 +259,12 @@ lease_take_sandbox(struct ticket *ticket, const struct frame_view *view)
 		    workspace_id_valid(ticket->sandbox)) &&
 	    (access == ACCESS_WRITE || access == ACCESS_TIDY ||
 		access == ACCESS_ANY ||
-		(access == ACCESS_LOOK && ticket->class->looked_beside &&
-		    !ticket->keep));
+		(access == ACCESS_LOOK && ticket->class->concurrent_reads &&
+		    !ticket->keep_session));
 }
 
 static void
-lease_take_imports(struct ticket *ticket, const struct config *config,
+lease_read_imports(struct ticket *ticket, const struct config *config,
     const struct frame_view *view)
 {
 	int64_t imports;
@@ -270,13 +272,13 @@ lease_take_imports(struct ticket *ticket, const struct config *config,
 	if (!frame_get_int(view, TAG_IMPORTS, &imports))
 		return;
 	ticket->imports = (uint32_t)imports;
-	ticket->apart = (imports & PRELOAD_APART) != 0 &&
+	ticket->no_imports = (imports & PRELOAD_APART) != 0 &&
 	    preload_is_auto(config->preload);
 }
 
-/* A class is for a sandbox or it is not. */
+/* Read a LEASE. A class either needs a sandbox or allows none. */
 static enum refusal
-lease_take(struct ticket *ticket, const struct config *config,
+lease_read(struct ticket *ticket, const struct config *config,
     const struct frame_view *view)
 {
 	const unsigned char *data;
@@ -287,15 +289,15 @@ lease_take(struct ticket *ticket, const struct config *config,
 	    !frame_get_int(view, TAG_LEASE_MS, &ticket->lease_ms) ||
 	    ticket->lease_ms < 1 || ticket->lease_ms > LIMIT_WALL_MS ||
 	    (ticket->class->in_memory ? sandbox :
-					!lease_take_sandbox(ticket, view)))
+					!lease_read_sandbox(ticket, view)))
 		return REFUSAL_INPUT;
 	if (frame_get_bytes(view, TAG_FOLDER, &data, &len) &&
 	    (!frame_get_text(view, TAG_FOLDER, ticket->folder,
 		 sizeof(ticket->folder)) ||
 		!class_has_folder(ticket->class, config, ticket->folder)))
 		return REFUSAL_INPUT;
-	lease_take_imports(ticket, config, view);
-	/* A cell that is used again has its interpreter. */
+	lease_read_imports(ticket, config, view);
+	/* A cell that is reused has its interpreter already. */
 	ticket->any_interpreter = ticket->class->reuse == REUSE_SANDBOX &&
 	    !frame_get_bytes(view, TAG_INTERPRETER, &data, &len);
 	if (!client_names_interpreter(view,
@@ -328,7 +330,7 @@ request_lease(struct client *client, const struct frame_view *view)
 		request_forbid(client, ticket->class->name);
 		return;
 	}
-	code = lease_take(ticket, host->config, view);
+	code = lease_read(ticket, host->config, view);
 	if (code != REFUSAL_NONE) {
 		client_refuse(client, code,
 		    code == REFUSAL_INTERPRETER ? "no such interpreter" :
@@ -341,10 +343,10 @@ request_lease(struct client *client, const struct frame_view *view)
 	pool_request(host->pool, ticket);
 }
 
-/* ---- what is kept ---- */
+/* ---- sessions ---- */
 
 static void
-kept_answer(struct client *client, struct container *c)
+request_kept_answer(struct client *client, struct container *c)
 {
 	struct frame frame;
 
@@ -357,15 +359,15 @@ kept_answer(struct client *client, struct container *c)
 	if (client->retire && client->listener->program == PROGRAM_CTL)
 		cells_end_idle(client);
 	else if (c != NULL && client->retire)
-		kept_end(c, KEPT_STOPPED);
+		cell_end_idle(c, KEPT_STOPPED);
 	(void)client_send(client, &frame, -1);
 	client_close(client);
 }
 
-/* The idle cell that keeps an interpreter of this sandbox, or NULL.  *used: one
- * that is leased, or on its way back; NULL: none. */
+/* Returns the idle cell that holds a session of this sandbox, or NULL. *used:
+ * the sandbox's cell that is leased or being released, or NULL. */
 static struct container *
-kept_of(const struct pool *pool, const char *sandbox,
+session_cell_of(const struct pool *pool, const char *sandbox,
     const struct container **used)
 {
 	struct container *c;
@@ -377,16 +379,16 @@ kept_of(const struct pool *pool, const char *sandbox,
 		if (c->state == CONTAINER_LEASED ||
 		    c->state == CONTAINER_RELEASING)
 			*used = c;
-		if (c->state == CONTAINER_IDLE && c->kept)
+		if (c->state == CONTAINER_IDLE && c->has_session)
 			return c;
 	}
 	return NULL;
 }
 
-/* A client that asks while the cell is on its way back waits for it, but not
- * for a run that goes on. */
+/* A client that asks while the cell is being released waits for it, but not for
+ * a run that goes on. */
 void
-kept_look(struct clients *clients)
+clients_answer_kept(struct clients *clients)
 {
 	const struct host *host = clients->host;
 	struct client *client;
@@ -396,22 +398,22 @@ kept_look(struct clients *clients)
 	     client = next) {
 		int64_t due_ms = client->since_ms + POOL_BUSY_MS;
 		const struct container *used;
-		struct container *c = kept_of(host->pool,
+		struct container *c = session_cell_of(host->pool,
 		    client->ticket.sandbox, &used);
 
 		next = TAILQ_NEXT(client, turn);
 		if (used == NULL)
-			kept_answer(client, c);
+			request_kept_answer(client, c);
 		else if (used->state == CONTAINER_LEASED &&
 		    clock_monotonic_ms() >= due_ms)
 			client_refuse(client, REFUSAL_BUSY,
 			    "the cell is leased");
 		else if (used->state == CONTAINER_LEASED)
-			host_look(clients->host, due_ms);
+			host_schedule(clients->host, due_ms);
 	}
 }
 
-/* Is there an interpreter for the next run, and shall it end? */
+/* Is there a session for the next run, and shall it end? */
 static void
 request_kept(struct client *client, const struct frame_view *view)
 {
@@ -429,7 +431,7 @@ request_kept(struct client *client, const struct frame_view *view)
 	client->since_ms = clock_monotonic_ms();
 	client->state = CLIENT_ASKS_KEPT;
 	TAILQ_INSERT_TAIL(&clients->asking, client, turn);
-	host_look(clients->host, 0);
+	host_schedule(clients->host, 0);
 }
 
 /* ---- removing workspaces ---- */
@@ -443,7 +445,7 @@ removal_done(struct removal *removal, const char *trouble)
 	if (trouble != NULL)
 		log_err("%s sandbox=%s", trouble, removal->sandbox);
 	if (client != NULL) {
-		client->state = CLIENT_ASKED_NOTHING;
+		client->state = CLIENT_IDLE;
 		if (trouble == NULL)
 			client_done(client);
 		else
@@ -452,8 +454,8 @@ removal_done(struct removal *removal, const char *trouble)
 	free(removal);
 }
 
-/* The sandbox's name is taken away at once, so nobody gets a cell of it any
- * more; its files go when its cells are gone. */
+/* The sandbox's folder is renamed at once, so no cell is started for it any
+ * more.  Its files are deleted when its cells are gone. */
 static void
 request_remove(struct client *client, const struct frame_view *view)
 {
@@ -487,7 +489,7 @@ request_remove(struct client *client, const struct frame_view *view)
 	pool_remove(host->pool, removal);
 }
 
-/* ---- all of it ---- */
+/* ---- the table of requests ---- */
 
 #define BY(program) (1U << PROGRAM_##program)
 
@@ -496,7 +498,7 @@ static const struct {
 	enum frame_kind kind;
 	unsigned int programs;
 	const char *name;
-	void (*take)(struct client *client, const struct frame_view *view);
+	void (*serve)(struct client *client, const struct frame_view *view);
 } requests[] = {
 	{ FRAME_LEASE, BY(WORKER) | BY(API) | BY(CTL), "LEASE", request_lease },
 	{ FRAME_CREATE, BY(WORKER), "CREATE", request_create },
@@ -512,19 +514,19 @@ static const struct {
 	    request_status },
 };
 
-/* A request that this program may not make is refused before anything of it is
- * read. */
+/* A request that this program may not make is refused before any field is read.
+ */
 static void
-request_take(struct client *client, const struct frame_view *view)
+request_dispatch(struct client *client, const struct frame_view *view)
 {
-	const char *what = "what is not for the broker";
+	const char *what = "an unknown request";
 
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
 		if (requests[i].kind != view->kind)
 			continue;
 		if ((requests[i].programs & 1U << client->listener->program) !=
 		    0) {
-			requests[i].take(client, view);
+			requests[i].serve(client, view);
 			return;
 		}
 		what = requests[i].name;
@@ -534,8 +536,8 @@ request_take(struct client *client, const struct frame_view *view)
 
 /* ---- listening ---- */
 
-/* One request for each connection; anything after it is a fault, and an end of
- * file lets go of the lease. */
+/* Each connection makes one request; a second packet is a fault, and an end of
+ * file ends the lease. */
 static void
 client_on_packet(void *arg, int fd, uint32_t events)
 {
@@ -549,23 +551,23 @@ client_on_packet(void *arg, int fd, uint32_t events)
 	(void)events;
 	if (len < 0 && err.code == ERR_TIMEOUT)
 		return;
-	/* It hung up, or it says more than it may. */
-	if (len <= 0 || client->state != CLIENT_ASKED_NOTHING) {
+	/* The client hung up, or sent a second packet. */
+	if (len <= 0 || client->state != CLIENT_IDLE) {
 		client_close(client);
 		return;
 	}
 	loop_timer_clear(client->clients->host->loop, &client->timer);
 	if (frame_parse(&view, packet, (size_t)len))
-		request_take(client, &view);
+		request_dispatch(client, &view);
 	else
 		client_refuse(client, REFUSAL_INPUT, "not a frame");
 }
 
-/* A connection is not to be kept for later. */
+/* A connection without a request is closed. */
 static void
 client_on_silence(void *arg)
 {
-	log_info("a client asked for nothing");
+	log_info("a client made no request");
 	client_close(arg);
 }
 
@@ -583,11 +585,13 @@ client_new(struct listener *listener, int fd)
 	LIST_INSERT_HEAD(&clients->all, client, link);
 	listener->count++;
 	loop_add(loop, fd, EPOLLIN, client_on_packet, client);
-	loop_timer_set(loop, &client->timer, ASK_MS, client_on_silence, client);
+	loop_timer_set(loop, &client->timer, REQUEST_MS, client_on_silence,
+	    client);
 }
 
-/* With as many as it may have, and without descriptors, where accept() would
- * fail again at once, the listener pauses: the others wait in the kernel. */
+/* The listener pauses when the program has all its connections, and when the
+ * broker is out of descriptors, since accept() would fail again at once.  New
+ * connections wait in the backlog. */
 static void
 listener_on_connection(void *arg, int fd, uint32_t events)
 {
@@ -611,7 +615,8 @@ listener_on_connection(void *arg, int fd, uint32_t events)
 	    listener);
 }
 
-/* When a client has gone, and after a while; but not before a place is free. */
+/* Called when a client has gone, and by the timer; the listener stays paused
+ * while it has all its connections. */
 static void
 listener_resume(void *arg)
 {
@@ -625,8 +630,8 @@ listener_resume(void *arg)
 	    listener_on_connection, listener);
 }
 
-/* Paused until the rest of the broker is there.  In a folder whose group is the
- * program's, the socket is its group's, too. */
+/* The listener is paused until the rest of the broker is up.  In a folder whose
+ * group is the program's, the socket is its group's, too. */
 static int
 listener_open(struct listener *listener, const struct config *config,
     struct err *err)
@@ -640,7 +645,7 @@ listener_open(struct listener *listener, const struct config *config,
 	listener->paused = true;
 	listener->max = programs[program].connections;
 	/* A budget that several classes share is counted several times, which
-	 * harms none. */
+	 * does no harm. */
 	for (size_t i = 0; (class = class_at(i)) != NULL; i++) {
 		if (class->program == program)
 			listener->max += (size_t)class_budget(class->budget,

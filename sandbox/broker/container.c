@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A container's life once its volumes are there (prepare.c).  docker run is
- * called, the cell connects to the socket that was made for it and says READY;
- * what fails until then is told to the one who waits, and volumes that cannot
- * be mounted are checked once.  Then come the conversation on its control
- * socket, its leases, and how it goes.  Every state has at most one timer,
- * which says how long it may last.
+ * A container's life after its volumes were prepared (prepare.c). docker run is
+ * called, the cell connects to the socket that was made for it and sends READY.
+ * A failure until then is reported to the waiting ticket, and volumes that
+ * cannot be mounted are checked once.  Control frames, leases and the end
+ * follow.  Every state has at most one timer, which limits its length.
  */
 #include "broker/container.h"
 
@@ -36,13 +35,13 @@
 #include "broker/folder.h"
 #include "broker/ledger.h"
 
-#define RUN_MORE_MS 5000 /* over IL_START_SECONDS; then docker run is killed */
-#define WATCH_MS 1000	 /* not connected by then: has it died? */
-#define RELEASE_MS 2000	 /* to come back clean after a lease */
-#define EXIT_MS 2000	 /* to end by itself; and between two kills */
+#define RUN_MORE_MS 5000 /* over IL_START_SECONDS until docker run is killed */
+#define WATCH_MS 1000	 /* without a connection until docker is asked */
+#define RELEASE_MS 2000	 /* for IDLE after a lease */
+#define EXIT_MS 2000	 /* to exit by itself; between two kills */
 #define CONTROL_MAX 4096
 
-/* Give it a name that no container of ours ever had. */
+/* Set a name that no container of this broker ever had. */
 static void
 container_rename(struct container *c)
 {
@@ -70,13 +69,13 @@ container_alloc(struct host *host, const struct cell_class *class)
 	return c;
 }
 
-/* Each change of the state is told, from the loop. */
+/* The pool learns of each change of the state from the loop. */
 void
 container_set(struct container *c, enum container_state state)
 {
 	c->state = state;
 	c->since_ms = clock_monotonic_ms();
-	host_look(c->host, 0);
+	host_schedule(c->host, 0);
 }
 
 void
@@ -111,8 +110,8 @@ container_release_volumes(struct container *c)
 
 /* ---- the end ---- */
 
-/* A volume that was never mounted needs no room any more; to another one the
- * kernel may still have to write. */
+/* A volume that was never mounted frees its reservation at once.  The kernel
+ * may still have to write to one that was. */
 static void
 let_go_of_space(struct container *c)
 {
@@ -125,7 +124,7 @@ let_go_of_space(struct container *c)
 	}
 }
 
-/* Nothing of it is left: let go of all that it held. From any state. */
+/* The container is gone: release all that it held, from any state. */
 static void
 container_gone(struct container *c)
 {
@@ -154,8 +153,8 @@ container_free(struct container *c)
 
 static void container_remove(void *arg);
 
-/* With its first process known, only its death counts; without, what docker
- * says has to do. */
+/* With a pidfd, only the death of the first process counts.  Without one,
+ * docker's answer has to do. */
 static void
 remove_on_end(void *arg, const struct process_result *result)
 {
@@ -177,7 +176,7 @@ remove_on_end(void *arg, const struct process_result *result)
 	container_timer(c, EXIT_MS, container_remove);
 }
 
-/* Kill and remove; repeated until it is gone. */
+/* Kill and remove the container; repeated until it is gone. */
 static void
 container_remove(void *arg)
 {
@@ -188,7 +187,7 @@ container_remove(void *arg)
 		    engine_remove_ms(c->host->config), remove_on_end, c);
 }
 
-/* With the pidfd its death is seen, so it may end by itself first. */
+/* With the pidfd its death is seen, so it may exit by itself first. */
 static void
 container_reap(struct container *c, bool kill)
 {
@@ -196,8 +195,8 @@ container_reap(struct container *c, bool kill)
 	    container_remove);
 }
 
-/* What was never started is gone at once. All others see the end of their
- * control socket, and are removed if that does not help. */
+/* A container that was never started is gone at once.  All others see the end
+ * of their control socket, and are removed if they do not exit. */
 void
 container_end(struct container *c, bool kill)
 {
@@ -213,8 +212,8 @@ container_end(struct container *c, bool kill)
 		return;
 	}
 	container_set(c, CONTAINER_ENDING);
-	/* While docker run goes on there may be nothing to remove yet: its end
-	 * is waited for (run_on_end()), it has a deadline. */
+	/* While docker run goes on there may be nothing to remove yet.  Its
+	 * end, within its deadline, continues in run_on_end(). */
 	if (!c->run.running)
 		container_reap(c, kill);
 }
@@ -228,7 +227,7 @@ container_fail(struct container *c, enum refusal failure, const char *text)
 	container_end(c, true);
 }
 
-/* It is not what it should be: an untrusted process is killed, not asked. */
+/* The cell misbehaves: an untrusted process is killed without time to exit. */
 static void
 container_broken(struct container *c, const char *what)
 {
@@ -240,14 +239,13 @@ container_broken(struct container *c, const char *what)
 	container_end(c, true);
 }
 
-/* ---- kills for want of memory ---- */
+/* ---- out-of-memory kills ---- */
 
-/* The line `oom_kill N` of a file of the container's memory cgroup (v2:
- * memory.events, v1: memory.oom_control), which the cell opens before any code
- * runs and hands over with READY: so nothing need be known of where the host
- * keeps its cgroups, and no right is needed there.  0 where it cannot be told:
- * no descriptor, or the engine has removed the cgroup, soon after the
- * container's end. */
+/* Read the line `oom_kill N` of a file of the container's memory cgroup (v2:
+ * memory.events, v1: memory.oom_control).  The cell opens the file before any
+ * code runs and sends it with READY, so the broker needs neither the path nor
+ * the right to open it. 0: there is no descriptor, or the engine has removed
+ * the cgroup, which it does soon after the container's end. */
 static int64_t
 ooms_count(int fd)
 {
@@ -261,10 +259,10 @@ ooms_count(int fd)
 	return at == NULL ? 0 : strtoll(at + sizeof(key) - 1, NULL, 10);
 }
 
-/* The descriptor came from the cell: only a file of the kernel's own is taken,
- * since reading it never blocks. */
+/* The descriptor came from the cell: only a file of a cgroup is accepted, since
+ * reading it never blocks. */
 static void
-ooms_take(struct container *c, int *attached)
+ooms_accept(struct container *c, int *attached)
 {
 	struct statfs fs;
 
@@ -274,9 +272,10 @@ ooms_take(struct container *c, int *attached)
 		c->ooms_fd = steal_fd(attached);
 }
 
-/* It has ended by itself, and its cgroup is gone in a moment. */
+/* Note an out-of-memory kill, at once: the cgroup of a cell that has ended is
+ * removed soon. */
 static void
-container_ask_why(struct container *c)
+container_note_oom(struct container *c)
 {
 	if (c->state != CONTAINER_LEASED || ooms_count(c->ooms_fd) <= c->ooms)
 		return;
@@ -284,10 +283,10 @@ container_ask_why(struct container *c)
 	log_info("out of memory cell=%s", c->name);
 }
 
-/* ---- the cell's first word ---- */
+/* ---- READY ---- */
 
-/* The fields of READY.  The version ("3.11.2") goes into logs and to people;
- * there is no isolation where there is none to choose. */
+/* Read the fields of READY.  The version ("3.11.2") goes into logs and to
+ * people.  Only cells that serve several clients report an isolation. */
 static bool
 ready_read(struct container *c, const struct frame_view *view)
 {
@@ -308,8 +307,8 @@ ready_read(struct container *c, const struct frame_view *view)
 	    (c->isolation == ISOLATION_CELL || c->isolation == ISOLATION_RUN);
 }
 
-/* Docker hides what no run is to see of the kernel's paths, where the cell's
- * namespaces cannot.  False: the cell ends, as nothing hides that there. */
+/* The kernel's paths must be hidden from runs, by the cell's namespaces or by
+ * docker's masks.  False: neither hides them, and the cell ends. */
 static bool
 ready_is_covered(struct container *c)
 {
@@ -317,8 +316,8 @@ ready_is_covered(struct container *c)
 
 	if (c->class->reuse != REUSE_ANYONE)
 		return true;
-	c->host->masks = !covers;
-	/* masked for want of namespaces, which are there: it has no /proc */
+	c->host->needs_masks = !covers;
+	/* namespaces work after all, but masks forbid to mount /proc */
 	if (covers && c->masked)
 		c->retire = true;
 	if (covers || c->masked)
@@ -360,18 +359,18 @@ container_ready(struct container *c, const struct frame_view *view)
 			LOG_LEVEL_WARN,
 		    "IL_PRELOAD: %s image=%s cell=%s", trouble,
 		    c->interpreter.image, c->name);
-	/* A spare cell's devices have nothing mounted yet. */
-	if (!c->spare)
+	/* Nothing is mounted from a standby cell's devices yet. */
+	if (!c->standby)
 		container_release_volumes(c);
 	log_debug("ready after %" PRId64 " ms cell=%s",
 	    clock_monotonic_ms() - c->since_ms, c->name);
 	return true;
 }
 
-/* ---- the conversation on the control socket ---- */
+/* ---- frames on the control socket ---- */
 
-/* Unless nobody may get it again.  How long it stays warm is the pool's affair:
- * somebody may be waiting for exactly this cell. */
+/* The scheduler decides how long the cell stays: a ticket may be waiting for
+ * exactly this cell. */
 void
 container_idle(struct container *c)
 {
@@ -384,18 +383,19 @@ container_idle(struct container *c)
 	container_set(c, CONTAINER_IDLE);
 }
 
-/* attached: a descriptor that came with it, which may be taken over, or -1. */
+/* attached: the descriptor that came with the frame, or -1; ownership may move
+ * from there. */
 static bool
-container_take(struct container *c, const struct frame_view *view,
+container_handle(struct container *c, const struct frame_view *view,
     int *attached)
 {
 	int64_t retire;
 	int64_t kept = 0;
 
 	if (c->class->mounts_for_another)
-		return mounter_take(c, view);
+		return mounter_handle(c, view);
 	if (view->kind == FRAME_READY) {
-		ooms_take(c, attached);
+		ooms_accept(c, attached);
 		if (c->state != CONTAINER_STARTING || c->adopting ||
 		    !container_ready(c, view))
 			return false;
@@ -407,21 +407,21 @@ container_take(struct container *c, const struct frame_view *view,
 		return false;
 	if (frame_get_int(view, TAG_RETIRE, &retire) && retire != 0)
 		c->retire = true;
-	/* the cell alone cannot say so: its client must have asked for it */
+	/* the cell may only say so where its client has asked for it */
 	(void)frame_get_int(view, TAG_KEPT, &kept);
-	c->kept = kept != 0 && (c->kept || c->keep);
+	c->has_session = kept != 0 && (c->has_session || c->keep_session);
 	if (c->state == CONTAINER_RELEASING) {
 		container_idle(c);
 		return true;
 	}
-	/* The cell may see the end of its lease before we do. */
-	if (c->state != CONTAINER_LEASED || c->idle_told)
+	/* The cell may see the end of its lease before the broker does. */
+	if (c->state != CONTAINER_LEASED || c->idle_seen)
 		return false;
-	c->idle_told = true;
+	c->idle_seen = true;
 	return true;
 }
 
-/* A frame of the cell's, or the end of its control socket, which is its end. */
+/* Read a frame of the cell.  The end of its control socket is its end. */
 static void
 control_on_packet(void *arg, int fd, uint32_t events)
 {
@@ -436,7 +436,7 @@ control_on_packet(void *arg, int fd, uint32_t events)
 	(void)events;
 	if (len > 0) {
 		if (!frame_parse(&view, packet, (size_t)len) ||
-		    !container_take(c, &view, &attached))
+		    !container_handle(c, &view, &attached))
 			container_broken(c, "the cell broke the protocol");
 		return;
 	}
@@ -446,7 +446,7 @@ control_on_packet(void *arg, int fd, uint32_t events)
 		container_fail(c, REFUSAL_START, "the cell died at its start");
 		return;
 	}
-	container_ask_why(c);
+	container_note_oom(c);
 	log_info("the cell went away cell=%s sandbox=%s", c->name, c->sandbox);
 	container_end(c, false);
 }
@@ -464,26 +464,26 @@ pidfd_on_death(void *arg, int fd, uint32_t events)
 		(void)snprintf(c->failure_text, sizeof(c->failure_text),
 		    "the cell died at its start");
 	}
-	container_ask_why(c);
+	container_note_oom(c);
 	if (c->state != CONTAINER_ENDING)
 		log_info("the cell died cell=%s sandbox=%s", c->name,
 		    c->sandbox);
 	container_gone(c);
 }
 
-/* ---- how it comes up ---- */
+/* ---- the start ---- */
 
-/* docker run itself gets longer than the cell: what it says at its end is
- * better than a timeout. */
+/* docker run has more time than the cell, since its own error says more than a
+ * timeout. */
 static int
 run_ms(const struct container *c)
 {
 	return (int)c->host->config->start_ms + RUN_MORE_MS;
 }
 
-/* The cell is there; it has yet to say READY.  When its first process is dead
- * the kernel has killed all others there.  (A broker in a pid namespace of its
- * own does not see it, and asks docker.) */
+/* The cell has connected; READY follows.  When its first process dies, the
+ * kernel has killed all others in the container.  (A broker in a pid namespace
+ * of its own cannot see that process, and asks docker.) */
 static void
 socket_on_connection(void *arg, int fd, uint32_t events)
 {
@@ -493,7 +493,7 @@ socket_on_connection(void *arg, int fd, uint32_t events)
 	(void)events;
 	if (control < 0)
 		return;
-	/* Only the cell's one connection, made before any code runs. */
+	/* The cell connects once, before any code runs; the socket goes. */
 	stop_waiting(c);
 	c->control_fd = control;
 	loop_add(c->host->loop, control, EPOLLIN, control_on_packet, c);
@@ -504,7 +504,7 @@ socket_on_connection(void *arg, int fd, uint32_t events)
 		mounter_forbid(c);
 }
 
-/* Inside the container another user, the cell's, must be able to connect. */
+/* The cell's user in the container must be able to connect. */
 static int
 socket_open(struct container *c, struct err *err)
 {
@@ -530,8 +530,8 @@ container_undo_run(struct container *c)
 	container_rename(c);
 }
 
-/* A file system could not be mounted at the first try, which has been removed:
- * check both volumes, and begin anew with a new name. */
+/* The first container could not mount a file system and has been removed: check
+ * both volumes and begin again under a new name. */
 static void
 repair_on_removed(void *arg, const struct process_result *result)
 {
@@ -544,8 +544,8 @@ repair_on_removed(void *arg, const struct process_result *result)
 	prepare_begin(c);
 }
 
-/* docker run failed before the cell connected: whose fault is it, and may
- * another try help? */
+/* docker run failed before the cell connected: find the cause, and try again
+ * where that may help. */
 static void
 run_failed(struct container *c, const struct process_result *result)
 {
@@ -557,26 +557,26 @@ run_failed(struct container *c, const struct process_result *result)
 	(void)snprintf(text, sizeof(text), "docker run %s", end.text);
 	if (mounter && why == DOCKER_IMAGE && !c->repaired) {
 		mounter_import(c);
-	} else if (why == DOCKER_MOUNT && !c->repaired && !c->spare &&
+	} else if (why == DOCKER_MOUNT && !c->repaired && !c->standby &&
 	    !mounter) {
 		log_warn("%s cell=%s sandbox=%s", text, c->name, c->sandbox);
 		container_timer(c, -1, NULL);
 		stop_waiting(c);
-		/* Docker may have created it without starting it. */
+		/* Docker may have created the container without starting it. */
 		docker_start(&c->tool, c->host, DOCKER_REMOVE, c->name,
 		    run_ms(c), repair_on_removed, c);
 	} else if (why == DOCKER_ENGINE) {
 		container_fail(c, REFUSAL_ENGINE, text);
 		engine_report(c->host->engine, ENGINE_DOWN, end.text);
 	} else if (why == DOCKER_IMAGE && c->derived) {
-		/* The derived image has been removed: start from the image
-		 * itself. */
+		/* The derived image has been removed: start from the original.
+		 */
 		container_undo_run(c);
 		images_forget(c->host->images, c->interpreter.image);
 		container_set(c, CONTAINER_PREPARED);
 	} else if (why == DOCKER_IMAGE) {
 		container_fail(c, REFUSAL_IMAGE, text);
-		/* The engine's state is about the one image. */
+		/* The engine's state is about SANDBOX_IMAGE alone. */
 		if (strcmp(c->interpreter.image,
 			c->host->config->sandbox_image) == 0)
 			engine_report(c->host->engine, ENGINE_NO_IMAGE,
@@ -586,8 +586,8 @@ run_failed(struct container *c, const struct process_result *result)
 	}
 }
 
-/* docker run --detach ends when the container runs; in ENDING its end was
- * waited for, since before it there may be nothing to remove. */
+/* docker run --detach ends when the container runs.  In ENDING the removal has
+ * waited for it, since there may have been nothing to remove before. */
 static void
 run_on_end(void *arg, const struct process_result *result)
 {
@@ -596,22 +596,22 @@ run_on_end(void *arg, const struct process_result *result)
 	if (result->outcome == PROCESS_NOT_STARTED)
 		c->called = false;
 	if (c->state == CONTAINER_ENDING) {
-		container_reap(c, true); /* it has waited for this */
+		container_reap(c, true);
 	} else if (c->state == CONTAINER_STARTING &&
 	    !process_succeeded(result)) {
 		run_failed(c, result);
 	} else {
-		host_look(c->host, 0);
+		host_schedule(c->host, 0);
 	}
 }
 
-/* The container ended and nobody connected. */
+/* docker wait has ended: the container ended before it connected. */
 static void
 wait_on_end(void *arg, const struct process_result *result)
 {
 	struct container *c = arg;
 
-	/* Without docker wait the start's own timer tells. */
+	/* Without docker wait the start's timer reports it. */
 	if (result->outcome == PROCESS_NOT_STARTED)
 		return;
 	if (c->state == CONTAINER_STARTING)
@@ -619,7 +619,8 @@ wait_on_end(void *arg, const struct process_result *result)
 		    "the cell ended before it connected");
 }
 
-/* It should have connected: docker wait tells at once when it has died. */
+/* The cell should have connected by now: docker wait returns when it has died.
+ */
 static void
 watch_on_timer(void *arg)
 {
@@ -633,7 +634,7 @@ watch_on_timer(void *arg)
 		    (int)c->host->config->start_ms, wait_on_end, c);
 }
 
-/* IL_START_SECONDS are over. */
+/* The cell did not connect within IL_START_SECONDS. */
 static void
 start_on_timer(void *arg)
 {
@@ -643,15 +644,14 @@ start_on_timer(void *arg)
 		container_fail(c, REFUSAL_START, "the cell did not connect");
 		return;
 	}
-	/* Is the engine slow, or does it not answer at all?  The probe tells.
-	 */
+	/* A probe finds out whether the engine is slow or does not answer. */
 	container_fail(c, REFUSAL_ENGINE,
 	    "docker run takes longer than IL_START_SECONDS");
 	(void)engine_refresh(c->host->engine, WATCH_MS);
 }
 
-/* PREPARED to STARTING: the folder, the socket, then docker run. The socket is
- * there before the container, so the cell connects once and need not wait. */
+/* The socket is made before the container, so the cell connects once and need
+ * not wait. */
 void
 container_run(struct container *c)
 {
@@ -664,7 +664,7 @@ container_run(struct container *c)
 		container_fail(c, REFUSAL_START, err.text);
 		return;
 	}
-	c->masked = c->host->masks ||
+	c->masked = c->host->needs_masks ||
 	    strcmp(c->host->config->api_isolation, "cell") == 0;
 	c->derived = strcmp(image, c->interpreter.image) != 0;
 	docker_run_argv(&argv, c, image,
@@ -694,8 +694,8 @@ release_on_timer(void *arg)
 	container_broken(arg, "the cell did not come back from its lease");
 }
 
-/* What the operator lets pip do, told by us and by nobody else.  Not in the
- * container's environment or argv: an index may be asked with a password. */
+/* Add what the operator lets pip do: the broker alone says so.  The container's
+ * environment and argv would show an index's password. */
 static void
 serve_add_policy(struct frame *frame, const struct container *c)
 {
@@ -709,8 +709,8 @@ serve_add_policy(struct frame *frame, const struct container *c)
 	frame_add_int(frame, TAG_CA, *config->pip_ca_bundle != '\0' ? 1 : 0);
 }
 
-/* The cell gets one end of a new socket pair with the frame, the client will
- * get the other: that, or -1. */
+/* Send the cell the frame with one end of a new socket pair.  Returns the other
+ * end, for the client, or -1. */
 static int
 send_end(struct container *c, const struct frame *frame, struct err *err)
 {
@@ -730,7 +730,7 @@ send_end(struct container *c, const struct frame *frame, struct err *err)
 
 int
 container_lease(struct container *c, int64_t lease_ms, enum access access,
-    bool keep, const char *folder)
+    bool keep_session, const char *folder)
 {
 	struct frame frame;
 	struct err err;
@@ -742,15 +742,16 @@ container_lease(struct container *c, int64_t lease_ms, enum access access,
 	frame_add_int(&frame, TAG_ACCESS, access);
 	if (*folder != '\0')
 		frame_add_text(&frame, TAG_FOLDER, folder);
-	c->keep = keep && c->class->keeps && c->host->config->sessions > 0;
-	if (c->keep)
+	c->keep_session = keep_session && c->class->has_sessions &&
+	    c->host->config->sessions > 0;
+	if (c->keep_session)
 		frame_add_int(&frame, TAG_KEEP, 1);
 	client_end = send_end(c, &frame, &err);
 	if (client_end < 0) {
 		container_broken(c, err.text);
 		return -1;
 	}
-	c->idle_told = false;
+	c->idle_seen = false;
 	c->access = access;
 	container_timer(c, lease_ms, lease_on_timer);
 	container_set(c, CONTAINER_LEASED);
@@ -760,12 +761,12 @@ container_lease(struct container *c, int64_t lease_ms, enum access access,
 bool
 container_is_running(const struct container *c)
 {
-	return c->state == CONTAINER_LEASED && c->class->looked_beside &&
-	    !c->idle_told && c->access != ACCESS_TIDY;
+	return c->state == CONTAINER_LEASED && c->class->concurrent_reads &&
+	    !c->idle_seen && c->access != ACCESS_TIDY;
 }
 
 int
-container_look(struct container *c)
+container_open_reader(struct container *c)
 {
 	struct frame frame;
 	struct err err;
@@ -774,19 +775,19 @@ container_look(struct container *c)
 	frame_start(&frame, FRAME_BESIDE);
 	client_end = send_end(c, &frame, &err);
 	if (client_end < 0)
-		log_warn("no look beside its run: %s cell=%s", err.text,
+		log_warn("no reader during its run: %s cell=%s", err.text,
 		    c->name);
 	return client_end;
 }
 
-/* The cell may have said IDLE before we saw the client go. */
+/* IDLE may have come before the client's end was seen. */
 void
 container_release(struct container *c)
 {
 	if (c->state != CONTAINER_LEASED)
 		return;
 	c->runs++;
-	if (c->idle_told) {
+	if (c->idle_seen) {
 		container_idle(c);
 		return;
 	}

@@ -17,9 +17,8 @@ struct reservation;
 struct ticket;
 
 /*
- * One container, from its first thought to its last trace.  It is a state
- * machine on the event loop; the pool, whose it is, looks at its state after
- * each change.
+ * The life of one container, a state machine on the event loop.  The pool owns
+ * it and acts on its state after each change.
  *
  *	PREPARING ─ volumes locked and attached ─▶ PREPARED ─ container_run() ─▶
  *	STARTING ─ READY ─▶ IDLE ◀─▶ LEASED ─▶ RELEASING ─ IDLE ─▶ IDLE
@@ -43,71 +42,76 @@ struct container {
 	char sandbox[33];
 	char name[64];
 	struct image_entry interpreter;
-	char packages[VOLUME_NAME_MAX]; /* of a sandbox, for that */
-	uint32_t uid, owner;	  /* who code runs as; whose files it mounts */
-	uint32_t imports, absent; /* modules, and of those: not to be had */
-	bool spare, adopting, adopted; /* prepare.c */
-	bool derived, promised; /* has byte code; the pool's: somebody waits */
-	char python[32];	/* as it said itself, "" before */
-	int64_t isolation; /* likewise: enum isolation, 0 where it is none */
-	char isolation_reason[128]; /* why no more, as the cell says */
-	int64_t runs;		    /* leases that are over */
-	bool retire, masked; /* nobody is to get it again; docker_run.c */
-	bool keep, kept; /* an interpreter may stay in it, and has: notes.h */
-	enum kept_end kept_end; /* why that ends with it; 0: it has died */
+	char
+	    packages[VOLUME_NAME_MAX]; /* file name of the sandbox's packages */
+	uint32_t uid, owner;	  /* of the code; of the files that it mounts */
+	uint32_t imports, absent; /* modules; of those, the missing ones */
+	bool standby, adopting, adopted; /* prepare.c */
+	bool derived, claimed; /* image has byte code; the scheduler's mark */
+	char python[32];       /* from READY; "" before */
+	int64_t isolation;     /* from READY: enum isolation; 0: unset */
+	char isolation_reason[128]; /* from READY: why not more */
+	int64_t runs;		    /* finished leases */
+	bool retire, masked;	    /* not to be leased again; docker_run.c */
+	bool keep_session,
+	    has_session;	   /* a session may stay in it; one is in it */
+	enum kept_end session_end; /* of its session; 0: it has died */
 	enum container_state state;
-	int64_t since_ms, run_ms; /* the state began; docker run did */
-	struct ticket *ticket;	  /* whose lease it is; kept by the pool */
-	enum access access;	  /* of that lease, or of the last */
-	bool called;		  /* docker run was begun: there may be one */
-	bool idle_told;		  /* IDLE came before we knew of the end */
-	bool repaired, told, came_up; /* the last two are kept by the pool: its
-				       * failure told, its start noted */
-	unsigned int number;	      /* of all containers of this life */
-	enum refusal failure;	      /* why it did not start; 0: it did */
+	int64_t since_ms, run_ms; /* start of the state; of docker run */
+	struct ticket *ticket;	  /* of its lease; set by the pool */
+	enum access access;	  /* of that lease, or of the last one */
+	bool called;	/* docker run was begun: the engine may have it */
+	bool idle_seen; /* IDLE came before the client's end was seen */
+	bool repaired, reported,
+	    came_up;	      /* the pool's: failure reported, start counted */
+	unsigned int number;  /* serial, in this life of the broker */
+	enum refusal failure; /* of the start; 0: none */
 	char failure_text[200];
-	bool writable; /* the first volume; a cell may read the other */
+	bool writable; /* the first volume; the other is for reading */
 	struct reservation *reserved[CLASS_VOLUMES];
-	struct attachment volumes[CLASS_VOLUMES]; /* not there: empty */
-	struct attachment api_packages;		  /* a copy: api_packages.h */
-	struct container *mounter;		  /* a spare one's: prepare.c */
-	struct container *cell; /* a mounter's; NULL: not any more */
-	struct lock_wait wait;	/* for an older holder of the next one */
+	struct attachment volumes[CLASS_VOLUMES]; /* empty: no volume */
+	struct attachment
+	    api_packages;	   /* a copy of the device: api_packages.h */
+	struct container *mounter; /* of a standby cell: prepare.c */
+	struct container
+	    *cell; /* of a mounter; NULL: it is not needed any more */
+	struct lock_wait
+	    wait; /* for the older container that has the next volume */
 	size_t volume_next;
 	int listen_fd, control_fd;
-	int pidfd;	    /* of its first process; -1: not known */
-	int ooms_fd;	    /* counts kills for want of memory; -1: not known */
-	int64_t ooms;	    /* before the lease */
-	bool out_of_memory; /* that ended it in a lease */
+	int pidfd;	    /* of its first process; -1: unknown */
+	int ooms_fd;	    /* counter of out-of-memory kills; -1: unknown */
+	int64_t ooms;	    /* its value before the lease */
+	bool out_of_memory; /* the end of its lease */
 	struct subprocess run, remove;
 	struct subprocess tool;	  /* docker wait, docker import, e2fsck */
-	struct loop_timer *timer; /* what the state waits for at most */
-	struct loop_timer *watch; /* when to ask whether it died at start */
+	struct loop_timer *timer; /* limit of the state */
+	struct loop_timer *watch; /* next check whether it died at its start */
 };
 
 /* ---- for the pool and those around it ---- */
 
-/* Begin one more, for the class, sandbox and interpreter of the ticket.
- * writable: it mounts what its class writes to for writing; grows: room for
- * that is reserved.  The first state, PREPARING, may fail at once. */
+/* Begin a container for the class, sandbox and interpreter of the ticket.
+ * writable: the first volume is mounted for writing; grows: all that it may
+ * grow is reserved.  The first state, PREPARING, may fail at once. */
 void container_new(struct pool *pool, const struct ticket *ticket,
     bool writable, bool grows);
-/* Frees all; whatever it still holds is let go. */
+/* Release all that the container holds, and free it. */
 void container_free(struct container *c);
 /* PREPARED → STARTING. */
 void container_run(struct container *c);
-/* IDLE → LEASED, to do what access says; keep: its interpreter may stay.  The
- * client's end of the lease, or -1 (and the cell ends). */
+/* IDLE → LEASED, with that access; keep_session: the interpreter may stay.
+ * Returns the client's end of the lease, or -1 (and the cell ends). */
 int container_lease(struct container *c, int64_t lease_ms, enum access access,
-    bool keep, const char *folder);
-/* Does a run of a person's go on in it, or may one at any moment? */
+    bool keep_session, const char *folder);
+/* Does a sandbox's run go on in it, or may one begin at any moment? */
 bool container_is_running(const struct container *c);
-/* The client's end of a socket into such a cell, to look beside its run; -1:
- * there is none. */
-int container_look(struct container *c);
-/* The client is gone: LEASED → RELEASING or IDLE. */
+/* Returns the client's end of a socket into such a cell, for read access during
+ * its run; -1: failed. */
+int container_open_reader(struct container *c);
+/* The client has gone: LEASED → RELEASING or IDLE. */
 void container_release(struct container *c);
-/* End it from any state; kill: do not even ask it to go by itself. */
+/* End it from any state; kill: without time to exit by itself. */
 void container_end(struct container *c, bool kill);
 
 /* ---- container.c, for prepare.c ---- */
@@ -115,38 +119,39 @@ void container_end(struct container *c, bool kill);
 void container_set(struct container *c, enum container_state state);
 /* Replace the timer of the state; ms < 0: none. */
 void container_timer(struct container *c, int64_t ms, void (*fn)(void *));
-/* It did not start: why, for the one who waits for it; then it ends. */
+/* The start failed: note why, for the waiting ticket, and end it. */
 void container_fail(struct container *c, enum refusal failure,
     const char *text);
-/* A new container that holds nothing yet. */
+/* Make a container that holds nothing yet. */
 struct container *container_alloc(struct host *host,
     const struct cell_class *class);
-/* The cell is up, or back from a lease: it becomes IDLE, unless nobody may get
- * it again. */
+/* The cell is up, or back from a lease: it becomes IDLE, or ends where it may
+ * not be leased again. */
 void container_idle(struct container *c);
-/* This try to start it is over: the next one has another name. */
+/* Undo a start that failed: the next try has another name. */
 void container_undo_run(struct container *c);
-/* The volumes are mounted now, or never will be. */
+/* Release the volumes: they are mounted now, or never will be. */
 void container_release_volumes(struct container *c);
 
 /* ---- prepare.c, for the others ---- */
 
-/* PREPARING → PREPARED, once more. */
+/* PREPARING → PREPARED; also called for a second try. */
 void prepare_begin(struct container *c);
-/* A spare cell becomes the ticket's sandbox's; as container_new(). */
-void spare_adopt(struct container *c, const struct ticket *ticket,
+/* The standby cell becomes the cell of the ticket's sandbox; the arguments are
+ * those of container_new(). */
+void standby_adopt(struct container *c, const struct ticket *ticket,
     bool writable, bool grows);
-/* The adopted cell is PREPARED: have its volumes mounted. */
-void spare_run(struct container *c);
-/* Act on what became of a mounter; it may be freed. */
+/* The adopted cell is PREPARED: let its mounter mount the volumes. */
+void standby_mount(struct container *c);
+/* Act on a mounter's state; it may be freed. */
 void mounter_settle(struct container *m);
-/* The cell needs its mounter no more, if it has one. */
+/* End the cell's mounter, if it has one. */
 void mounter_end(struct container *c);
-/* The mounter's image is not there: make it, and start the mounter anew. */
+/* The mounter's image is missing: import it and start the mounter again. */
 void mounter_import(struct container *m);
-/* No process of a container is known here, so nobody mounts. */
+/* The pids of containers are unknown here, so no mounter can work. */
 void mounter_forbid(struct container *m);
-/* Act on what the mounter says.  False: that breaks the protocol. */
-bool mounter_take(struct container *m, const struct frame_view *view);
+/* Handle a mounter's frame.  False: the frame breaks the protocol. */
+bool mounter_handle(struct container *m, const struct frame_view *view);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One row for each call of the Docker CLI, but those that run something.
+ * The calls of the Docker CLI, one row each; those that run a container are
+ * functions.
  */
 #include "broker/docker.h"
 
@@ -13,8 +14,9 @@
 #define DERIVED "inline.derived=1"
 #define HEX "0123456789abcdef"
 
-/* Root, to write where the image's owner may, and nothing else: no network, no
- * capability, nothing mounted; and behind all others on a processor. */
+/* The recipe runs as root, to write where the image's owner may, and has
+ * nothing else: no network, no capability, no mount, and the lowest share of
+ * the processors. */
 void
 docker_argv_derive(struct argv *argv, const char *binary, const char *name,
     const char *instance, const char *image, const char *recipe)
@@ -33,7 +35,7 @@ docker_argv_derive(struct argv *argv, const char *binary, const char *name,
 		image, "-I", "-B", "-c", recipe));
 }
 
-/* The image is swept as derived ones are. */
+/* The image is swept like a derived one. */
 void
 docker_argv_import(struct argv *argv, const char *binary, const char *instance,
     const char *archive, const char *image)
@@ -93,12 +95,12 @@ docker_start(struct subprocess *process, const struct host *host,
 	subprocess_start(process, host->loop, &argv, timeout_ms, done, arg);
 }
 
-/* The CLI says why in words only, so the words are looked for; none of them
- * comes from code that people run. */
+/* The CLI reports causes in words only, so phrases are searched; no user's code
+ * can write them. */
 enum docker_failure
 docker_classify(const struct process_result *result)
 {
-	/* The first phrase that it says decides. */
+	/* The first row that matches decides. */
 	static const struct {
 		const char *phrase;
 		enum docker_failure failure;

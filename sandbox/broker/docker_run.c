@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The words of docker run, pure: what a container may do can be read, and
- * tested, here.
+ * The command line of docker run, built by pure functions: they say what a
+ * container may do, and a test reads them.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "broker/container.h"
 #include "broker/docker.h"
 
-/* The same in every container.  DECISIONS.md explains each. */
+/* Options of every container.  DECISIONS.md explains each. */
 static const char *const fixed_options[] = { "--detach", "--rm", "--pull",
 	"never", "--init=false", "--no-healthcheck", "--read-only",
 	"--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--ipc",
@@ -27,23 +27,23 @@ static const char *const fixed_options[] = { "--detach", "--rm", "--pull",
 static const char *const cell_command[] = { "-s", "-u", "-B",
 	"/run/cell/cell.py", "/run/inline/cell.sock", NULL };
 
-/* Where the cell puts the source of a run; the run may read it. */
+/* The cell writes the source of a run there; the run may read it. */
 static const char code_tmpfs[] =
     "/code:rw,noexec,nosuid,nodev,size=20m,nr_inodes=16,mode=0755";
 
-/* Where the cell puts names for its interpreter, and nobody writes after. */
+/* The cell links names of its interpreter there once. */
 static const char names_tmpfs[] =
     "/snekbin:rw,noexec,nosuid,nodev,size=64k,nr_inodes=32,mode=0755";
-/* What packages for runs of the APIs are mounted below (api_packages.c). */
+/* Packages for runs of the APIs are mounted below it (api_packages.c). */
 static const char user_tmpfs[] =
     "/snekbox:ro,noexec,nosuid,nodev,size=4k,nr_inodes=16,mode=0755";
-/* Where an API's cell puts another name of its workspace: /mnt/data. */
+/* An API's cell links its workspace there: /mnt/data. */
 static const char data_tmpfs[] =
     "/mnt:rw,noexec,nosuid,nodev,size=4k,nr_inodes=2,mode=0755";
 
 /*
- * One field of a --mount, which is a line of CSV: quoted when it holds what
- * would end it.
+ * Add one field of a --mount, which is a line of CSV: quoted when the value
+ * holds a separator.
  */
 static void
 csv_add(struct buf *line, const char *key, const char *value)
@@ -77,10 +77,10 @@ add_bind(struct argv *argv, const char *source, const char *target)
 	argv_option(argv, "--mount", "%s", buf_str(&line));
 }
 
-/* What folder.c has made for the container. */
+/* Mount an entry of the container's own folder (folder.c). */
 static void
-add_own(struct argv *argv, const struct host *host, const char *container,
-    const char *name, const char *target)
+docker_add_entry(struct argv *argv, const struct host *host,
+    const char *container, const char *name, const char *target)
 {
 	auto_free char *path = xprintf("%s/%s/%s", host->cells_dir, container,
 	    name);
@@ -88,8 +88,8 @@ add_own(struct argv *argv, const struct host *host, const char *container,
 	add_bind(argv, path, target);
 }
 
-/* An anonymous volume whose file system is on the device.  The label lets the
- * sweep find it should the engine die before it removed it. */
+/* Add an anonymous volume whose file system is on the device.  By the label the
+ * sweep finds it when the engine died before it removed it. */
 static void
 add_device(struct argv *argv, const struct container *c, int number,
     const char *target, bool writable)
@@ -118,7 +118,7 @@ add_volume(struct argv *argv, const struct container *c, size_t i)
 	    i == 0 && c->writable);
 }
 
-/* What all cells of its version mount, to be read. */
+/* All cells of a version mount the same packages, for reading. */
 static void
 add_api_packages(struct argv *argv, const struct container *c)
 {
@@ -129,7 +129,7 @@ add_api_packages(struct argv *argv, const struct container *c)
 		add_device(argv, c, c->api_packages.device, target, false);
 }
 
-/* Nothing, to be read, where the device is not. */
+/* A missing volume is an empty folder, for reading. */
 static void
 add_nothing(struct argv *argv, const struct container *c, size_t i)
 {
@@ -138,16 +138,17 @@ add_nothing(struct argv *argv, const struct container *c, size_t i)
 	    c->class->mounts[i].target, c->uid, c->uid);
 }
 
-/* Where a volume will be mounted: an empty folder, of nobody's in there. */
+/* A standby cell has an empty folder where a volume will be mounted; no user of
+ * the cell owns it. */
 static void
-add_place(struct argv *argv, const struct container *c, size_t i)
+docker_add_empty(struct argv *argv, const struct container *c, size_t i)
 {
 	argv_option(argv, "--tmpfs",
 	    "%s:rw,noexec,nosuid,nodev,size=4k,nr_inodes=4,mode=0755",
 	    c->class->mounts[i].target);
 }
 
-/* What the cell may ask of the device in a second. */
+/* Limit the cell's throughput on the device. */
 static void
 add_rates(struct argv *argv, const struct container *c, int device)
 {
@@ -166,7 +167,7 @@ add_rates(struct argv *argv, const struct container *c, int device)
 	}
 }
 
-/* Who the container is, as whom it runs, and what it may reach. */
+/* Name, labels, user, network and confinement of the container. */
 static void
 add_identity(struct argv *argv, const struct container *c, const char *apparmor)
 {
@@ -185,16 +186,17 @@ add_identity(struct argv *argv, const struct container *c, const char *apparmor)
 		argv_option(argv, "--dns-option", "timeout:0");
 	argv_option(argv, "--security-opt", "seccomp=%s/%s", config->lib_dir,
 	    c->class->seccomp);
-	/* jail.py hides what the engine's masks would; beneath those the kernel
-	 * lets nobody mount a /proc. */
+	/* jail.py hides the same paths as the engine's masks, beneath which the
+	 * kernel would let nobody mount a /proc. */
 	if (c->class->reuse == REUSE_ANYONE && !c->masked)
 		argv_option(argv, "--security-opt", "systempaths=unconfined");
 	if (*apparmor != '\0')
 		argv_option(argv, "--security-opt", "apparmor=%s", apparmor);
 }
 
-/* A folder in memory; /tmp is everybody's, and for the contract of the APIs
- * nothing is executed there; the others are the cell's user's. */
+/* Add a folder in memory.  All users may write to /tmp, where the APIs'
+ * contract forbids to execute files; the other folders are the cell's user's.
+ */
 static void
 add_folder(struct argv *argv, const struct cell_class *class,
     const struct class_folder *folder, uint32_t uid)
@@ -216,7 +218,7 @@ add_folder(struct argv *argv, const struct cell_class *class,
 	    folder->size, inodes);
 }
 
-/* One that is the cell's user's. */
+/* Add a tmpfs that the cell's user owns. */
 static void
 add_tmpfs(struct argv *argv, const char *tmpfs, uint32_t uid)
 {
@@ -232,8 +234,9 @@ memory_of(const struct cell_class *class, const struct config *config)
 	return class->network ? config->pip_memory : config->memory;
 }
 
-/* One limit for the whole container: the largest of the volumes in it.  A file
- * in memory is limited by the size of its folder, and by memory itself. */
+/* The limit of a file's size is one for the whole container: its largest
+ * volume.  Files in memory are limited by their folder's size, and by memory.
+ */
 static int64_t
 file_max_of(const struct cell_class *class, const struct config *config)
 {
@@ -246,7 +249,8 @@ file_max_of(const struct cell_class *class, const struct config *config)
 	    config->quota;
 }
 
-/* How much it may use of what. */
+/* Limits of memory, processors, processes and files, and the folders in memory.
+ */
 static void
 add_limits(struct argv *argv, const struct container *c)
 {
@@ -260,7 +264,7 @@ add_limits(struct argv *argv, const struct container *c)
 	argv_option(argv, "--memory-swap", "%" PRId64, memory);
 	argv_option(argv, "--cpus", "%.2f", (double)config->milli_cpus / 1e3);
 	argv_option(argv, "--pids-limit", "%" PRId64, config->pids);
-	/* explicit, as the engine may have a limit of its own for all */
+	/* explicit, since the engine may have a default limit */
 	argv_option(argv, "--ulimit", "fsize=%" PRId64 ":%" PRId64, file_max,
 	    file_max);
 	for (size_t i = 0; i < count; i++)
@@ -277,8 +281,7 @@ add_limits(struct argv *argv, const struct container *c)
 		argv_option(argv, "--sysctl", "%s", c->class->sysctl);
 }
 
-/* What the cell is told of how it holds its runs apart: one whose runs are to
- * have namespaces. */
+/* Settings of a cell whose runs shall have namespaces of their own. */
 static void
 add_settings(struct argv *argv, const struct container *c)
 {
@@ -300,11 +303,12 @@ add_settings(struct argv *argv, const struct container *c)
 }
 
 /*
- * Root with the rights that its calls need: to mount and to enter the mounts of
- * a cell, whose user is another; to write the map of a user namespace; to find
- * the place for the packages in a workspace that its user has closed.  It meets
- * no code of anybody's, and no byte but the broker's; it may open the cell's
- * devices, and make the calls of its own list.
+ * The mounter is root with the rights that its calls need: to mount, and to
+ * enter the mounts of a cell, whose user is another; to write the map of a user
+ * namespace; to find the folder for the packages in a workspace that its user
+ * has closed.  No user's code runs in it, and it reads no byte but the
+ * broker's.  It may open the cell's devices and make the system calls of its
+ * own list.
  */
 static void
 add_mounter(struct argv *argv, const struct container *c, const char *image)
@@ -327,7 +331,7 @@ add_mounter(struct argv *argv, const struct container *c, const char *image)
 	    ARGV_WORDS("--security-opt", "apparmor=unconfined", "--user", "0:0",
 		"--network", "none", "--memory", "64m", "--memory-swap", "64m",
 		"--pids-limit", "8"));
-	add_own(argv, c->host, c->name, "socket", "/run/inline");
+	docker_add_entry(argv, c->host, c->name, "socket", "/run/inline");
 	argv_add_all(argv, ARGV_WORDS("--entrypoint", "/mounter", image));
 }
 
@@ -344,15 +348,15 @@ docker_run_argv(struct argv *argv, const struct container *c, const char *image,
 	add_identity(argv, c, apparmor);
 	add_limits(argv, c);
 	add_settings(argv, c);
-	add_own(argv, c->host, c->name, "socket", "/run/inline");
-	add_own(argv, c->host, c->name, "cell", "/run/cell");
-	add_own(argv, c->host, c->name, "passwd", "/etc/passwd");
-	add_own(argv, c->host, c->name, "group", "/etc/group");
+	docker_add_entry(argv, c->host, c->name, "socket", "/run/inline");
+	docker_add_entry(argv, c->host, c->name, "cell", "/run/cell");
+	docker_add_entry(argv, c->host, c->name, "passwd", "/etc/passwd");
+	docker_add_entry(argv, c->host, c->name, "group", "/etc/group");
 	if (c->class->network && *c->host->config->pip_ca_bundle != '\0')
 		add_bind(argv, c->host->config->pip_ca_bundle, "/run/ca.pem");
 	for (size_t i = 0; c->class->mounts[i].volume != NULL; i++) {
-		if (c->spare) {
-			add_place(argv, c, i);
+		if (c->standby) {
+			docker_add_empty(argv, c, i);
 			add_rates(argv, c, c->volumes[i].device);
 			continue;
 		}

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probe and sweep are two programs that never run twice at a time.  All that
- * they find out goes through engine_report() and sweep_end(), which have
- * everything looked over.
+ * Probe and sweep are two programs, and each runs once at a time.  Their
+ * results go through engine_report() and sweep_end(), which schedule a pass
+ * over everything.
  *
- * With the images one thing is done at a time, behind everything else:
- * images_step() begins the next one, and is called again when that has ended.
- * A pull goes on beside it.
+ * The images have one step at a time: images_step() begins it, and is called
+ * again at its end.  A pull runs in parallel.
  */
 #include "broker/engine.h"
 
@@ -28,28 +27,28 @@
 #define REMOVE_LEAST_MS 20000
 #define PULL_MS (30 * 60 * 1000)
 #define PULL_AGAIN_MS (5 * 60 * 1000)
-#define RECHECK_MS 30000 /* when nobody has asked before */
-#define BAD_NEWS_MS 1000 /* what is bad is believed for so long */
+#define RECHECK_MS 30000 /* between two probes */
+#define BAD_NEWS_MS 1000 /* age from which a bad state is probed again */
 #define SWEEP_BATCH 64
 #define SWEEP_ROUNDS 100
 #define SWEEP_PAUSE_MS 100
-#define LOOK_MS 5000
+#define INSPECT_MS 5000
 #define MAKE_MS (15 * 60 * 1000)
 #define COMMIT_MS (5 * 60 * 1000)
 #define ID_LEN 64
-#define OLD_MAX 32 /* removed at one time */
+#define OLD_MAX 32 /* images removed at one time */
 
 static void engine_probe(void *arg);
 static void sweep_list(void *arg);
 
-/* It only sweeps any more. */
+/* The last sweep is running or over. */
 static bool
 is_ending(const struct engine *e)
 {
 	return e->host->phase == PHASE_SWEEPING;
 }
 
-/* A look takes docker a small part of what a start takes. */
+/* An inspection takes docker a small part of the time of a start. */
 static int
 probe_ms(const struct engine *e)
 {
@@ -67,7 +66,7 @@ engine_remove_ms(const struct config *config)
 
 /* ---- the sweep ---- */
 
-/* Something was found out: look after it again in a while, counted from now. */
+/* The state is fresh: the next probe is due RECHECK_MS from now. */
 static void
 engine_news(struct engine *e)
 {
@@ -75,12 +74,12 @@ engine_news(struct engine *e)
 	if (!is_ending(e))
 		loop_timer_set(e->host->loop, &e->recheck, RECHECK_MS,
 		    engine_probe, e);
-	status_tell(e->host);
-	host_look(e->host, 0);
+	status_publish(e->host);
+	host_schedule(e->host, 0);
 }
 
-/* The containers of an earlier life are gone, or cannot be removed; without a
- * clean engine nothing is started. */
+/* The containers of an earlier life are gone, or cannot be removed.  Nothing is
+ * started until they are gone. */
 static void
 sweep_end(struct engine *e, bool clean)
 {
@@ -93,7 +92,7 @@ sweep_end(struct engine *e, bool clean)
 	engine_news(e);
 }
 
-/* What docker said is what people are told. */
+/* Docker's error is the text that people see. */
 static void
 sweep_failed(struct engine *e, const struct process_result *result)
 {
@@ -106,11 +105,11 @@ sweep_failed(struct engine *e, const struct process_result *result)
 static void
 sweep_volumes_on_removed(void *arg, const struct process_result *result)
 {
-	(void)result; /* one that is in use belongs to a container still */
+	(void)result; /* a volume in use still belongs to a container */
 	sweep_end(arg, true);
 }
 
-/* Remove what an answer lists; how many there were. */
+/* Remove the ids that an answer lists; returns their number. */
 static size_t
 sweep_remove(struct engine *e, enum docker_call call, const char *answer,
     subprocess_fn done)
@@ -130,7 +129,7 @@ sweep_remove(struct engine *e, enum docker_call call, const char *answer,
 	return n;
 }
 
-/* Volumes that the engine did not remove with their containers. */
+/* Remove volumes that the engine did not remove with their containers. */
 static void
 sweep_volumes_on_list(void *arg, const struct process_result *result)
 {
@@ -140,8 +139,8 @@ sweep_volumes_on_list(void *arg, const struct process_result *result)
 		sweep_end(arg, true);
 }
 
-/* One that another is removing at this moment is an error of `docker rm`: only
- * an empty list is the end. */
+/* `docker rm` fails where a container is being removed already, so only an
+ * empty list ends the sweep. */
 static void
 sweep_on_removed(void *arg, const struct process_result *result)
 {
@@ -156,7 +155,7 @@ sweep_on_removed(void *arg, const struct process_result *result)
 		    sweep_list, e);
 }
 
-/* The answer of one round: containers to remove, or none any more. */
+/* The answer of one round lists containers to remove, or none. */
 static void
 sweep_on_list(void *arg, const struct process_result *result)
 {
@@ -173,7 +172,7 @@ sweep_on_list(void *arg, const struct process_result *result)
 	}
 	n = sweep_remove(e, DOCKER_REMOVE, buf_str(&result->out),
 	    sweep_on_removed);
-	/* No container is left: now what they had mounted. */
+	/* No container is left: remove their volumes. */
 	if (n == 0)
 		docker_start(&e->sweep, e->host, DOCKER_VOLUMES,
 		    e->host->instance, probe_ms(e), sweep_volumes_on_list, e);
@@ -184,7 +183,7 @@ sweep_on_list(void *arg, const struct process_result *result)
 		    n);
 }
 
-/* One round: list the containers, remove so many of them, list again. */
+/* One round: list the containers, remove SWEEP_BATCH of them, list again. */
 static void
 sweep_list(void *arg)
 {
@@ -215,8 +214,8 @@ engine_sweep_last(struct engine *e)
 
 /* ---- the probe ---- */
 
-/* The one place where the engine's state changes: it is logged when it is
- * news, and what follows from it is begun. */
+/* The engine's state changes here alone.  A change is logged, and an engine
+ * that answers is swept once. */
 void
 engine_report(struct engine *e, enum engine_state state, const char *trouble)
 {
@@ -238,8 +237,8 @@ engine_report(struct engine *e, enum engine_state state, const char *trouble)
 		sweep_start(e);
 }
 
-/* An engine that answers names the image by its digest.  What is neither that
- * nor "no such image" is no engine. */
+/* An engine that answers prints the image's digest or "no such image"; any
+ * other answer is a failure of the engine. */
 static void
 probe_on_end(void *arg, const struct process_result *result)
 {
@@ -247,8 +246,8 @@ probe_on_end(void *arg, const struct process_result *result)
 	bool image = strncmp(buf_str(&result->out), "sha256:", 7) == 0;
 	char text[160] = "";
 
-	/* Whoever ends us may have ended it, too: that says nothing of the
-	 * engine, from which there are containers to be removed. */
+	/* The signal that ends the broker may have ended the probe, too: that
+	 * says nothing of the engine. */
 	if (result->outcome == PROCESS_SIGNALED &&
 	    e->host->phase != PHASE_SERVING) {
 		engine_news(e);
@@ -268,7 +267,7 @@ probe_on_end(void *arg, const struct process_result *result)
 	engine_report(e, image ? ENGINE_READY : ENGINE_DOWN, text);
 }
 
-/* One at a time; whoever asks meanwhile gets its answer. */
+/* One probe runs at a time; its result serves all that asked meanwhile. */
 static void
 engine_probe(void *arg)
 {
@@ -280,7 +279,7 @@ engine_probe(void *arg)
 		    e);
 }
 
-/* ---- for others ---- */
+/* ---- questions ---- */
 
 void
 engine_release(struct engine *e)
@@ -316,10 +315,11 @@ engine_state(struct engine *e)
 static void images_step(struct images *d);
 
 /*
- * Run by the image's own Python, 3.8 or later, as root.  Byte code is never
- * compared with its source later (unchecked hash): neither can change.  Folders
- * within one another are compiled once; what does not compile is data of tests.
- * matplotlib's list of its fonts is for libraries.py in sandbox/cell/python.
+ * The image's own Python, 3.8 or later, runs this as root.  Byte code is never
+ * compared with its source later (unchecked hash): neither can change.  A
+ * folder within another one is compiled once; files that do not compile are
+ * test data. matplotlib's list of its fonts is for libraries.py in
+ * sandbox/cell/python.
  */
 static const char recipe[] =
     "import compileall, importlib.util, os, re, shutil, sys\n"
@@ -358,7 +358,7 @@ derived_ready(struct images *d)
 	log_info("cells of the image %s start from %s, which has byte code",
 	    d->at->of.image, d->at->name);
 	d->at->state = IMAGE_READY;
-	host_look(d->host, 0);
+	host_schedule(d->host, 0);
 }
 
 /* ---- pulling them ---- */
@@ -369,8 +369,8 @@ images_is_needed(const struct images *d, const struct image *image)
 	return strcmp(image->of.image, d->host->config->sandbox_image) == 0;
 }
 
-/* A failed pull of the needed image is tried again, but not at once: the
- * registry may be down.  The others are tried once. */
+/* A failed pull of the needed image is retried after a while, since the
+ * registry may be down.  The others are pulled once. */
 static bool
 may_pull(const struct images *d, const struct image *image)
 {
@@ -382,8 +382,7 @@ may_pull(const struct images *d, const struct image *image)
 
 static void image_on_pulled(void *arg, const struct process_result *result);
 
-/* Pull the next image that is missing for certain; the needed one comes first.
- */
+/* Pull the next missing image; the needed one comes first. */
 static void
 pull_next(struct images *d)
 {
@@ -405,8 +404,7 @@ pull_next(struct images *d)
 	    image_on_pulled, d);
 }
 
-/* An image that cannot be had is told of here alone; the others are still
- * tried. */
+/* A failed pull is logged here alone; the other images are still pulled. */
 static void
 image_on_pulled(void *arg, const struct process_result *result)
 {
@@ -416,7 +414,7 @@ image_on_pulled(void *arg, const struct process_result *result)
 	d->pulling = NULL;
 	if (process_succeeded(result)) {
 		log_info("the image %s was pulled", image->of.image);
-		image->looked_ms = -1;
+		image->inspected_ms = -1;
 		(void)engine_refresh(d->host->engine, 0);
 	} else {
 		log_err("docker pull %s: %s; there is no Python %s",
@@ -429,7 +427,7 @@ image_on_pulled(void *arg, const struct process_result *result)
 	images_step(d);
 }
 
-/* ---- older ones ---- */
+/* ---- removing older images ---- */
 
 static bool
 is_current(const struct images *d, const char *name)
@@ -441,7 +439,7 @@ is_current(const struct images *d, const char *name)
 	return strcmp(d->mounter, name) == 0;
 }
 
-/* The step has ended, well or not: on to the next one. */
+/* The step has ended, with or without success: begin the next one. */
 static void
 step_on_end(void *arg, const struct process_result *result)
 {
@@ -449,8 +447,8 @@ step_on_end(void *arg, const struct process_result *result)
 	images_step(arg);
 }
 
-/* Remove the images of ours that stand for no image of today.  An image that a
- * cell still uses goes at the next start. */
+/* Remove this broker's images that no current image needs.  An image that a
+ * cell still uses is removed at the next start. */
 static void
 old_on_list(void *arg, const struct process_result *result)
 {
@@ -477,10 +475,10 @@ old_on_list(void *arg, const struct process_result *result)
 		images_step(d);
 }
 
-/* ---- making one: run the recipe, commit, remove the container ---- */
+/* ---- deriving: run the recipe, commit, remove the container ---- */
 
-/* The image is there, or the log says why not.  Its container is of no use any
- * more; if that stays, the sweep finds it. */
+/* The image is there, or the log says why not.  The container is removed; if it
+ * stays, the sweep finds it. */
 static void
 commit_on_end(void *arg, const struct process_result *result)
 {
@@ -495,7 +493,7 @@ commit_on_end(void *arg, const struct process_result *result)
 	    COMMIT_MS, step_on_end, d);
 }
 
-/* The recipe has run: what the container holds becomes an image. */
+/* The recipe has run: the container becomes an image. */
 static void
 make_on_end(void *arg, const struct process_result *result)
 {
@@ -517,15 +515,15 @@ make_on_end(void *arg, const struct process_result *result)
 	    commit_on_end, d);
 }
 
-/* Run the recipe in a container of the image's own. */
+/* Run the recipe in a container of the image. */
 static void
-make(struct images *d)
+derive_image(struct images *d)
 {
 	const char *image = d->at->of.image;
 	auto_argv struct argv argv;
 
 	log_info("byte code for the image %s is being made", image);
-	/* It is tried once in this life, however it goes. */
+	/* Deriving is tried once in this life of the broker. */
 	d->at->state = IMAGE_SETTLED;
 	docker_argv_derive(&argv, d->host->config->docker_binary, d->container,
 	    d->host->instance, image, recipe);
@@ -533,11 +531,11 @@ make(struct images *d)
 	    make_on_end, d);
 }
 
-/* ---- looking ---- */
+/* ---- inspecting ---- */
 
-/* An earlier life of the broker's may have made it. */
+/* An earlier life of the broker may have derived the image. */
 static void
-derived_on_looked(void *arg, const struct process_result *result)
+derived_on_inspected(void *arg, const struct process_result *result)
 {
 	struct images *d = arg;
 
@@ -547,7 +545,7 @@ derived_on_looked(void *arg, const struct process_result *result)
 	images_step(d);
 }
 
-/* Images of ours have the label: image-make.sh has seen to all that. */
+/* Images of the project have the label: image-make.sh has compiled them. */
 static bool
 has_recipe(const char *labels)
 {
@@ -557,10 +555,10 @@ has_recipe(const char *labels)
 	return at != NULL && at[sizeof(key) - 1] != '"';
 }
 
-/* The answer is "sha256:ID {labels}": is the image there that would be derived
- * from it? */
+/* The answer is "sha256:ID {labels}".  The next question is whether the derived
+ * image is there. */
 static void
-image_on_looked(void *arg, const struct process_result *result)
+image_on_inspected(void *arg, const struct process_result *result)
 {
 	struct images *d = arg;
 	struct image *image = d->at;
@@ -573,12 +571,12 @@ image_on_looked(void *arg, const struct process_result *result)
 	} else if (strncmp(text, "sha256:", 7) == 0 &&
 	    strspn(text + 7, "0123456789abcdef") == ID_LEN) {
 		if (!has_recipe(text) && d->host->config->derive) {
-			/* A change of the recipe gives other names. */
+			/* Another recipe gives another name. */
 			(void)snprintf(image->name, sizeof(image->name),
 			    "inline-derived:%016" PRIx64 "-%.*s",
 			    text_hash(recipe), ID_LEN, text + 7);
 			docker_start(&d->process, d->host, DOCKER_PROBE,
-			    image->name, LOOK_MS, derived_on_looked, d);
+			    image->name, INSPECT_MS, derived_on_inspected, d);
 			return;
 		}
 		image->state = IMAGE_SETTLED;
@@ -586,8 +584,8 @@ image_on_looked(void *arg, const struct process_result *result)
 	images_step(d);
 }
 
-/* Begin the next thing, in this order: look for all, make what is missing,
- * remove what is older.  (The loop goes backwards: the first one wins.) */
+/* Begin the next step, in this order: inspect all, derive missing images,
+ * remove older ones.  (The loop goes backwards: the first image wins.) */
 static void
 images_step(struct images *d)
 {
@@ -605,39 +603,39 @@ images_step(struct images *d)
 		if (image->state > IMAGE_MISSING)
 			continue;
 		known = false;
-		if (image->looked_ms != d->news_ms)
+		if (image->inspected_ms != d->news_ms)
 			look = image;
 	}
 	if (look != NULL) {
-		look->looked_ms = d->news_ms;
+		look->inspected_ms = d->news_ms;
 		d->at = look;
 		docker_start(&d->process, d->host, DOCKER_LABELS,
-		    look->of.image, LOOK_MS, image_on_looked, d);
+		    look->of.image, INSPECT_MS, image_on_inspected, d);
 		return;
 	}
-	if (!d->looked)
-		host_look(d->host, 0);
-	d->looked = true;
+	if (!d->inspected)
+		host_schedule(d->host, 0);
+	d->inspected = true;
 	pull_next(d);
 	if (bare != NULL) {
 		d->at = bare;
-		make(d);
+		derive_image(d);
 		d->cleaned = false;
 	} else if (known && !d->cleaned) {
-		/* Nothing is removed while it is unknown what is current: the
-		 * engine may be down, say. */
+		/* Nothing is removed while the current names are unknown, as
+		 * when the engine is down. */
 		d->cleaned = true;
 		docker_start(&d->process, d->host, DOCKER_DERIVED,
-		    d->host->instance, LOOK_MS, old_on_list, d);
+		    d->host->instance, INSPECT_MS, old_on_list, d);
 	}
 }
 
-/* ---- images for others ---- */
+/* ---- the images, for other files ---- */
 
-/* The images wait until the sweep is over, which has the engine for itself.
- * The needed image may have been removed since it was looked for. */
+/* The images wait for the end of the sweep.  The needed image may have been
+ * removed since its inspection. */
 void
-images_look(struct images *d)
+images_update(struct images *d)
 {
 	const struct engine *engine = d->host->engine;
 	struct image *image;
@@ -654,7 +652,7 @@ images_look(struct images *d)
 bool
 images_are_known(const struct images *d)
 {
-	return d->looked || !d->host->config->derive;
+	return d->inspected || !d->host->config->derive;
 }
 
 const char *
@@ -673,13 +671,13 @@ images_forget(struct images *d, const char *image)
 
 	if (known == NULL || known->state != IMAGE_READY)
 		return;
-	log_warn("%s has gone; it is made again", known->name);
+	log_warn("%s has gone; it is derived again", known->name);
 	known->state = IMAGE_UNKNOWN;
-	known->looked_ms = -1;
+	known->inspected_ms = -1;
 	images_step(d);
 }
 
-/* An image that is neither pulled nor made needs not be looked for. */
+/* An image that is neither pulled nor derived need not be inspected. */
 static void
 images_add(struct images *d, const struct image_entry *entry)
 {
@@ -691,13 +689,13 @@ images_add(struct images *d, const struct image_entry *entry)
 	d->all = xrealloc(d->all, (d->count + 1) * sizeof(*d->all));
 	image = &d->all[d->count++];
 	*image = (struct image){
-		.of = *entry, .looked_ms = -1, .pulled_ms = -1
+		.of = *entry, .inspected_ms = -1, .pulled_ms = -1
 	};
 	if (!config->derive && !config->pull_on_startup)
 		image->state = IMAGE_SETTLED;
 }
 
-/* SANDBOX_IMAGE is the last, as it is often in the lists, too. */
+/* SANDBOX_IMAGE comes last: it is often in the lists, too. */
 void
 images_init(struct images *d, struct host *host)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes and removes what a container mounts of the host. Everything is made
- * anew for each container and never shared.
+ * The files of the host that a container mounts.  Each container has files of
+ * its own, and none are shared.
  */
 #include "broker/folder.h"
 
@@ -22,19 +22,19 @@
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define DATABASE_MAX 1024
-/* What this life copies the cell's program from. */
+/* Source of the cell's program for this life of the broker. */
 #define PROGRAM "program"
 
-/* Who a process in a jail is, as it sees itself:
+/* Uid of a process in a jail, as it sees itself:
  * sandbox/cell/supervisor/shared.h. */
 #define JAILED 65532
 
 /* ---- making ---- */
 
-/* A new folder that all may enter, or a new file that all may read, whatever
- * our umask is; its descriptor. */
+/* Make a folder that all may enter, or a file that all may read, whatever the
+ * umask is.  Returns its descriptor. */
 static int
-make_entry(int at, const char *name, bool folder, struct err *err)
+folder_make_entry(int at, const char *name, bool folder, struct err *err)
 {
 	auto_close int fd = -1;
 
@@ -48,7 +48,7 @@ make_entry(int at, const char *name, bool folder, struct err *err)
 	return steal_fd(&fd);
 }
 
-/* A regular file of the program's; anything else is left out. */
+/* Copy a regular file of the program; anything else is left out. */
 static int
 copy_file(int from_folder, int to_folder, const char *name, struct err *err)
 {
@@ -63,7 +63,7 @@ copy_file(int from_folder, int to_folder, const char *name, struct err *err)
 		return err_system(err, "open %s", name);
 	if (!S_ISREG(st.st_mode))
 		return 0;
-	to = make_entry(to_folder, name, false, err);
+	to = folder_make_entry(to_folder, name, false, err);
 	if (to < 0)
 		return -1;
 	for (left = st.st_size; left > 0 && sent > 0; left -= sent)
@@ -73,7 +73,7 @@ copy_file(int from_folder, int to_folder, const char *name, struct err *err)
 	return left == 0 ? 0 : err_set(err, ERR_SYSTEM, "%s is cut", name);
 }
 
-/* The cell's program: its Python files and its library. */
+/* Copy the cell's program: its Python files and its library. */
 static int
 copy_program(const char *parent, const char *name, int to, struct err *err)
 {
@@ -94,9 +94,10 @@ copy_program(const char *parent, const char *name, int to, struct err *err)
 }
 
 static int
-write_file(int at, const char *name, const struct buf *text, struct err *err)
+folder_write_file(int at, const char *name, const struct buf *text,
+    struct err *err)
 {
-	auto_close int fd = make_entry(at, name, false, err);
+	auto_close int fd = folder_make_entry(at, name, false, err);
 
 	if (fd < 0)
 		return -1;
@@ -104,8 +105,8 @@ write_file(int at, const char *name, const struct buf *text, struct err *err)
 }
 
 /*
- * The cell's user has a name and a home in any image.  It has two numbers: the
- * host's, and the one under which a run in a jail sees itself.
+ * The cell's user has a name and a home in any image, and two uids: the host's,
+ * and the one that a run in a jail sees.
  */
 static int
 write_databases(int at, uint32_t uid, struct err *err)
@@ -126,9 +127,9 @@ write_databases(int at, uint32_t uid, struct err *err)
 	buf_adds(&users,
 	    "nobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin\n");
 	buf_adds(&groups, "nogroup:x:65534:\n");
-	if (write_file(at, "passwd", &users, err) != 0)
+	if (folder_write_file(at, "passwd", &users, err) != 0)
 		return -1;
-	return write_file(at, "group", &groups, err);
+	return folder_write_file(at, "group", &groups, err);
 }
 
 int
@@ -142,14 +143,14 @@ folder_make(const struct host *host, const char *name, uint32_t uid,
 
 	if (all < 0)
 		return err_system(err, "open %s", host->cells_dir);
-	own = make_entry(all, name, true, err);
+	own = folder_make_entry(all, name, true, err);
 	if (own < 0)
 		return -1;
-	socket = make_entry(own, "socket", true, err);
+	socket = folder_make_entry(own, "socket", true, err);
 	if (socket >= 0 && uid == 0)
 		return 0;
 	if (socket >= 0)
-		copy = make_entry(own, "cell", true, err);
+		copy = folder_make_entry(own, "cell", true, err);
 	if (copy >= 0 &&
 	    copy_program(host->cells_dir, PROGRAM, copy, err) == 0 &&
 	    write_databases(own, uid, err) == 0)
@@ -166,7 +167,7 @@ folder_delete(int at, const char *name, int depth, struct err *err)
 	int fd = openat(at, name, FOLDER);
 	auto_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 
-	/* One that is gone is as good as removed. */
+	/* A folder that is gone counts as removed. */
 	if (fd < 0)
 		return errno == ENOENT ? 0 : err_system(err, "open %s", name);
 	if (dir == NULL) {
@@ -198,8 +199,7 @@ folder_remove(const char *cells, const char *name, bool socket_only)
 	(void)folder_delete(AT_FDCWD, path, socket_only ? 0 : 1, &err);
 }
 
-/* What an earlier life left has no container any more once the sweep is
- * over. */
+/* After the sweep no container uses the folders of an earlier life. */
 int
 folder_sweep(const char *cells, const char *library, struct err *err)
 {
@@ -218,7 +218,7 @@ folder_sweep(const char *cells, const char *library, struct err *err)
 	}
 	if (folder_delete(dirfd(dir), PROGRAM, 0, err) != 0)
 		return -1;
-	program = make_entry(dirfd(dir), PROGRAM, true, err);
+	program = folder_make_entry(dirfd(dir), PROGRAM, true, err);
 	return program < 0 ? -1 : copy_program(library, "cell", program, err);
 }
 

@@ -9,40 +9,40 @@ struct err;
 struct host;
 
 /*
- * What a container mounts of the host besides images: files that are made for
- * it alone, in a folder of its name below the one for all cells.  No file is
- * in two containers, so no lock, watch or time of one tells another of
- * anything.
+ * Files of the host that a container mounts.  They are made for it alone, in a
+ * folder of its name below the folder of all cells.  No file is in two
+ * containers, so no lock, watch or time of a file shows one container anything
+ * of another.
  *
  *	<cells>/<name>/socket/	cell.sock; at /run/inline
  *	<cells>/<name>/cell/	a copy of the cell's program; at /run/cell
  *	<cells>/<name>/passwd, group	at /etc
  *	<cells>/program/	what that is copied from
  *
- * The folder for all is private to us; in the container another user, the
- * cell's, must be able to read, so everything below is open to all.
+ * The folder of all cells is private to the broker.  Everything below it is
+ * readable for all, since the cell's user reads it in the container.
  */
 
-/* Make it; uid is the number that is to have a name.  With 0 only the folder of
- * the socket is made.  After a failure nothing of it is left. */
+/* Make the container's folder; uid: the number that gets a name.  With 0 only
+ * the folder of the socket is made.  After a failure nothing of it is left. */
 int folder_make(const struct host *host, const char *name, uint32_t uid,
     struct err *err);
 
-/* A folder of files, or of folders of files down to that depth: ours are no
- * deeper, so whatever else is in one was not made by us, and stays, with an
- * error.  Nothing happens where there is none. */
+/* Delete a folder of files, or of folders of files down to that depth.  The
+ * broker makes none that are deeper, so a deeper one is not its own: it stays,
+ * with an error.  A missing folder is no error. */
 int folder_delete(int at, const char *name, int depth, struct err *err);
 
-/* All that container's; or the socket's folder, when nobody connects any more.
- * What a container has mounted remains to it, empty. */
+/* Remove the container's folder, or only the socket's folder.  A container
+ * keeps the folders that it has mounted, empty. */
 void folder_remove(const char *cells, const char *name, bool socket_only);
 
-/* Make the folder for all cells, remove what an earlier life left there, and
- * take a copy of the cell's program out of the library: an upgrade that is
- * under way mixes no versions. */
+/* Make the folder of all cells, remove the leftovers of an earlier life, and
+ * copy the cell's program from the library, so that an upgrade that is under
+ * way mixes no versions. */
 int folder_sweep(const char *cells, const char *library, struct err *err);
 
-/* Remove the folder for all cells, unless some container still has its own. */
+/* Remove the folder of all cells, unless a container's folder is left in it. */
 void folder_close(const char *cells);
 
 #endif

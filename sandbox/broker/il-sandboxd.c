@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * il-sandboxd: the broker.  It starts, warms, leases and ends cells, and it
- * owns the workspaces.  One process, one thread, one event loop; whatever takes
- * time is a program that it starts and waits for in the loop: the Docker CLI,
- * mkfs.ext4, debugfs, e2fsck, itself with -u.
+ * owns the workspaces.  It is one process with one thread and one event loop.
+ * Slow work is done by programs that it starts and whose end the loop reports:
+ * the Docker CLI, mkfs.ext4, debugfs, e2fsck, itself with -u.
  *
  * It may: call Docker, use loop devices, make and remove the volume files under
  * IL_BASE_DIR.  It may never: read a byte that came from the internet, touch
  * the network or the database, look into a workspace.
  *
- * Who speaks with it
- *	il-worker, il-api, ilctl	STATE/broker/<program>/lease.sock
- *	cells (cell.py)			STATE/cells/<name>/socket/cell.sock
- * in packets of sandbox/protocol/frame.h; what either says is checked as if it
- * came from an enemy.
+ * Its sockets:
+ *
+ *	STATE/broker/<program>/lease.sock	il-worker, il-api, ilctl
+ *	STATE/cells/<name>/socket/cell.sock	cells (cell.py)
+ *
+ * The packets are those of sandbox/protocol/frame.h, and each field is checked
+ * as if an enemy had sent it.
  *
  * A lease, from left to right:
  *
@@ -25,20 +27,20 @@
  *	                                                                ▼
  *	client ◀──GRANTED + one end── socketpair ──other end + SERVE──▶ cell
  *
- * Client and cell then talk without us.  The client's end of its connection
- * with us is the lease: when that closes, for whatever reason, the cell has two
- * seconds to report IDLE, or it is killed.  When we die, every cell sees the
- * end of its control socket and exits, and --rm removes it; the next start
- * sweeps what is left, found by its label.
+ * Client and cell then talk without the broker.  The client's connection to the
+ * broker is the lease: when it closes, for whatever reason, the cell has two
+ * seconds to report IDLE, or it is killed.  When the broker dies, every cell
+ * sees the end of its control socket and exits, and --rm removes it.  The next
+ * start sweeps the rest, which it finds by a label.
  *
- * Here all parts are opened, connected and ended in the right order: leases
- * first, then cells, then what the engine still has.  client.c is who may ask,
- * and what for; pool.c and scheduler.c decide who gets which cell; prepare.c
- * and container.c are a container's life; uid.c and owner.c are who it runs as;
- * volume.c holds a volume on a loop device; folder.c is what else a container
- * mounts; workspace.c is the folders of sandboxes; engine.c knows how Docker
- * fares and what cells start from; docker_run.c and docker.c spell its command
- * lines; subprocess.c runs programs.
+ * This file opens, connects and ends the parts in the right order: leases end
+ * first, then cells, then the remaining containers.  client.c has the clients'
+ * connections and requests; pool.c and scheduler.c decide which ticket gets
+ * which cell; prepare.c and container.c are a container's life; uid.c and
+ * owner.c choose its user; volume.c has a volume on a loop device; folder.c has
+ * the other files that a container mounts; workspace.c has the folders of
+ * sandboxes; engine.c knows the state of Docker and of the images; docker_run.c
+ * and docker.c build command lines; subprocess.c runs programs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -79,7 +81,7 @@
 #define EXIT_CONFIG 78
 #define INSTANCE_LEN 16
 #define GRACE_MS 3000 /* for the cells to go by themselves */
-/* Time for everything to be gone, beside the starts that are under way. */
+/* Time for everything to end, besides the starts that are under way. */
 #define STOP_MS 20000
 #define NOTIFY_MS 1000
 
@@ -99,9 +101,9 @@ struct broker {
 /* ---- opening ---- */
 
 /*
- * Our containers bear the id in this file, so that the next life of this broker
- * finds them, and no other broker of this engine takes them for its own.  The
- * lock on it keeps a second broker from serving the same state folder.
+ * The containers of this broker have the id in this file as a label, so that
+ * its next life finds them and no other broker touches them.  The lock on the
+ * file keeps a second broker from serving the same state folder.
  */
 static int
 instance_open(struct broker *b, struct err *err)
@@ -126,7 +128,7 @@ instance_open(struct broker *b, struct err *err)
 		memcpy(host->instance, id, sizeof(id));
 		return 0;
 	}
-	/* It is written down before any container bears it. */
+	/* The id is on the disk before any container has it. */
 	text_random_hex(host->instance, INSTANCE_LEN);
 	if (ftruncate(b->instance_fd, 0) != 0 ||
 	    pwrite(b->instance_fd, host->instance, INSTANCE_LEN, 0) !=
@@ -136,7 +138,8 @@ instance_open(struct broker *b, struct err *err)
 	return 0;
 }
 
-/* Descriptors: two for each client, a few for each cell and each program. */
+/* The broker needs two descriptors for each client, a few for each cell and
+ * each program. */
 static void
 raise_file_limit(void)
 {
@@ -150,7 +153,7 @@ raise_file_limit(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Do all that can fail before anything runs. */
+/* Do every step that can fail before anything runs. */
 static int
 broker_open(struct broker *b, struct err *err)
 {
@@ -175,17 +178,17 @@ broker_open(struct broker *b, struct err *err)
 
 /* ---- the end ---- */
 
-/* Neither cells nor engine came to an end: the next start sweeps. */
+/* Not all cells have ended in time: the next start sweeps them. */
 static void
 broker_on_stop_timer(void *arg)
 {
 	struct broker *b = arg;
 
-	log_err("not everything ended in time");
+	log_err("not all cells ended in time");
 	loop_stop(b->host.loop);
 }
 
-/* The cells are dead, or late: what the engine still has is removed. */
+/* The cells are dead, or late: remove the remaining containers. */
 static void
 broker_sweep(void *arg)
 {
@@ -200,7 +203,7 @@ broker_sweep(void *arg)
 		loop_stop(b->host.loop);
 }
 
-/* Leases have ended, or have had their time: all that is left ends. */
+/* Leases have ended, or have had their time: end everything. */
 static void
 broker_stop(void *arg)
 {
@@ -217,11 +220,11 @@ broker_stop(void *arg)
 	    broker_on_stop_timer, b);
 	loop_timer_set(host->loop, NULL, GRACE_MS, broker_sweep, b);
 	(void)pool_end(&b->pool, true);
-	host_look(host, 0);
+	host_schedule(host, 0);
 }
 
-/* The sockets stay until the leases are over: a client that comes meanwhile
- * waits, is let go at the end, and asks the next broker. */
+/* The sockets stay until the leases are over.  A client that comes meanwhile
+ * waits, is disconnected at the end, and asks the next broker. */
 static void
 broker_on_signal(void *arg, int fd, uint32_t events)
 {
@@ -233,46 +236,46 @@ broker_on_signal(void *arg, int fd, uint32_t events)
 	    fd_signal_is_echo(&b->signalled_ms))
 		return;
 	if (b->host.phase != PHASE_SERVING) {
-		broker_stop(b); /* told a second time */
+		broker_stop(b); /* the second signal */
 		return;
 	}
 	b->host.phase = PHASE_DRAINING;
 	log_info("letting leases end");
 	loop_timer_set(b->host.loop, NULL, b->host.config->stop_ms, broker_stop,
 	    b);
-	host_look(&b->host, 0);
+	host_schedule(&b->host, 0);
 }
 
-/* ---- one look over everything ---- */
+/* ---- one pass over everything ---- */
 
 static void
-broker_look(void *arg)
+broker_pass(void *arg)
 {
 	struct broker *b = arg;
 
-	pool_look(&b->pool);
-	/* No lease is needed to say what is kept: also while they end. */
-	kept_look(&b->clients);
+	pool_pass(&b->pool);
+	/* KEPT is answered in each phase, since it needs no lease. */
+	clients_answer_kept(&b->clients);
 	switch (b->host.phase) {
 	case PHASE_SERVING:
-		images_look(&b->images);
-		space_look(&b->clients);
+		images_update(&b->images);
+		clients_serve_space(&b->clients);
 		break;
 	case PHASE_DRAINING:
-		/* No lease is left that ends by itself. */
+		/* The remaining leases do not end by themselves. */
 		if (!pool_end(&b->pool, false))
 			broker_stop(b);
 		break;
 	case PHASE_STOPPING:
-		/* All cells and mounters have gone by themselves. */
+		/* All cells and mounters have ended by themselves. */
 		if (!pool_end(&b->pool, true))
 			broker_sweep(b);
 		break;
 	case PHASE_SWEEPING:
 		if (b->engine.sweeping)
 			break;
-		/* A start that is under way has yet to be ended, which the
-		 * engine does only when it answers: then it is swept again. */
+		/* A start that is under way can be ended only when the engine
+		 * answers: then there is another sweep. */
 		if (!pool_end(&b->pool, true) || !b->engine.clean)
 			loop_stop(b->host.loop);
 		else
@@ -281,11 +284,12 @@ broker_look(void *arg)
 	}
 }
 
-/* ---- all together ---- */
+/* ---- the whole ---- */
 
-/* sd_notify(3): what comes after us starts now, and finds our sockets. */
+/* sd_notify(3): units that are ordered after this one start now and find its
+ * sockets. */
 static void
-tell_ready(void)
+notify_ready(void)
 {
 	static const char ready[] = "READY=1";
 	const char *path = getenv("NOTIFY_SOCKET");
@@ -299,10 +303,10 @@ tell_ready(void)
 	    fd_send_packet(fd, ready, sizeof(ready) - 1, -1, NOTIFY_MS, &err) !=
 		0)
 		log_warn("%s", err.text);
-	(void)unsetenv("NOTIFY_SOCKET"); /* docker is not asked */
+	(void)unsetenv("NOTIFY_SOCKET"); /* not for docker */
 }
 
-/* Nothing can fail from here on. */
+/* Start the parts; nothing can fail from here on. */
 static void
 broker_begin(struct broker *b)
 {
@@ -312,31 +316,31 @@ broker_begin(struct broker *b)
 	images_init(&b->images, host);
 	pool_init(&b->pool, host);
 	clients_open(&b->clients);
-	/* A volume that a cell may still write to counts, also when its name
-	 * goes. */
+	/* A volume that a cell may still write to counts, even after its name
+	 * is removed. */
 	ledger_find(&b->ledger);
 	api_packages_sweep(host->base);
 	ledger_add_spool(&b->ledger);
 	loop_add(host->loop, b->signals, EPOLLIN, broker_on_signal, b);
 	host->status = lease_status_open(host->config, &err);
 	if (host->status == NULL)
-		log_warn("il-fcgi is told nothing: %s", err.text);
-	status_tell(host);
+		log_warn("no status for il-fcgi: %s", err.text);
+	status_publish(host);
 	(void)engine_refresh(&b->engine, 0);
 	log_info("serving %s instance=%s", host->config->state_dir,
 	    host->instance);
-	tell_ready();
+	notify_ready();
 }
 
-/* The program but for its options: everything is served until SIGTERM or
- * SIGINT, then every container is ended.  -1: it could not begin. */
+/* Serve until SIGTERM or SIGINT, then end every container. -1: the start
+ * failed. */
 static int
 broker_serve(const struct config *config, struct err *err)
 {
 	struct broker b = { .host = { .config = config,
 				.base = -1,
 				.started_s = clock_wall_ms() / 1000,
-				.look_over = broker_look,
+				.run_pass = broker_pass,
 				.engine = &b.engine,
 				.images = &b.images,
 				.ledger = &b.ledger,
@@ -383,7 +387,8 @@ static void __attribute__((noreturn)) usage_exit(void)
 	exit(EXIT_USAGE);
 }
 
-/* The broker calls itself so, for what would keep its loop from turning. */
+/* Serve `il-sandboxd -u`: the broker starts itself so, since this would block
+ * its loop. */
 static int
 give_volume(const char *uid, const char *path)
 {
@@ -403,8 +408,8 @@ give_volume(const char *uid, const char *path)
 	return 1;
 }
 
-/* Can this Docker client start sandboxes?  One that loses a limit on the way is
- * told of, and used. */
+/* Can this Docker client start sandboxes?  A client that loses a limit is used,
+ * with a warning. */
 static int
 check_docker(const struct config *config, struct err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The arithmetic is pure; the table is a list that is short enough to be
- * summed up for each question.
+ * The arithmetic is pure.  The table is a list, short enough to be summed up
+ * for each question.
  */
 #include "broker/ledger.h"
 
@@ -18,9 +18,9 @@
 #include "broker/workspace.h"
 
 /*
- * What the disk may have to hold of requests' bodies that nginx reads: it lets
- * only so many of each size come at one time (nginx/api.conf, nginx/http.conf;
- * tests/nginx/spool.t compares).  Smaller ones stay in memory.
+ * Disk space for the request bodies that nginx reads.  It limits the number of
+ * each size at one time (nginx/api.conf, nginx/http.conf; tests/nginx/spool.t
+ * compares).  Smaller ones stay in memory.
  */
 #define SPOOL_MEDIUM INT64_C(32)
 #define SPOOL_MEDIUM_BYTES INT64_C(8000000)
@@ -31,8 +31,8 @@
 
 #define FLOOR_MIN (INT64_C(256) << 20)
 #define FLOOR_MAX (INT64_C(2) << 30)
-/* Where each block of a file lies apart from all others, the host's file system
- * notes 12 bytes for each (ext4), 16 (xfs): 1 in 256, and a page. */
+/* Where no two blocks of a file are adjacent, the host's file system needs 12
+ * bytes of metadata for each (ext4), or 16 (xfs): 1 in 256, and a page. */
 #define NOTES_SHARE 256
 #define NOTES_LEAST 4096
 #define IMAGES_EACH 2 /* of one cell */
@@ -65,9 +65,9 @@ ledger_has_room(const struct ledger_space *space, int64_t wanted)
 {
 	int64_t most = INT64_MAX - space->floor;
 
-	if (wanted > most || space->promised > most - wanted)
+	if (wanted > most || space->reserved > most - wanted)
 		return false;
-	return space->free >= space->floor + space->promised + wanted;
+	return space->free >= space->floor + space->reserved + wanted;
 }
 
 /* ---- the table ---- */
@@ -80,7 +80,7 @@ ledger_release(struct ledger *ledger)
 		reservation_free(LIST_FIRST(&ledger->all));
 }
 
-/* Of a volume that is sparse: what it may still take. */
+/* Returns how much a sparse volume may still grow. */
 static int64_t
 image_growth(int fd)
 {
@@ -109,8 +109,8 @@ reservation_more(const struct reservation *r)
 	return r->grows ? 0 : image_growth(r->fd);
 }
 
-/* A volume counts once: who comes after an old holder has a reservation of its
- * own before that one's mount is gone. */
+/* A volume's growth counts once: a new container reserves it before the older
+ * container's mount is gone. */
 static bool
 is_counted_before(const struct ledger *ledger, const struct reservation *r)
 {
@@ -137,10 +137,10 @@ free_bytes(int fd, int64_t *total, struct err *err)
 	return (int64_t)(st.f_bavail * st.f_frsize);
 }
 
-/* Between two looks at what is free, so that a write or a discard under way
- * makes the answer smaller rather than larger. */
+/* The free space is read before and after the sum, so that a write or a discard
+ * under way makes the answer smaller rather than larger. */
 int
-ledger_look(const struct ledger *ledger, int fd, struct ledger_space *space,
+ledger_measure(const struct ledger *ledger, int fd, struct ledger_space *space,
     struct err *err)
 {
 	const struct reservation *r;
@@ -161,7 +161,7 @@ ledger_look(const struct ledger *ledger, int fd, struct ledger_space *space,
 			continue;
 		bytes = is_counted_before(ledger, r) ? r->bytes :
 						       reservation_bytes(r);
-		space->promised += bytes;
+		space->reserved += bytes;
 		space->leaving += r->leaving ? bytes : 0;
 	}
 	after = free_bytes(fd, &total, err);
@@ -178,7 +178,7 @@ ledger_has_files(int fd)
 {
 	struct statvfs st;
 
-	/* Some file systems make them as they need them, and count none. */
+	/* Some file systems make inodes on demand and report none. */
 	return fstatvfs(fd, &st) == 0 &&
 	    (st.f_files == 0 || st.f_favail >= LEDGER_FILES);
 }
@@ -210,13 +210,13 @@ reservation_of_volume(struct ledger *ledger, int fd)
 	return reservation_of_bytes(ledger, fd, LEDGER_MOUNT_BYTES);
 }
 
-/* Somebody may have waited for its room. */
+/* A client may be waiting for the space. */
 void
 reservation_free(struct reservation *r)
 {
 	if (r == NULL)
 		return;
-	host_look(r->ledger->host, 0);
+	host_schedule(r->ledger->host, 0);
 	lock_wait_stop(&r->wait);
 	LIST_REMOVE(r, link);
 	(void)close(r->fd);
@@ -237,8 +237,8 @@ reservation_supersede(struct ledger *ledger, const struct reservation *by)
 	}
 }
 
-/* Without the lock it is not known whether the device is still there: what was
- * promised stays promised, until the next life of this broker. */
+/* Without the lock it is unknown whether the device is still there: the space
+ * stays reserved until the next start of the broker. */
 static void
 wait_on_lock(void *arg, const struct err *failure)
 {
@@ -259,7 +259,7 @@ reservation_leave(struct reservation *r)
 	lock_wait_start(&r->wait, r->fd, -1, wait_on_lock, r);
 }
 
-/* Of one folder. */
+/* Reserve for the volumes of one folder. */
 static void
 find_volumes(struct ledger *ledger, const char *id)
 {
@@ -278,7 +278,8 @@ find_volumes(struct ledger *ledger, const char *id)
 	}
 }
 
-/* Their containers may live: each counts in full until its device lets go. */
+/* Containers of an earlier life may be running: each volume counts in full
+ * until its device is closed. */
 void
 ledger_find(struct ledger *ledger)
 {
@@ -290,7 +291,7 @@ ledger_find(struct ledger *ledger)
 		find_volumes(ledger, id);
 }
 
-/* The first of these places that there is. */
+/* The first of these folders that exists counts. */
 void
 ledger_add_spool(struct ledger *ledger)
 {

@@ -13,97 +13,100 @@
 struct err;
 
 /*
- * Who may still write how much, and where.  A sparse volume promises more than
- * the disk has, and a write into it that finds no block damages the file system
- * inside.  So whatever may write has a reservation here first, and one is only
- * given while the disk holds all of them and a floor beside it.
+ * Reservations of disk space.  Sparse volumes together may grow larger than the
+ * disk, and a write into one that finds no block damages the file system
+ * inside.  So each writer has a reservation first, and one is only granted
+ * while the disk has room for all of them and for a floor.
  *
- * Nothing is remembered that can be measured: what a volume may still take is
- * its size less the blocks that it has, what is free is what the file system
- * says, both at the moment of the question.  A write makes both smaller by as
- * much, a discard makes both larger: who was given room keeps it.  Each file
- * system is counted by itself.
+ * Sizes are measured and never remembered.  A volume may still take its size
+ * less its blocks; the file system says how much is free; both are read at the
+ * moment of the question.  A write makes both smaller by as much, a discard
+ * makes both larger, so a granted reservation stays good.  Each file system is
+ * counted by itself.
  */
 struct ledger {
 	struct host *host;
 	LIST_HEAD(reservation_list, reservation) all;
 };
 
-/* Of a volume, while a container may have it mounted; or of so many bytes. */
+/* Reservation of a volume, while a container may have it mounted, or of a
+ * number of bytes. */
 struct reservation {
 	LIST_ENTRY(reservation) link;
 	struct ledger *ledger;
-	int fd; /* the volume, or a place on the file system; ours */
+	int fd; /* the volume, or anything on the file system; owned */
 	dev_t device;
 	ino_t inode;   /* of the volume */
-	int64_t bytes; /* besides what a volume grows by */
-	bool grows;    /* all that the volume may grow counts */
-	bool leaving;  /* its container is gone, the mount may not be */
+	int64_t bytes; /* besides the growth of a volume */
+	bool grows;    /* the growth of the volume counts, too */
+	bool leaving;  /* its container is gone; the mount may be there still */
 	struct lock_wait wait;
 };
 
-/* What is so on one file system, in bytes. */
+/* Space of one file system, in bytes. */
 struct ledger_space {
 	dev_t device;
 	int64_t free;
-	int64_t floor;	  /* is never promised to anybody */
-	int64_t promised; /* to all reservations */
-	int64_t leaving;  /* of that: to those that are about to end */
+	int64_t floor;	  /* is never granted */
+	int64_t reserved; /* sum of all reservations */
+	int64_t leaving;  /* of that: reservations that are about to end */
 };
 
-/* What a mounted volume may take on the disk without any file in it growing:
- * its journal is replayed after a power cut. */
+/* Growth of a mounted volume without any file in it growing: its journal is
+ * replayed after a power cut. */
 #define LEDGER_MOUNT_BYTES (INT64_C(4) << 20)
 
-/* A file system has so many files, and no more however large it is: the last of
- * them are for those that are there already. */
+/* A file system has a fixed number of inodes.  The last ones are for the
+ * sandboxes that are there already. */
 #define LEDGER_FILES 4096
 
 /* ---- arithmetic ---- */
 
-/* 256 MiB, or 2 % of a larger file system up to 2 GiB; more when so many cells
- * could need more for their mounts. */
+/* Returns the floor: 2 % of the file system, 256 MiB at least and 2 GiB at
+ * most; more when the mounts of that many cells could need more. */
 int64_t ledger_floor(int64_t total, int64_t cells);
-/* By how much a sparse file can still grow, the host's own notes about where
- * its pieces are included. */
+/* Returns how much a sparse file can still grow, the host's metadata for it
+ * included. */
 int64_t ledger_growth(int64_t size, int64_t allocated);
-/* Is there room for so much more? */
+/* Is there room for that many bytes more? */
 bool ledger_has_room(const struct ledger_space *space, int64_t wanted);
 
 /* ---- the table ---- */
 
 void ledger_release(struct ledger *ledger);
 
-/* Ask for the file system that fd is on. */
-int ledger_look(const struct ledger *ledger, int fd, struct ledger_space *space,
-    struct err *err);
+/* Measure the file system that fd is on. */
+int ledger_measure(const struct ledger *ledger, int fd,
+    struct ledger_space *space, struct err *err);
 
-/* May new files be made where fd is? */
+/* Has the file system that fd is on inodes for new sandboxes? */
 bool ledger_has_files(int fd);
 
-/* A reservation of bytes, where fd is: NULL when there is no such file.  It
- * counts from now on, whether there is room or not: ask first.  fd is ours. */
+/* Reserve bytes on the file system that fd is on, whether there is room or not:
+ * ask first.  It owns fd.  NULL: fd is no file. */
 struct reservation *reservation_of_bytes(struct ledger *ledger, int fd,
     int64_t bytes);
-/* Of a volume that is going to be mounted, LEDGER_MOUNT_BYTES at first. */
+/* Reserve LEDGER_MOUNT_BYTES for a volume that is going to be mounted. */
 struct reservation *reservation_of_volume(struct ledger *ledger, int fd);
-/* What it takes now; how much more it would if its volume may grow, 0 when it
- * may already; what a container that may write to the volume would take. */
+/* Bytes of the reservation now; bytes that it would take more if its volume
+ * might grow, 0 when it may already; bytes for a container that may write to
+ * the volume. */
 int64_t reservation_bytes(const struct reservation *r);
 int64_t reservation_more(const struct reservation *r);
 int64_t ledger_volume_bytes(int volume_fd);
-/* At the start: whatever an earlier life has left mounted may still grow. */
+/* At the start, reserve for volumes that containers of an earlier life may
+ * still have mounted. */
 void ledger_find(struct ledger *ledger);
-/* What nginx may write of bodies, where it does: as `ilctl run` tells it, or
- * where Debian's does. */
+/* Reserve for the request bodies that nginx writes, in the folder of `ilctl
+ * run` or in Debian's. */
 void ledger_add_spool(struct ledger *ledger);
-/* The lock of the volume is another's now: nobody before it has it mounted. */
+/* `by` has the volume's lock now, so no older container has it mounted: end the
+ * older reservations. */
 void reservation_supersede(struct ledger *ledger, const struct reservation *by);
-/* It is over at once; NULL is fine. */
+/* End the reservation at once; NULL is fine. */
 void reservation_free(struct reservation *r);
-/* Its container is dead.  The kernel may still be writing out what was written
- * before: it counts until the loop device has let go of the volume.  NULL is
- * fine. */
+/* Its container is dead, but the kernel may still write data back.  It counts
+ * until the loop device has closed the volume.  NULL is fine. */
 void reservation_leave(struct reservation *r);
 
 #endif

@@ -10,13 +10,13 @@
 #include "base/log.h"
 #include "broker/container.h"
 
-#define NOTES_MAX 10000 /* 500 KiB; then the oldest is forgotten */
+#define NOTES_MAX 10000 /* 500 KiB; beyond, the oldest goes */
 #define ABSENT_MS (INT64_C(600) * 1000)
 
-/* ---- why kept interpreters have ended ---- */
+/* ---- ends of sessions ---- */
 
 static void
-forget(struct kept_notes *notes, struct kept_note *note)
+session_note_free(struct session_notes *notes, struct session_note *note)
 {
 	TAILQ_REMOVE(&notes->list, note, link);
 	notes->count--;
@@ -24,23 +24,23 @@ forget(struct kept_notes *notes, struct kept_note *note)
 }
 
 void
-kept_release(struct kept_notes *notes)
+session_notes_release(struct session_notes *notes)
 {
 	while (!TAILQ_EMPTY(&notes->list))
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it is unlinked */
-		forget(notes, TAILQ_FIRST(&notes->list));
+		session_note_free(notes, TAILQ_FIRST(&notes->list));
 }
 
 enum kept_end
-kept_recall(struct kept_notes *notes, const char *sandbox)
+session_recall(struct session_notes *notes, const char *sandbox)
 {
-	struct kept_note *note;
+	struct session_note *note;
 	enum kept_end why = KEPT_RESTARTED;
 
 	TAILQ_FOREACH(note, &notes->list, link) {
 		if (strcmp(note->sandbox, sandbox) == 0) {
 			why = note->why;
-			forget(notes, note);
+			session_note_free(notes, note);
 			break;
 		}
 	}
@@ -48,43 +48,44 @@ kept_recall(struct kept_notes *notes, const char *sandbox)
 }
 
 void
-kept_settle(struct kept_notes *notes, struct container *c)
+session_note_end(struct session_notes *notes, struct container *c)
 {
-	struct kept_note *note;
+	struct session_note *note;
 
-	if (!c->kept)
+	if (!c->has_session)
 		return;
-	c->kept = false;
-	(void)kept_recall(notes, c->sandbox);
+	c->has_session = false;
+	(void)session_recall(notes, c->sandbox);
 	if (notes->count >= NOTES_MAX)
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it is unlinked */
-		forget(notes, TAILQ_FIRST(&notes->list));
+		session_note_free(notes, TAILQ_FIRST(&notes->list));
 	note = xcalloc(1, sizeof(*note));
 	memcpy(note->sandbox, c->sandbox, sizeof(note->sandbox));
-	note->why = c->kept_end != 0 ? c->kept_end : KEPT_DIED;
+	note->why = c->session_end != 0 ? c->session_end : KEPT_DIED;
 	TAILQ_INSERT_TAIL(&notes->list, note, link);
 	notes->count++;
-	log_debug("what was kept has ended: %d cell=%s sandbox=%s",
-	    (int)note->why, c->name, c->sandbox);
+	log_debug("session ended: %d cell=%s sandbox=%s", (int)note->why,
+	    c->name, c->sandbox);
 }
 
-/* ---- the cells that keep them ---- */
+/* ---- cells with sessions ---- */
 
 void
-kept_end(struct container *c, enum kept_end why)
+cell_end_idle(struct container *c, enum kept_end why)
 {
-	c->kept_end = why;
+	c->session_end = why;
 	container_end(c, false);
 }
 
 bool
-kept_goes_before(const struct container *c, const struct container *other)
+is_evicted_before(const struct container *c, const struct container *other)
 {
-	return other == NULL || c->kept < other->kept ||
-	    (c->kept == other->kept && c->since_ms < other->since_ms);
+	return other == NULL || c->has_session < other->has_session ||
+	    (c->has_session == other->has_session &&
+		c->since_ms < other->since_ms);
 }
 
-/* ---- pauses ---- */
+/* ---- backoff ---- */
 
 void
 pause_note_failure(struct pause *pause, enum refusal code, const char *text,

@@ -10,58 +10,58 @@
 #include "base/preload.h"
 #include "protocol/frame.h"
 
-/* Notes that the pool keeps, in memory. */
+/* Notes of the pool, in memory. */
 
 struct config;
 struct container;
 
-/* ---- of kept interpreters ---- */
+/* ---- sessions ---- */
 
 /*
- * Cells that hold an interpreter for the next run of their sandbox, as they say
- * themselves when a lease is over; only where the client had asked for it.
- * Such a cell serves its sandbox like any other.  It stays for
- * IL_SESSION_SECONDS of rest, and there are IL_SESSIONS of them at most; the
- * one used longest ago goes first (scheduler.c).
+ * A session is an interpreter that a cell keeps for the next run of its
+ * sandbox.  The cell reports it when a lease is over, and only where the client
+ * had asked for it.  Such a cell serves its sandbox like any other.  It ends
+ * after IL_SESSION_SECONDS without a lease.  There are IL_SESSIONS at most; the
+ * one used longest ago is evicted first (scheduler.c).
  *
- * The reason why one has ended is remembered until its owner comes.  A sandbox
- * without a note has had none in this life of the broker's.
+ * The reason why a session ended is remembered until its owner comes.  A
+ * sandbox without a note had no session in this life of the broker.
  */
-struct kept_note {
-	TAILQ_ENTRY(kept_note) link;
+struct session_note {
+	TAILQ_ENTRY(session_note) link;
 	char sandbox[33];
 	enum kept_end why;
 };
 
-struct kept_notes {
-	TAILQ_HEAD(kept_list, kept_note) list; /* the oldest first */
+struct session_notes {
+	TAILQ_HEAD(session_note_list, session_note) list; /* oldest first */
 	size_t count;
 };
 
-void kept_release(struct kept_notes *notes);
+void session_notes_release(struct session_notes *notes);
 
-/* End an idle cell; why, if it holds an interpreter. */
-void kept_end(struct container *c, enum kept_end why);
-/* A cell is on its way out: note what ended with it, once. */
-void kept_settle(struct kept_notes *notes, struct container *c);
-/* Returns why the last one of the sandbox has ended, and forgets it. */
-enum kept_end kept_recall(struct kept_notes *notes, const char *sandbox);
+/* End an idle cell; why: for its session, if it has one. */
+void cell_end_idle(struct container *c, enum kept_end why);
+/* A cell is ending: note the end of its session, once. */
+void session_note_end(struct session_notes *notes, struct container *c);
+/* Returns why the sandbox's last session ended, and forgets it. */
+enum kept_end session_recall(struct session_notes *notes, const char *sandbox);
 
-/* Does c end before the other, where one of two idle cells must?  A cell that
- * keeps nothing goes first, then the one at rest for longer.  other: NULL is
+/* Is c evicted before the other, where one of two idle cells must end?  A cell
+ * without a session goes first, then the one idle for longer. other: NULL is
  * none. */
-bool kept_goes_before(const struct container *c, const struct container *other);
+bool is_evicted_before(const struct container *c,
+    const struct container *other);
 
-/* ---- of starts that failed ---- */
+/* ---- failed starts ---- */
 
 /*
- * Failed starts of containers: an engine that is slow or broken is not made
- * better by more of them.  After one that failed there is a pause, twice as
- * long each time, and one start at a time until one succeeds.  Pure: the caller
- * says what time it is.
+ * Backoff after failed starts of containers: more starts do not help a slow or
+ * broken engine.  After each failure the backoff doubles, and there is one
+ * start at a time until one succeeds.  Pure: the caller passes the time.
  */
 struct pause {
-	int64_t most_ms;  /* the longest one; the first: PAUSE_FIRST_MS */
+	int64_t most_ms;  /* the longest; the first is PAUSE_FIRST_MS */
 	int failures;	  /* in a row */
 	int64_t until_ms; /* monotonic: no start before this */
 	enum refusal code;
@@ -69,36 +69,35 @@ struct pause {
 };
 
 #define PAUSE_FIRST_MS 1000
-#define PAUSE_MOST_MS 60000    /* where people wait for such a start */
-#define PAUSE_MOUNTS_MS 600000 /* where cells start as ever meanwhile */
+#define PAUSE_MOST_MS 60000    /* where people wait for the start */
+#define PAUSE_MOUNTS_MS 600000 /* where cells start as usual meanwhile */
 
 void pause_note_failure(struct pause *pause, enum refusal code,
     const char *text, int64_t now_ms);
 void pause_note_success(struct pause *pause);
-/* May no start be begun now? */
+/* Is a start forbidden now? */
 bool pause_holds(const struct pause *pause, int64_t now_ms);
-/* One failure may be chance: a client that waits is tried once more.  After two
- * in a row a client that would have to wait for the pause is told at once. */
+/* One failure may be chance: a waiting client gets another try.  After two in a
+ * row a client that would have to wait for the backoff is refused at once. */
 bool pause_is_told(const struct pause *pause, int64_t now_ms);
 
-/* ---- of modules that runs import ---- */
+/* ---- modules that runs import ---- */
 
 /*
- * The modules that the cell kept ready for them shall have imported: all that
- * IL_PRELOAD names, or with "auto" those that two leases have asked for in the
- * last IL_WARM_SECONDS.  Masks are those of base/preload.h.
+ * Modules that a warm cell shall have imported: all that IL_PRELOAD names, or
+ * with "auto" the modules that two leases have asked for in the last
+ * IL_WARM_SECONDS.  Masks are those of base/preload.h.
  */
 struct preload {
-	int64_t asked_ms[PRELOAD_BITS][2]; /* the last time, the one before;
-					      monotonic, 0: never */
-	int64_t absent_ms[PRELOAD_BITS];   /* until then: no cell could */
+	int64_t asked_ms[PRELOAD_BITS]
+			[2]; /* the last two times; monotonic, 0: never */
+	int64_t absent_ms[PRELOAD_BITS]; /* end of "missing in the image" */
 };
 
-/* A lease is asked for, by a program that looks as if it imports these. */
+/* A lease was requested for a program that seems to import these. */
 void preload_note(struct preload *p, uint32_t mask, int64_t now_ms);
-/* A cell has come up that was to import them, and these it could not: a package
- * that is not in the image may be installed later.  A module that the image
- * lacks is tried again after ten minutes. */
+/* A cell could not import these modules.  They are tried again after ten
+ * minutes, since the package may be installed later. */
 void preload_note_absent(struct preload *p, uint32_t mask, int64_t now_ms);
 uint32_t preload_wanted(const struct preload *p, const struct config *config,
     int64_t now_ms);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happens to containers and tickets, and the questions about them.  In one
- * look what became of the containers is told first, then the scheduler runs.
+ * Containers and tickets: changes of their state, and questions about them.
+ * Each pass settles the containers first, then runs the scheduler.
  */
 #include "broker/pool.h"
 
@@ -17,16 +17,16 @@
 #include "broker/workspace.h"
 
 #define WAITING_MAX 1024
-#define WARM_PAUSE_MS 10000 /* after a start that failed */
+#define WARM_PAUSE_MS 10000 /* after a failed start */
 
 void
-host_look(struct host *host, int64_t at_ms)
+host_schedule(struct host *host, int64_t at_ms)
 {
-	if (host->look != NULL && host->look_ms <= at_ms)
+	if (host->pass != NULL && host->pass_ms <= at_ms)
 		return;
-	host->look_ms = at_ms;
-	loop_timer_set(host->loop, &host->look, at_ms - clock_monotonic_ms(),
-	    host->look_over, host);
+	host->pass_ms = at_ms;
+	loop_timer_set(host->loop, &host->pass, at_ms - clock_monotonic_ms(),
+	    host->run_pass, host);
 }
 
 void
@@ -39,10 +39,11 @@ pool_init(struct pool *pool, struct host *host)
 	TAILQ_INIT(&pool->mounters);
 	TAILQ_INIT(&pool->tickets);
 	TAILQ_INIT(&pool->removals);
-	TAILQ_INIT(&pool->kept.list);
+	TAILQ_INIT(&pool->sessions.list);
 }
 
-/* Who waits for a removal is told; its folder is swept at the next start. */
+/* The client of a removal is answered; the folder is swept at the next start.
+ */
 void
 pool_release(struct pool *pool)
 {
@@ -58,7 +59,7 @@ pool_release(struct pool *pool)
 		TAILQ_REMOVE(&pool->containers, c, link);
 		container_free(c);
 	}
-	kept_release(&pool->kept);
+	session_notes_release(&pool->sessions);
 }
 
 /* ---- tickets ---- */
@@ -77,7 +78,8 @@ ticket_leave_queue(struct pool *pool, struct ticket *ticket, enum lease_way way)
 	pool->waiting--;
 }
 
-/* Is what it asks for there?  Packages can be made, by pip alone: CREATE. */
+/* Are the volumes of the ticket there?  Only pip's CREATE makes missing
+ * packages. */
 static bool
 has_volumes(const struct pool *pool, const struct ticket *ticket)
 {
@@ -90,7 +92,7 @@ has_volumes(const struct pool *pool, const struct ticket *ticket)
 		    workspace_has(base, ticket->sandbox, ticket->packages)));
 }
 
-/* The answer comes from the loop, also when it is known at once. */
+/* The answer comes from the loop, even when it is known at once. */
 void
 pool_request(struct pool *pool, struct ticket *ticket)
 {
@@ -107,7 +109,7 @@ pool_request(struct pool *pool, struct ticket *ticket)
 	ticket->waiting = true;
 	pool->waiting++;
 	TAILQ_INSERT_TAIL(&pool->tickets, ticket, link);
-	host_look(pool->host, 0);
+	host_schedule(pool->host, 0);
 }
 
 void
@@ -124,29 +126,29 @@ pool_withdraw(struct pool *pool, struct ticket *ticket)
 	container_release(c);
 }
 
-/* ---- one look over everything ---- */
+/* ---- one pass over everything ---- */
 
-/* A start failed: what that means to the next ones. */
+/* A start failed: hold up the next ones. */
 static void
-note_failure(struct pool *pool, const struct container *c)
+pool_note_failure(struct pool *pool, const struct container *c)
 {
 	int64_t now = clock_monotonic_ms();
 	struct container *other;
 
 	pool->warm_not_ms = now + WARM_PAUSE_MS;
-	/* It says nothing of the engine when it is about this one's file system
-	 * or image, or when docker was not even called: nobody may slow others
-	 * down by what is his. */
+	/* A failure of this sandbox's file system or image, or before docker
+	 * was called, says nothing of the engine.  It must not slow down
+	 * others. */
 	if (!c->called || c->repaired || c->failure == REFUSAL_IMAGE)
 		return;
 	pause_note_failure(&pool->pause, c->failure, c->failure_text, now);
-	status_tell(pool->host);
+	status_publish(pool->host);
 	if (pool->pause.until_ms > pool->warm_not_ms)
 		pool->warm_not_ms = pool->pause.until_ms;
 	log_warn("%d starts in a row have failed: the next one in %" PRId64
 		 " s",
 	    pool->pause.failures, (pool->pause.until_ms - now) / 1000);
-	/* Who waits for what was about to be started is told, too. */
+	/* Clients of the starts that were about to begin are refused, too. */
 	if (!pause_is_told(&pool->pause, now))
 		return;
 	TAILQ_FOREACH(other, &pool->containers, link) {
@@ -155,40 +157,40 @@ note_failure(struct pool *pool, const struct container *c)
 	}
 }
 
-/* A spare cell could not be made theirs: those who wait for it get one that is
- * started as ever. */
+/* The standby cell failed on its way to this sandbox: its tickets get a cell
+ * that is started as usual. */
 static void
-forgo_spares(struct pool *pool, const struct container *c)
+forgo_standby(struct pool *pool, const struct container *c)
 {
 	struct ticket *ticket;
 
 	TAILQ_FOREACH(ticket, &pool->tickets, link) {
 		if (pool_matches(c, ticket))
-			ticket->as_ever = true;
+			ticket->no_standby = true;
 	}
 }
 
-/* Tell of a start that failed: the first who waits for such a cell hears it,
- * the others get a new try. */
+/* Report a failed start to the first ticket that waits for such a cell; the
+ * others get a new try. */
 static void
-tell_failure(struct pool *pool, struct container *c)
+pool_report_failure(struct pool *pool, struct container *c)
 {
 	struct ticket *ticket;
 
-	c->told = true;
+	c->reported = true;
 	pool->metrics.starts[class_index(c->class)][1]++;
 	if (c->adopting) {
-		forgo_spares(pool, c);
+		forgo_standby(pool, c);
 		return;
 	}
-	/* It may have died of its imports, for which nobody has asked: others
-	 * start without. */
+	/* The cell may have died of imports that no client asked for: the next
+	 * ones start without them. */
 	if (c->imports != 0 && preload_is_auto(pool->host->config->preload)) {
 		preload_note_absent(&pool->preload, c->imports,
 		    clock_monotonic_ms());
 		return;
 	}
-	note_failure(pool, c);
+	pool_note_failure(pool, c);
 	TAILQ_FOREACH(ticket, &pool->tickets, link) {
 		if (pool_matches(c, ticket)) {
 			ticket_refuse(pool, ticket, c->failure,
@@ -198,7 +200,7 @@ tell_failure(struct pool *pool, struct container *c)
 	}
 }
 
-/* People are told which Python there is as soon as a cell has said it. */
+/* The status has the version of Python as soon as a cell has reported it. */
 static void
 note_python(struct pool *pool, const struct container *c)
 {
@@ -207,12 +209,12 @@ note_python(struct pool *pool, const struct container *c)
 	    strcmp(pool->python, c->python) == 0)
 		return;
 	memcpy(pool->python, c->python, sizeof(pool->python));
-	status_tell(pool->host);
+	status_publish(pool->host);
 }
 
-/* What became of a container. */
+/* Act on a container's state. */
 static void
-settle(struct pool *pool, struct container *c)
+pool_settle(struct pool *pool, struct container *c)
 {
 	struct ticket *ticket = c->ticket;
 	size_t class = class_index(c->class);
@@ -227,7 +229,7 @@ settle(struct pool *pool, struct container *c)
 		    (c->since_ms - c->run_ms) * 1000);
 		if (pool->pause.failures > 0) {
 			pause_note_success(&pool->pause);
-			status_tell(pool->host);
+			status_publish(pool->host);
 		}
 	}
 	if (c->absent != 0 && preload_is_auto(pool->host->config->preload)) {
@@ -249,18 +251,18 @@ settle(struct pool *pool, struct container *c)
 		ticket_lost(ticket, c->out_of_memory);
 	}
 	if (c->state >= CONTAINER_ENDING)
-		kept_settle(&pool->kept, c);
-	if (c->failure != 0 && !c->told)
-		tell_failure(pool, c);
+		session_note_end(&pool->sessions, c);
+	if (c->failure != 0 && !c->reported)
+		pool_report_failure(pool, c);
 	if (c->state == CONTAINER_GONE) {
 		TAILQ_REMOVE(&pool->containers, c, link);
 		container_free(c);
 	}
 }
 
-/* Delete the files of a sandbox when nothing uses them any more.  Containers of
- * it that began before the removal may still have its volumes; those that began
- * later have none of them. */
+/* Delete the files of a sandbox when nothing uses them any more.  Its
+ * containers from before the removal may still have the volumes; newer ones
+ * have none of them. */
 static void
 settle_removal(struct pool *pool, struct removal *removal)
 {
@@ -278,10 +280,10 @@ settle_removal(struct pool *pool, struct removal *removal)
 	removal_done(removal, rc == 0 ? NULL : err.text);
 }
 
-/* The order matters: a container that is gone has to be settled before its
- * sandbox gets another. */
+/* The order matters: a container that is gone must be settled before its
+ * sandbox gets another one. */
 void
-pool_look(struct pool *pool)
+pool_pass(struct pool *pool)
 {
 	struct removal *removal;
 	struct removal *removal_next;
@@ -294,7 +296,7 @@ pool_look(struct pool *pool)
 	}
 	for (c = TAILQ_FIRST(&pool->containers); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
-		settle(pool, c);
+		pool_settle(pool, c);
 	}
 	for (removal = TAILQ_FIRST(&pool->removals); removal != NULL;
 	     removal = removal_next) {
@@ -327,32 +329,31 @@ pool_remove(struct pool *pool, struct removal *removal)
 	struct container *c;
 
 	removal->number = pool->host->serial;
-	(void)kept_recall(&pool->kept, removal->sandbox);
+	(void)session_recall(&pool->sessions, removal->sandbox);
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (strcmp(c->sandbox, removal->sandbox) == 0) {
-			c->kept = false;
+			c->has_session = false;
 			container_end(c, true);
 		}
 	}
 	TAILQ_INSERT_TAIL(&pool->removals, removal, link);
-	host_look(pool->host, 0);
+	host_schedule(pool->host, 0);
 }
 
 /* ---- questions ---- */
 
-/* Class and subject are the same, and what it has imported does no harm;
- * whether it is free is another question. */
+/* It need not be free. */
 bool
 pool_matches(const struct container *c, const struct ticket *ticket)
 {
 	return c->class == ticket->class &&
 	    strcmp(c->sandbox, ticket->sandbox) == 0 &&
-	    (!ticket->apart || c->imports == 0) &&
+	    (!ticket->no_imports || c->imports == 0) &&
 	    (ticket->any_interpreter ||
 		strcmp(c->interpreter.name, ticket->interpreter.name) == 0);
 }
 
-/* Idle, and not one that may be used only once and was. */
+/* It must be idle, and unused where its class allows one lease. */
 bool
 pool_serves(const struct container *c, const struct ticket *ticket)
 {
@@ -360,8 +361,8 @@ pool_serves(const struct container *c, const struct ticket *ticket)
 	    (c->class->reuse != REUSE_NEVER || c->runs == 0);
 }
 
-/* How many there are of what its run imports comes first, then how few of what
- * it does not: such a cell is slower for it. */
+/* A cell fits better with more of the run's imports, then with fewer other
+ * imports, which make it slower. */
 static int
 fit(const struct container *c, const struct ticket *ticket)
 {
@@ -369,7 +370,7 @@ fit(const struct container *c, const struct ticket *ticket)
 	    __builtin_popcount(c->imports & ~ticket->imports);
 }
 
-/* Of two that fit alike, the one that was used last. */
+/* Of two cells that fit alike, the one used last is better. */
 static bool
 is_better(const struct container *c, const struct container *other,
     const struct ticket *ticket)
@@ -397,8 +398,8 @@ pool_container_of(const struct pool *pool, const struct ticket *ticket)
 	return found;
 }
 
-/* A cell in memory holds nothing that its successor needs: its place is free as
- * soon as it ends. */
+/* A cell in memory holds nothing that its successor needs: its slot is free as
+ * soon as it is ending. */
 void
 pool_count(const struct pool *pool, struct pool_count *count)
 {
@@ -406,7 +407,7 @@ pool_count(const struct pool *pool, struct pool_count *count)
 
 	*count = (struct pool_count){ 0 };
 	TAILQ_FOREACH(c, &pool->containers, link) {
-		struct pool_places *p = &count->places[c->class->budget];
+		struct pool_slots *p = &count->slots[c->class->budget];
 		bool ending = c->state == CONTAINER_ENDING;
 
 		if (c->state == CONTAINER_GONE)

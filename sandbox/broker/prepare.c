@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The steps before docker run: the container's user is chosen, its volumes are
- * locked and attached one after the other.  A volume with an error is checked
- * before; one whose files are not that user's is given to it.
+ * The steps before docker run: the container's user is chosen, then its volumes
+ * are locked and attached one after the other.  A volume with an error is
+ * checked first.  A volume whose files belong to another user is given to the
+ * container's user.
  *
- * Spare cells are up, warm and nobody's yet.  A spare cell is a container like
- * any other of its class, but what a sandbox mounts is empty in it, and its
- * user is one that no sandbox has.  Loop devices for the volumes are its own
- * already, since its container is limited by their numbers.  The first sandbox
- * that needs a cell gets it, for good: its volumes are attached to these
- * devices and mounted in the cell, and from then on it is that sandbox's cell
- * as if it had been started for it.  A failure on this way ends the cell, and a
- * cell is started as ever.
+ * Standby cells are up and warm and belong to no sandbox yet.  A standby cell
+ * is a container like any other of its class, but the folders for volumes are
+ * empty, and no sandbox has its uid.  It owns loop devices for the volumes from
+ * its start, since its container's limits name them.  The first sandbox that
+ * needs a cell takes it over for good: the sandbox's volumes are attached to
+ * these devices and mounted in the cell, which from then on is that sandbox's
+ * cell.  A failure on this way ends the cell, and a cell is started as usual.
  *
- *	IDLE, spare ─ spare_adopt() ─▶ PREPARING ─▶ PREPARED ─ spare_run() ─▶
- *	STARTING ─ spare_done() ─▶ IDLE
+ *	IDLE ─ standby_adopt() ─▶ PREPARING ─▶ PREPARED ─ standby_mount() ─▶
+ *	STARTING ─ standby_done() ─▶ IDLE
  *
  * The broker itself may not mount, and the engine mounts only at a start.  So
- * each spare cell has a mounter of its own, which is there before the cell.  A
- * mounter comes up and goes as all containers do (container.c).  It may use the
- * loop devices of that cell and no other, runs one program of ours
+ * each standby cell has a mounter of its own, which is up before the cell
+ * starts.  A mounter starts and ends as all containers do (container.c).  It
+ * may use the loop devices of that cell and no other, runs one program of ours
  * (../mounter/) in an image that has no other file, serves one request, and
- * ends.  Where the host does not let it do that, there are spare cells only to
- * try it again, less and less often.
+ * ends.  Where the host does not let it mount, a standby cell is started only
+ * to try again, less and less often.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -46,14 +46,15 @@
 #include "volume/owner.h"
 #include "volume/uid.h"
 
-#define VOLUME_WAIT_MS 15000 /* for an older container to let go of it */
-#define CHECK_MS 60000	     /* e2fsck, and giving */
-#define FRESH_MS 1000	     /* the engine's state may be so old */
-#define ATTACH_MS 5000	     /* then whoever waits gets another cell */
+#define VOLUME_WAIT_MS 15000 /* for an older container to unlock a volume */
+#define CHECK_MS 60000	     /* e2fsck, or a change of owner */
+#define FRESH_MS 1000	     /* maximum age of the engine's state */
+#define ATTACH_MS 5000	     /* for the mounter's answer */
 
 static void prepare_next(struct container *c);
 
-/* No volume means no sandbox; everything else is our fault. */
+/* A missing volume means a missing sandbox; all other failures are the
+ * broker's. */
 static enum refusal
 refusal_of(const struct err *err)
 {
@@ -61,14 +62,14 @@ refusal_of(const struct err *err)
 					    REFUSAL_START;
 }
 
-/* The volume whose turn it is. */
+/* File name of the current volume; NULL after the last one. */
 static const char *
 volume_name(const struct container *c)
 {
 	return class_volume(c->class, c->volume_next, c->packages);
 }
 
-/* Step 4: it is locked, whole and its user's: attach it, and go on. */
+/* Step 4: the volume is locked, whole and its user's: attach it, and go on. */
 static void
 volume_attach(struct container *c)
 {
@@ -96,7 +97,7 @@ volume_run(struct container *c, const char *const *words, subprocess_fn done)
 	subprocess_start(&c->tool, c->host->loop, &argv, CHECK_MS, done, c);
 }
 
-/* Its files are its user's now. */
+/* The change of owner has ended. */
 static void
 give_on_end(void *arg, const struct process_result *result)
 {
@@ -114,9 +115,9 @@ give_on_end(void *arg, const struct process_result *result)
 	volume_attach(c);
 }
 
-/* Step 3: where its files are another user's, of the one that all sandboxes had
- * or of one that another sandbox has, too, they are given to ours.  A program
- * does it, as it takes a while. */
+/* Step 3: the volume's files are given to the sandbox's user where another owns
+ * them.  That is the user that all sandboxes once had, or one that another
+ * sandbox has, too.  A program does it, since it takes a while. */
 static void
 check_on_end(void *arg, const struct process_result *result)
 {
@@ -143,9 +144,9 @@ check_on_end(void *arg, const struct process_result *result)
 	volume_run(c, ARGV_WORDS("/proc/self/exe", "-u", uid), give_on_end);
 }
 
-/* Step 2: with the lock held and without a device, e2fsck works on the file.
- * When there is no reason to doubt it, only its journal is replayed (with -f it
- * would make a lost+found where nothing was lost). */
+/* Step 2: e2fsck works on the file, which is locked and has no device.  Without
+ * a reason to doubt it, only the journal is replayed (-f would make a
+ * lost+found where nothing was lost). */
 static void
 volume_check(struct container *c)
 {
@@ -159,7 +160,7 @@ volume_check(struct container *c)
 	    check_on_end);
 }
 
-/* Is there a reason to look into it? */
+/* Is there a reason to check it? */
 static void
 volume_on_locked(void *arg, const struct err *failure)
 {
@@ -176,13 +177,14 @@ volume_on_locked(void *arg, const struct err *failure)
 	if (!workspace_volume_damaged(fd) && owner_of(fd) == c->owner)
 		volume_attach(c);
 	else if (c->adopting)
-		container_fail(c, REFUSAL_START, "it has to be checked first");
+		container_fail(c, REFUSAL_START,
+		    "its file system has to be checked first");
 	else
 		volume_check(c);
 }
 
-/* Step 1: open the next volume and lock it.  After a mount that failed we have
- * the locks, and check all of them. */
+/* Step 1: open the next volume and lock it.  After a failed mount the volumes
+ * are locked already, and all of them are checked. */
 static void
 prepare_next(struct container *c)
 {
@@ -202,7 +204,7 @@ prepare_next(struct container *c)
 	}
 	volume->volume_fd = workspace_volume_open(c->host->base, c->sandbox,
 	    volume_name(c), &err);
-	/* Packages of this version that nobody has installed yet. */
+	/* No packages of this version are installed yet. */
 	if (volume->volume_fd < 0 && err.code == ERR_NOT_FOUND &&
 	    volume_name(c) == c->packages && !c->class->network) {
 		attachment_detach(volume);
@@ -216,29 +218,30 @@ prepare_next(struct container *c)
 	}
 	lock_wait_start(&c->wait, volume->volume_fd, VOLUME_WAIT_MS,
 	    volume_on_locked, c);
-	/* An older container holds it: is the engine there to end that? */
+	/* An older container has the lock: can the engine end that? */
 	if (lock_wait_is_on(&c->wait))
 		(void)engine_refresh(c->host->engine, FRESH_MS);
 }
 
-/* ---- who it runs as ---- */
+/* ---- the container's user ---- */
 
-/* Another sandbox's container, or another cell in memory, has it now. */
+/* Does the container of another sandbox, or another cell in memory, have that
+ * uid now? */
 static bool
-is_taken(const struct container *c, uint32_t uid)
+uid_is_used(const struct container *c, uint32_t uid)
 {
 	const struct container *other;
 
 	TAILQ_FOREACH(other, &c->host->pool->containers, link) {
 		if (other != c && (other->uid == uid || other->owner == uid) &&
-		    (c->class->in_memory || c->spare ||
+		    (c->class->in_memory || c->standby ||
 			strcmp(other->sandbox, c->sandbox) != 0))
 			return true;
 	}
 	return false;
 }
 
-/* What the first volume says that has one; 0: none has. */
+/* Read the uid from the first volume that has one of its own; 0: none has. */
 static int
 sandbox_uid(const struct container *c, uint32_t *uid, struct err *err)
 {
@@ -256,25 +259,25 @@ sandbox_uid(const struct container *c, uint32_t *uid, struct err *err)
 	return 0;
 }
 
-/* Set c->uid: for a cell in memory a number of its own, else the one that the
- * sandbox's volumes have.  Where they have none, or one that another container
- * has now, a new one, which the volumes have to be given.  ERR_NOT_FOUND: there
- * is no such sandbox. */
+/* Set c->uid: a cell in memory has a number of its own, others the one of the
+ * sandbox's volumes.  Where the volumes have none, or one that another
+ * container uses now, a new number is chosen and the volumes are given to it.
+ * ERR_NOT_FOUND: there is no such sandbox. */
 static int
 choose_uid(struct container *c, struct err *err)
 {
-	if (c->class->in_memory || c->spare) {
+	if (c->class->in_memory || c->standby) {
 		do
 			c->uid = uids_take_for_memory(c->host->uids);
-		while (is_taken(c, c->uid));
+		while (uid_is_used(c, c->uid));
 		return 0;
 	}
 	if (sandbox_uid(c, &c->owner, err) != 0)
 		return -1;
-	if (c->owner == 0 || is_taken(c, c->owner)) {
+	if (c->owner == 0 || uid_is_used(c, c->owner)) {
 		if (uids_take(c->host->uids, &c->owner, err) != 0)
 			return -1;
-		log_info("the sandbox has a user of its own now: uid=%u"
+		log_info("new user of the sandbox: uid=%u"
 			 " sandbox=%s",
 		    c->owner, c->sandbox);
 	}
@@ -283,11 +286,11 @@ choose_uid(struct container *c, struct err *err)
 	return 0;
 }
 
-/* ---- who mounts in a cell that is up ---- */
+/* ---- the mounter of a standby cell ---- */
 
-/* The host could not do it, or we could not: cells start as ever meanwhile.  A
- * mounter that fails in a pause was begun before it, and failed by its cause:
- * one restart of the engine is one failure, however many cells were spare. */
+/* Mounting failed: meanwhile cells start as usual.  A mounter that fails during
+ * the backoff was begun before it and failed for the same cause, so one restart
+ * of the engine is one failure, however many cells were on standby. */
 static void
 note_failed_mount(struct pool *pool, const char *what)
 {
@@ -301,15 +304,15 @@ note_failed_mount(struct pool *pool, const char *what)
 	    what, (pause->until_ms - now_ms + 999) / 1000);
 }
 
-/* The cell's mounter does not do its work: the cell ends, and for a while none
- * is started. */
+/* The cell's mounter does not work: the cell ends, and for a while no standby
+ * cell is started. */
 static void
 mounter_fail(struct container *cell, const char *what)
 {
 	mounter_end(cell);
 	note_failed_mount(cell->host->pool, what);
 	if (cell->adopting)
-		container_fail(cell, REFUSAL_START, "nobody can mount");
+		container_fail(cell, REFUSAL_START, "no mounter is ready");
 	else
 		container_end(cell, false);
 }
@@ -343,7 +346,7 @@ void
 mounter_forbid(struct container *m)
 {
 	m->host->pool->unmountable = true;
-	log_warn("no cell is kept spare: no process of a container's is known "
+	log_warn("no standby cells: the processes of containers are unknown "
 		 "here");
 	container_end(m->cell, false);
 }
@@ -360,7 +363,8 @@ import_on_end(void *arg, const struct process_result *result)
 		container_fail(m, REFUSAL_IMAGE, process_describe(result).text);
 }
 
-/* No registry has its image: it is made of the bytes in this program. */
+/* No registry has the mounter's image: it is imported from the bytes in this
+ * program. */
 void
 mounter_import(struct container *m)
 {
@@ -373,7 +377,7 @@ mounter_import(struct container *m)
 	struct err err;
 
 	m->repaired = true;
-	/* Nobody connects meanwhile. */
+	/* No mounter connects meanwhile. */
 	loop_timer_clear(host->loop, &m->watch);
 	if (fd < 0 ||
 	    fd_write_all(fd, mounter_image, mounter_image_len, &err) != 0) {
@@ -400,9 +404,9 @@ mounter_start(struct container *cell)
 	container_run(m);
 }
 
-/* The mounts hold the devices now. */
+/* The volumes are mounted: the mounts now own the devices. */
 static void
-spare_done(struct container *c, const char *trouble)
+standby_done(struct container *c, const char *trouble)
 {
 	if (trouble != NULL) {
 		container_fail(c, REFUSAL_START, trouble);
@@ -415,9 +419,9 @@ spare_done(struct container *c, const char *trouble)
 	container_set(c, CONTAINER_IDLE);
 }
 
-/* Act on the mounter's answer.  False: that is none. */
+/* Act on the mounter's answer.  False: the frame is no answer. */
 static bool
-take_answer(struct container *m, const struct frame_view *view)
+mounter_read_answer(struct container *m, const struct frame_view *view)
 {
 	struct container *c = m->cell;
 	bool ready = m->state == CONTAINER_IDLE;
@@ -440,23 +444,23 @@ take_answer(struct container *m, const struct frame_view *view)
 	mounter_end(c);
 	if (why == ATTACH_DONE)
 		pause_note_success(&c->host->pool->mount_pause);
-	spare_done(c, why == ATTACH_DONE ? NULL : text);
+	standby_done(c, why == ATTACH_DONE ? NULL : text);
 	if (why == ATTACH_HOST)
 		note_failed_mount(c->host->pool, text);
 	return true;
 }
 
 bool
-mounter_take(struct container *m, const struct frame_view *view)
+mounter_handle(struct container *m, const struct frame_view *view)
 {
 	if (view->kind != FRAME_READY || m->state != CONTAINER_STARTING)
-		return take_answer(m, view);
+		return mounter_read_answer(m, view);
 	container_idle(m);
 	container_set(m->cell, CONTAINER_PREPARED);
 	return true;
 }
 
-/* Send the cell, then its volumes; a volume that is not there has no device. */
+/* Send the cell, then its volumes; a missing volume has no device. */
 static int
 mounter_send(const struct container *c, struct err *err)
 {
@@ -464,7 +468,7 @@ mounter_send(const struct container *c, struct err *err)
 	struct frame frame;
 
 	if (m == NULL || m->state != CONTAINER_IDLE || c->pidfd < 0)
-		return err_set(err, ERR_UNAVAILABLE, "nobody can mount");
+		return err_set(err, ERR_UNAVAILABLE, "no mounter is ready");
 	for (int part = 0; part <= CLASS_VOLUMES; part++) {
 		frame_start(&frame, FRAME_ATTACH);
 		frame_add_int(&frame, TAG_PART, part);
@@ -482,16 +486,16 @@ mounter_send(const struct container *c, struct err *err)
 	return 0;
 }
 
-/* ---- the beginning ---- */
+/* ---- entry points ---- */
 
-/* Get devices that hold nothing yet, and a mounter for these. */
+/* Reserve empty devices, and start a mounter for them. */
 static void
-spare_prepare(struct container *c)
+standby_prepare(struct container *c)
 {
 	struct err err;
 
 	for (size_t i = 0; i < CLASS_VOLUMES; i++) {
-		if (attachment_hold(&c->volumes[i], &err) != 0) {
+		if (attachment_reserve(&c->volumes[i], &err) != 0) {
 			container_fail(c, REFUSAL_START, err.text);
 			return;
 		}
@@ -499,8 +503,7 @@ spare_prepare(struct container *c)
 	mounter_start(c);
 }
 
-/* First comes the user, then the volumes.  Also called for the second try,
- * after a mount that failed. */
+/* The user is chosen first, then the volumes are prepared. */
 void
 prepare_begin(struct container *c)
 {
@@ -509,13 +512,14 @@ prepare_begin(struct container *c)
 	c->volume_next = 0;
 	if (choose_uid(c, &err) != 0)
 		container_fail(c, refusal_of(&err), err.text);
-	else if (c->spare)
-		spare_prepare(c);
+	else if (c->standby)
+		standby_prepare(c);
 	else
 		prepare_next(c);
 }
 
-/* A volume that cannot be opened ends the start (prepare_next()). */
+/* Reserve room for the volumes.  A volume that cannot be opened ends the start
+ * later (prepare_next()). */
 static void
 prepare_reserve(struct container *c, bool grows)
 {
@@ -532,13 +536,13 @@ prepare_reserve(struct container *c, bool grows)
 		c->reserved[0]->grows = grows;
 }
 
-/* The cell is never spare again.  Its number is one of now, as it had nothing
- * of a sandbox of this name that has been removed. */
+/* The cell never returns to standby.  It gets a new number, since it uses no
+ * volume of a sandbox of this name that was removed before. */
 void
-spare_adopt(struct container *c, const struct ticket *ticket, bool writable,
+standby_adopt(struct container *c, const struct ticket *ticket, bool writable,
     bool grows)
 {
-	c->spare = false;
+	c->standby = false;
 	c->adopting = true;
 	c->number = ++c->host->serial;
 	c->writable = writable;
@@ -558,7 +562,7 @@ attach_on_timer(void *arg)
 }
 
 void
-spare_run(struct container *c)
+standby_mount(struct container *c)
 {
 	struct err err;
 
@@ -578,11 +582,11 @@ container_new(struct pool *pool, const struct ticket *ticket, bool writable,
 	memcpy(c->sandbox, ticket->sandbox, sizeof(c->sandbox));
 	c->interpreter = ticket->interpreter;
 	c->imports = warm_imports(pool, ticket);
-	c->spare = *c->sandbox == '\0' && !c->class->in_memory &&
+	c->standby = *c->sandbox == '\0' && !c->class->in_memory &&
 	    !c->class->installs;
 	memcpy(c->packages, ticket->packages, sizeof(c->packages));
 	container_set(c, CONTAINER_PREPARING);
-	if (!c->spare)
+	if (!c->standby)
 		prepare_reserve(c, grows);
 	prepare_begin(c);
 	TAILQ_INSERT_TAIL(&pool->containers, c, link);

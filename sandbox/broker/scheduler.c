@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The scheduler decides whose turn it is.  The queue is first come, first
- * served, but a ticket that can be served now never waits for one that cannot.
- * It also decides which cells stay warm meanwhile, and when they are replaced.
+ * The scheduler serves the queue of tickets: first come, first served, but a
+ * ticket that can be served now never waits for one that cannot.  It also
+ * decides which cells stay warm, and when they are replaced.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,11 +13,11 @@
 #include "broker/engine.h"
 #include "broker/pool.h"
 
-/* docker run at one time: more only slows each down. */
+/* Limit of concurrent docker run: more would only slow down each. */
 #define POOL_RUNS_MAX 2
 
-/* The cell will be idle in a while: it starts, or comes back from a lease of
- * which nothing stays. */
+/* The cell will be idle in a while: it is starting, or it is coming back from a
+ * lease after which it can be leased again. */
 static bool
 is_coming(const struct container *c)
 {
@@ -27,16 +27,15 @@ is_coming(const struct container *c)
 		c->isolation == ISOLATION_RUN && !c->retire);
 }
 
-/* Spare ones come last: whoever's cell has ended can have one of these. */
+/* Standby cells are evicted last: any sandbox can use one. */
 static bool
 ends_before(const struct container *c, const struct container *other)
 {
-	return other == NULL || c->spare < other->spare ||
-	    (c->spare == other->spare && kept_goes_before(c, other));
+	return other == NULL || c->standby < other->standby ||
+	    (c->standby == other->standby && is_evicted_before(c, other));
 }
 
-/* The idle cell that nobody has used for the longest time; one that keeps
- * something only where there is no other.  NULL: none. */
+/* The idle cell of the budget that is evicted first; NULL: none. */
 static struct container *
 oldest_idle(const struct pool *pool, enum cell_budget budget)
 {
@@ -51,41 +50,41 @@ oldest_idle(const struct pool *pool, enum cell_budget budget)
 	return oldest;
 }
 
-/* A lease is cold when the ticket waited for the start of its cell. */
+/* A lease is cold when its ticket waited for the start of the cell. */
 static void
 grant(struct container *c, struct ticket *ticket, struct pool *pool,
     enum access access)
 {
 	int64_t ready_ms = c->since_ms;
 	int client_end = container_lease(c, ticket->lease_ms, access,
-	    ticket->keep, ticket->folder);
+	    ticket->keep_session, ticket->folder);
 
 	if (client_end < 0)
-		return; /* the container ends, the ticket keeps its place */
+		return; /* the cell ends; the ticket stays queued */
 	ticket->cold = c->runs == 0 && ready_ms > ticket->since_ms &&
 	    !c->adopted;
 	ticket_leave_queue(pool, ticket,
 	    ticket->cold		   ? WAY_COLD :
-		c->adopted && c->runs == 0 ? WAY_SPARE :
+		c->adopted && c->runs == 0 ? WAY_STANDBY :
 					     WAY_WARM);
 	ticket->container = c;
 	c->ticket = ticket;
 	ticket_granted(ticket, c->name, client_end, access);
 }
 
-/* Who only wants to look does so beside the run that goes on.  True when the
- * ticket has its answer. */
+/* A ticket for read access is served while a run goes on.  True: the ticket has
+ * its answer. */
 static bool
-look_beside(struct pool *pool, struct ticket *ticket, struct container *c)
+serve_reader(struct pool *pool, struct ticket *ticket, struct container *c)
 {
 	int client_end;
 
 	if (ticket->access != ACCESS_LOOK || !container_is_running(c))
 		return false;
-	client_end = container_look(c);
+	client_end = container_open_reader(c);
 	if (client_end < 0) {
 		ticket_refuse(pool, ticket, REFUSAL_BUSY,
-		    "the cell takes no more who look");
+		    "the cell takes no more readers");
 		return true;
 	}
 	ticket_leave_queue(pool, ticket, WAY_LOOK);
@@ -93,8 +92,8 @@ look_beside(struct pool *pool, struct ticket *ticket, struct container *c)
 	return true;
 }
 
-/* Its sandbox is leased: the lease may end in a moment; if it does not, say
- * so.  True when the ticket was refused. */
+/* The ticket's sandbox is leased: wait POOL_BUSY_MS for the lease's end, then
+ * refuse.  True: the ticket was refused. */
 static bool
 refuse_busy(struct pool *pool, struct ticket *ticket, const struct container *c)
 {
@@ -109,11 +108,11 @@ refuse_busy(struct pool *pool, struct ticket *ticket, const struct container *c)
 		    "the sandbox is leased to another");
 		return true;
 	}
-	host_look(pool->host, due);
+	host_schedule(pool->host, due);
 	return false;
 }
 
-/* The engine is not ready: true when the ticket was refused for it. */
+/* Refuse the ticket when the engine is not ready.  True: it was refused. */
 static bool
 refuse_engine(struct pool *pool, struct ticket *ticket)
 {
@@ -136,7 +135,8 @@ refuse_engine(struct pool *pool, struct ticket *ticket)
 	return true;
 }
 
-/* It is not admitted: true when it was refused, else it waits. */
+/* Refuse a ticket that the disk can never admit.  True: it was refused; else it
+ * waits. */
 static bool
 refuse_disk(struct pool *pool, struct ticket *ticket, enum admission admission)
 {
@@ -147,7 +147,7 @@ refuse_disk(struct pool *pool, struct ticket *ticket, enum admission admission)
 	return true;
 }
 
-/* An idle container is there for it: true when something was done. */
+/* Serve the ticket by an idle container.  True: something was done. */
 static bool
 serve_by(struct pool *pool, struct ticket *ticket, struct container *c)
 {
@@ -157,16 +157,16 @@ serve_by(struct pool *pool, struct ticket *ticket, struct container *c)
 	if (admission == ADMIT)
 		grant(c, ticket, pool, access);
 	else if (admission == ADMIT_OTHERWISE)
-		kept_end(c, KEPT_REPLACED);
+		cell_end_idle(c, KEPT_REPLACED);
 	else
 		return refuse_disk(pool, ticket, admission);
 	return true;
 }
 
-/* The first ticket whose sandbox has a container, or that is refused: do the
- * next thing for it.  True when something was done. */
+/* Do the next step for the first ticket whose sandbox has a container, or that
+ * is refused.  True: something was done. */
 static bool
-serve_one(struct pool *pool)
+scheduler_serve_one(struct pool *pool)
 {
 	struct ticket *ticket;
 
@@ -187,17 +187,17 @@ serve_one(struct pool *pool)
 				return true;
 			continue;
 		}
-		/* An idle cell of another class or version is in the way. */
+		/* An idle cell of another class or version uses the volumes. */
 		if (c->state == CONTAINER_IDLE) {
-			kept_end(c,
-			    ticket->class->keeps ? KEPT_REPLACED :
-						   KEPT_PACKAGES);
+			cell_end_idle(c,
+			    ticket->class->has_sessions ? KEPT_REPLACED :
+							  KEPT_PACKAGES);
 			return true;
 		}
-		if (look_beside(pool, ticket, c) ||
+		if (serve_reader(pool, ticket, c) ||
 		    refuse_busy(pool, ticket, c))
 			return true;
-		/* Without the engine it will not get out of there. */
+		/* Without the engine the container stays in this state. */
 		if ((c->state == CONTAINER_PREPARING ||
 			c->state == CONTAINER_ENDING) &&
 		    refuse_engine(pool, ticket))
@@ -206,28 +206,30 @@ serve_one(struct pool *pool)
 	return false;
 }
 
-/* One that is coming up anyway, for each ticket another one.  Not one that has
- * much to import first, where it would not be started for this ticket. */
+/* Claim a cell that is coming for the ticket, each for one ticket.  A cell that
+ * still has much to import is claimed only by a ticket that would start such a
+ * cell. */
 static bool
-is_promised(struct pool *pool, const struct ticket *ticket)
+claim_coming(struct pool *pool, const struct ticket *ticket)
 {
 	struct container *c;
 
 	TAILQ_FOREACH(c, &pool->containers, link) {
-		if (is_coming(c) && !c->promised &&
+		if (is_coming(c) && !c->claimed &&
 		    (c->imports == 0 || c->state > CONTAINER_STARTING ||
 			warm_imports(pool, ticket) != 0) &&
 		    pool_matches(c, ticket)) {
-			c->promised = true;
+			c->claimed = true;
 			return true;
 		}
 	}
 	return false;
 }
 
-/* There is a place for it, or a spare cell: true when something was done. */
+/* Start a cell for the ticket, or adopt the standby cell.  True: something was
+ * done. */
 static bool
-start_for(struct pool *pool, struct ticket *ticket, struct container *spare)
+start_for(struct pool *pool, struct ticket *ticket, struct container *standby)
 {
 	bool writable;
 	bool grows;
@@ -236,23 +238,23 @@ start_for(struct pool *pool, struct ticket *ticket, struct container *spare)
 
 	if (admission != ADMIT)
 		return refuse_disk(pool, ticket, admission);
-	if (spare != NULL)
-		spare_adopt(spare, ticket, writable, grows);
+	if (standby != NULL)
+		standby_adopt(standby, ticket, writable, grows);
 	else
 		container_new(pool, ticket, writable, grows);
 	return true;
 }
 
-/* A spare cell that this ticket may have; NULL: none. */
+/* Find a standby cell for the ticket; NULL: none. */
 static struct container *
-spare_find(const struct pool *pool, const struct ticket *ticket)
+standby_find(const struct pool *pool, const struct ticket *ticket)
 {
 	struct container *c;
 
-	if (ticket->as_ever)
+	if (ticket->no_standby)
 		return NULL;
 	TAILQ_FOREACH(c, &pool->containers, link) {
-		if (c->spare && c->state == CONTAINER_IDLE && c->pidfd >= 0 &&
+		if (c->standby && c->state == CONTAINER_IDLE && c->pidfd >= 0 &&
 		    c->class == ticket->class &&
 		    strcmp(c->interpreter.name, ticket->interpreter.name) == 0)
 			return c;
@@ -260,25 +262,26 @@ spare_find(const struct pool *pool, const struct ticket *ticket)
 	return NULL;
 }
 
-/* The first ticket that a spare cell can serve gets it.  True when something
- * was done. */
+/* The first ticket that a standby cell can serve gets it.  True: something was
+ * done. */
 static bool
 adopt_one(struct pool *pool)
 {
 	struct ticket *ticket;
 
 	TAILQ_FOREACH(ticket, &pool->tickets, link) {
-		struct container *spare = spare_find(pool, ticket);
+		struct container *standby = standby_find(pool, ticket);
 
-		if (spare != NULL && pool_container_of(pool, ticket) == NULL &&
-		    start_for(pool, ticket, spare))
+		if (standby != NULL &&
+		    pool_container_of(pool, ticket) == NULL &&
+		    start_for(pool, ticket, standby))
 			return true;
 	}
 	return false;
 }
 
-/* Starts have failed, and the next one is not due yet.  True: the ticket was
- * refused for it. */
+/* Refuse the ticket when starts have failed and the next one is not due yet.
+ * True: it was refused. */
 static bool
 refuse_pause(struct pool *pool, struct ticket *ticket)
 {
@@ -295,21 +298,21 @@ refuse_pause(struct pool *pool, struct ticket *ticket)
 	return true;
 }
 
-/* May another container be started?  Otherwise when to look again. */
+/* May another container be started?  If not, the next pass is scheduled. */
 static bool
 may_start(struct pool *pool, const struct pool_count *count)
 {
 	if (pool->pause.failures == 0)
 		return true;
 	if (pause_holds(&pool->pause, clock_monotonic_ms())) {
-		host_look(pool->host, pool->pause.until_ms);
+		host_schedule(pool->host, pool->pause.until_ms);
 		return false;
 	}
 	return count->starting == 0 && count->runs == 0;
 }
 
-/* The first ticket that needs a new container: start one, make room, or refuse
- * it.  True when something was done. */
+/* Start a container for the first ticket that needs one, make room, or refuse
+ * the ticket.  True: something was done. */
 static bool
 start_one(struct pool *pool)
 {
@@ -319,38 +322,37 @@ start_one(struct pool *pool)
 
 	pool_count(pool, &count);
 	TAILQ_FOREACH(c, &pool->containers, link)
-		c->promised = false;
+		c->claimed = false;
 	TAILQ_FOREACH(ticket, &pool->tickets, link) {
 		const struct cell_class *class = ticket->class;
-		struct pool_places *places = &count.places[class->budget];
+		struct pool_slots *slots = &count.slots[class->budget];
 
-		if (places->full || pool_container_of(pool, ticket) != NULL ||
-		    (class->in_memory && is_promised(pool, ticket)))
+		if (slots->full || pool_container_of(pool, ticket) != NULL ||
+		    (class->in_memory && claim_coming(pool, ticket)))
 			continue;
 		if (refuse_engine(pool, ticket) || refuse_pause(pool, ticket))
 			return true;
 		if (engine_state(pool->host->engine) != ENGINE_READY ||
 		    !may_start(pool, &count))
 			return false;
-		if (places->taken <
+		if (slots->taken <
 		    class_budget(class->budget, pool->host->config)) {
 			if (start_for(pool, ticket, NULL))
 				return true;
 			continue;
 		}
-		/* One that is on its way out makes room for one of us. */
-		if (places->ending-- > 0)
+		/* Each ending cell will make room for one ticket. */
+		if (slots->ending-- > 0)
 			continue;
 		c = oldest_idle(pool, class->budget);
 		if (c != NULL) {
 			log_debug("making room cell=%s", c->name);
-			kept_end(c, KEPT_GAVE_WAY);
+			cell_end_idle(c, KEPT_GAVE_WAY);
 			return true;
 		}
-		places->full = true;
-		/* Leased for as long as their holders like, and none is coming
-		 * back. */
-		if (class->lasting && places->leased >= places->taken) {
+		slots->full = true;
+		/* All cells are leased for as long as their clients like. */
+		if (class->lasting && slots->leased >= slots->taken) {
 			ticket_refuse(pool, ticket, REFUSAL_FULL,
 			    "all of them are leased");
 			return true;
@@ -359,11 +361,10 @@ start_one(struct pool *pool)
 	return false;
 }
 
-/* ---- what stays warm, and when it is replaced ---- */
+/* ---- warm cells ---- */
 
-/* The modules that a cell kept ready for them shall have imported.  Where there
- * is but one place, it is for modules that the operator has named, and else for
- * all. */
+/* Modules that a warm cell shall have imported.  A single slot goes to modules
+ * that the operator has named, and otherwise to a cell without imports. */
 static uint32_t
 wanted(const struct pool *pool)
 {
@@ -375,8 +376,7 @@ wanted(const struct pool *pool)
 	return preload_wanted(&pool->preload, config, clock_monotonic_ms());
 }
 
-/* The class and the interpreter that are kept ready, with those imports and
- * without. */
+/* Class and interpreter of warm cells, with or without the imports. */
 static void
 warm_kind(const struct pool *pool, struct ticket *kind, bool imports)
 {
@@ -398,7 +398,7 @@ warm_note(struct pool *pool, const struct ticket *ticket)
 		    clock_monotonic_ms());
 }
 
-/* The number of cells of the kind that are kept ready. */
+/* Number of warm cells, with or without the imports. */
 static int64_t
 warm_count(const struct pool *pool, bool imports)
 {
@@ -428,9 +428,9 @@ warm_imports(const struct pool *pool, const struct ticket *ticket)
 	return kind.imports;
 }
 
-/* Is the cell one of those that are kept ready?  The ones used last are. */
+/* Is the cell one of those that stay warm?  The ones used last are. */
 static bool
-is_kept(const struct pool *pool, const struct container *c)
+stays_warm(const struct pool *pool, const struct container *c)
 {
 	const struct container *other;
 	struct ticket kind;
@@ -450,36 +450,36 @@ is_kept(const struct pool *pool, const struct container *c)
 	return before < warm_count(pool, c->imports != 0);
 }
 
-/* Is there something better to start from by now?  A cell for anybody is worth
- * replacing, since it serves many runs. */
+/* Is there a derived image by now?  A cell that serves many clients is worth
+ * replacing. */
 static bool
 is_outdated(const struct pool *pool, const struct container *c)
 {
-	return (c->class->reuse == REUSE_ANYONE || c->spare) &&
+	return (c->class->reuse == REUSE_ANYONE || c->standby) &&
 	    c->state >= CONTAINER_IDLE && !c->derived &&
 	    strcmp(images_name(pool->host->images, c->interpreter.image),
 		c->interpreter.image) != 0;
 }
 
-/* End cells that keep an interpreter, beyond IL_SESSIONS: those unused for the
- * longest time. */
+/* End the cells with sessions beyond IL_SESSIONS, the ones idle for longest
+ * first. */
 static void
-trim_kept(struct pool *pool)
+trim_sessions(struct pool *pool)
 {
 	int64_t count = 0;
 	struct container *c;
 
 	TAILQ_FOREACH(c, &pool->containers, link)
-		count += c->state == CONTAINER_IDLE && c->kept;
+		count += c->state == CONTAINER_IDLE && c->has_session;
 	for (; count > pool->host->config->sessions; count--) {
 		struct container *oldest = NULL;
 
 		TAILQ_FOREACH(c, &pool->containers, link) {
-			if (c->state == CONTAINER_IDLE && c->kept &&
-			    kept_goes_before(c, oldest))
+			if (c->state == CONTAINER_IDLE && c->has_session &&
+			    is_evicted_before(c, oldest))
 				oldest = c;
 		}
-		kept_end(oldest, KEPT_GAVE_WAY);
+		cell_end_idle(oldest, KEPT_GAVE_WAY);
 	}
 }
 
@@ -491,35 +491,35 @@ trim(struct pool *pool)
 	struct container *c;
 
 	TAILQ_FOREACH(c, &pool->containers, link) {
-		int64_t rest_s = c->kept ? config->session_seconds :
-					   config->warm_seconds;
+		int64_t rest_s = c->has_session ? config->session_seconds :
+						  config->warm_seconds;
 		int64_t due_ms = c->since_ms + rest_s * 1000;
 		bool outdated = is_outdated(pool, c);
-		bool kept = c->spare || is_kept(pool, c);
+		bool stays = c->standby || stays_warm(pool, c);
 
 		c->retire = c->retire || outdated; /* after its lease */
 		if (c->state != CONTAINER_IDLE)
 			continue;
 		if (c->class->reuse == REUSE_NEVER || outdated ||
-		    (!kept && clock_monotonic_ms() >= due_ms)) {
-			kept_end(c, KEPT_RESTED);
+		    (!stays && clock_monotonic_ms() >= due_ms)) {
+			cell_end_idle(c, KEPT_RESTED);
 			continue;
 		}
-		if (!kept)
-			host_look(pool->host, due_ms);
+		if (!stays)
+			host_schedule(pool->host, due_ms);
 		else if (c->imports != 0 && preload_is_auto(config->preload))
-			host_look(pool->host,
+			host_schedule(pool->host,
 			    clock_monotonic_ms() + config->warm_seconds * 1000);
-		idle += c->class->reuse == REUSE_SANDBOX && !c->kept &&
-		    !c->spare;
+		idle += c->class->reuse == REUSE_SANDBOX && !c->has_session &&
+		    !c->standby;
 	}
-	trim_kept(pool);
+	trim_sessions(pool);
 	for (; idle > config->warm_cells; idle--)
 		container_end(oldest_idle(pool, BUDGET_SANDBOXES), false);
 }
 
-/* The cell has met as many runs as it may, or has not imported what is wanted
- * by now: another one is to take its place. */
+/* The cell has served as many runs as it may, or lacks imports that are wanted
+ * by now: another cell shall replace it. */
 static bool
 is_worn(const struct pool *pool, const struct container *c)
 {
@@ -528,10 +528,10 @@ is_worn(const struct pool *pool, const struct container *c)
 		(c->imports != 0 && (wanted(pool) & ~c->imports) != 0));
 }
 
-/* One of a kind that is kept ready: is another one there or coming, or may it
- * come? */
+/* A worn cell may stay until its replacement is ready.  False: the replacement
+ * is idle, or none can come. */
 static bool
-may_wait(const struct pool *pool, const struct container *worn,
+may_stay(const struct pool *pool, const struct container *worn,
     const struct ticket *kind, bool room)
 {
 	const struct container *c;
@@ -558,7 +558,7 @@ end_worn(struct pool *pool)
 	bool room;
 
 	pool_count(pool, &count);
-	room = count.places[BUDGET_RUNS].taken < config->api_cells;
+	room = count.slots[BUDGET_RUNS].taken < config->api_cells;
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (c->state != CONTAINER_IDLE || !is_worn(pool, c))
 			continue;
@@ -566,13 +566,13 @@ end_worn(struct pool *pool)
 		if (warm_count(pool, c->imports != 0) == 0 ||
 		    !pool_matches(c, &kind) ||
 		    c->runs >= 2 * config->api_runs ||
-		    !may_wait(pool, c, &kind, room))
+		    !may_stay(pool, c, &kind, room))
 			container_end(c, false);
 	}
 }
 
-/* The number of cells that are there or coming, beside those that somebody
- * waits for. */
+/* Number of warm cells, ready or coming, less the cells that tickets wait for.
+ */
 static int64_t
 count_ready(const struct pool *pool, const struct ticket *kind, bool imports)
 {
@@ -584,7 +584,7 @@ count_ready(const struct pool *pool, const struct ticket *kind, bool imports)
 		n += (c->state == CONTAINER_IDLE || is_coming(c)) &&
 		    (!is_worn(pool, c) || c->state <= CONTAINER_STARTING) &&
 		    (c->imports != 0) == imports && pool_matches(c, kind);
-	/* who waits takes one that starts sooner */
+	/* a waiting ticket takes the first cell that comes up */
 	TAILQ_FOREACH(ticket, &pool->tickets, link)
 		n -= !imports && ticket->class == kind->class &&
 		    strcmp(ticket->interpreter.name, kind->interpreter.name) ==
@@ -592,7 +592,8 @@ count_ready(const struct pool *pool, const struct ticket *kind, bool imports)
 	return n;
 }
 
-/* True when one was begun. */
+/* Start one more warm cell of the kind where one is missing.  True: one was
+ * begun. */
 static bool
 refill_kind(struct pool *pool, bool imports)
 {
@@ -602,12 +603,12 @@ refill_kind(struct pool *pool, bool imports)
 	if (count_ready(pool, &kind, imports) >= warm_count(pool, imports))
 		return false;
 	container_new(pool, &kind, false, false);
-	host_look(pool->host, 0); /* one more? */
+	host_schedule(pool->host, 0); /* there may be another one to start */
 	return true;
 }
 
-/* May one more mounter be started now?  The end of a mounter has all looked
- * over. */
+/* May one more mounter be started now?  The end of a mounter schedules a pass.
+ */
 static bool
 mounter_may_start(struct pool *pool)
 {
@@ -621,44 +622,44 @@ mounter_may_start(struct pool *pool)
 	}
 	if (!pause_holds(&pool->mount_pause, clock_monotonic_ms()))
 		return true;
-	host_look(pool->host, pool->mount_pause.until_ms);
+	host_schedule(pool->host, pool->mount_pause.until_ms);
 	return false;
 }
 
-/* The kind of cell that is kept spare. */
+/* Class and interpreter of standby cells. */
 static void
-spare_kind(const struct pool *pool, struct ticket *kind)
+standby_kind(const struct pool *pool, struct ticket *kind)
 {
 	*kind = (struct ticket){ .class = class_find("user") };
 	(void)images_find(pool->host->config->chat_images, "",
 	    &kind->interpreter);
 }
 
-/* Begin another spare cell where there are fewer than IL_SPARE_CELLS and nobody
- * waits for a start. */
+/* Begin another standby cell where there are fewer than IL_SPARE_CELLS and no
+ * ticket waits. */
 static void
-spare_refill(struct pool *pool)
+standby_refill(struct pool *pool)
 {
 	const struct config *config = pool->host->config;
 	const struct container *c;
 	struct pool_count count;
 	struct ticket kind;
-	int64_t spares = 0;
+	int64_t count_standby = 0;
 
 	TAILQ_FOREACH(c, &pool->containers, link)
-		spares += c->spare && c->state <= CONTAINER_IDLE;
+		count_standby += c->standby && c->state <= CONTAINER_IDLE;
 	pool_count(pool, &count);
-	if (spares >= config->spare_cells || pool->waiting > 0 ||
+	if (count_standby >= config->spare_cells || pool->waiting > 0 ||
 	    count.starting > 0 ||
-	    count.places[BUDGET_SANDBOXES].taken >= config->cells ||
+	    count.slots[BUDGET_SANDBOXES].taken >= config->cells ||
 	    !mounter_may_start(pool))
 		return;
-	spare_kind(pool, &kind);
+	standby_kind(pool, &kind);
 	container_new(pool, &kind, true, false);
 }
 
-/* Waiting tickets come first: nothing is begun beside as many starts as the
- * engine bears, after failures one at a time. */
+/* Waiting tickets come first: no warm cell is begun while the engine has as
+ * many starts as it may; after failures that is one. */
 static void
 refill(struct pool *pool)
 {
@@ -671,19 +672,19 @@ refill(struct pool *pool)
 	    engine_state(pool->host->engine) != ENGINE_READY)
 		return;
 	if (clock_monotonic_ms() < pool->warm_not_ms) {
-		host_look(pool->host, pool->warm_not_ms);
+		host_schedule(pool->host, pool->warm_not_ms);
 		return;
 	}
 	if (config->api_warm > 0 &&
-	    count.places[BUDGET_RUNS].taken < config->api_cells &&
+	    count.slots[BUDGET_RUNS].taken < config->api_cells &&
 	    (refill_kind(pool, false) || refill_kind(pool, true)))
 		return;
-	spare_refill(pool);
+	standby_refill(pool);
 }
 
-/* ---- all of it ---- */
+/* ---- one pass ---- */
 
-/* Call docker run for those whose volumes are ready. */
+/* Call docker run for the containers whose volumes are ready. */
 static void
 run_prepared(struct pool *pool)
 {
@@ -693,15 +694,15 @@ run_prepared(struct pool *pool)
 
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (c->state == CONTAINER_PREPARED && c->adopting)
-			spare_run(c);
+			standby_mount(c);
 	}
 	if (pause_holds(&pool->pause, clock_monotonic_ms())) {
-		host_look(pool->host, pool->pause.until_ms);
+		host_schedule(pool->host, pool->pause.until_ms);
 		return;
 	}
 	pool_count(pool, &count);
-	/* In order, but the cells of the APIs leave a place to those of people,
-	 * who would else wait for what is only being kept warm. */
+	/* In order, but the cells in memory leave one start to sandboxes, whose
+	 * clients would otherwise wait for cells that are only to be warm. */
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		if (c->state != CONTAINER_PREPARED || count.runs >= most ||
 		    (c->class->in_memory && most > 1 &&
@@ -713,12 +714,12 @@ run_prepared(struct pool *pool)
 	}
 }
 
-/* Those who wait come first, as long as anything can be done for them. */
+/* Waiting tickets come first, as long as anything can be done for them. */
 void
 scheduler_run(struct pool *pool)
 {
 	end_worn(pool);
-	while (serve_one(pool) || adopt_one(pool) || start_one(pool))
+	while (scheduler_serve_one(pool) || adopt_one(pool) || start_one(pool))
 		;
 	trim(pool);
 	refill(pool);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Admission: the ledger is asked on behalf of a ticket that wants to write, and
- * idle cells are ended where that makes the room.  Code that may write needs
- * all that its volume can still grow; without that it gets its files to read,
- * from a container that has mounted them so.  Looking, getting and removing
- * need no room: they are done by the cell itself, in blocks that are there.
+ * Admission: a ticket that wants to write needs room on the disk, and idle
+ * cells are ended where that makes the room.  Code that may write needs all
+ * that its volume can still grow by; without that it may only read its files,
+ * in a container that has mounted them so.  Listing, fetching and removing
+ * files need no room: the cell itself does that, in blocks that are there.
  *
- * Some requests take space at once, and so wait until the ledger has it: making
- * a workspace, and bytes that another program is going to write itself.
+ * Some requests take space at once, and wait until the ledger has it: making a
+ * workspace, and bytes that il-api writes itself.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -30,35 +30,35 @@
 #define ROOM_WAIT_MS 5000
 #define CREATIONS_MAX 4
 
-/* What CREATE may ask for. */
+/* Bounds of CREATE. */
 #define QUOTA_MIN (INT64_C(4) << 20)
 #define QUOTA_MAX (INT64_C(16) << 40)
 #define FILES_MAX INT64_C(100000000)
-/* Two new volumes: journals, the first tables, the folder. */
+/* Size of two new volumes: journals, the first tables, the folder. */
 #define CREATION_BYTES (INT64_C(10) << 20)
 
-/* The limit of all RESERVEs together: two steps of a file of the store
- * (filestore_folder.c) for each process of il-api that may be at one, while it
+/* The limit of all RESERVEs together.  Each process of il-api that writes a
+ * file of the store (filestore_folder.c) may hold two steps of it, while it
  * goes from one to the next. */
 #define RESERVE_EACH (INT64_C(18) << 20)
-#define RESERVE_PROCESSES 40 /* besides those of runs and of sessions */
+#define RESERVE_PROCESSES 40 /* besides the ones of runs and of sessions */
 
 /* ---- room ---- */
 
-/* Bytes that containers keep from others on a file system. */
-struct held {
-	int64_t yielding;	  /* those on their way out, or back */
-	int64_t idle;		  /* those that could be made to go */
-	struct container *oldest; /* of these, the first to go: notes.h */
+/* Bytes that could come free on a file system. */
+struct yield {
+	int64_t ending; /* of cells that are ending or being released */
+	int64_t idle;	/* of idle cells, which can be evicted */
+	struct container *oldest; /* the idle cell that is evicted first */
 };
 
 static void
-held_look(const struct pool *pool, const struct container *except, dev_t device,
-    struct held *held)
+yield_measure(const struct pool *pool, const struct container *except,
+    dev_t device, struct yield *yield)
 {
 	struct container *c;
 
-	*held = (struct held){ .yielding = 0 };
+	*yield = (struct yield){ .ending = 0 };
 	TAILQ_FOREACH(c, &pool->containers, link) {
 		const struct reservation *r = c->reserved[0];
 
@@ -67,17 +67,17 @@ held_look(const struct pool *pool, const struct container *except, dev_t device,
 			continue;
 		if (c->state == CONTAINER_RELEASING ||
 		    c->state == CONTAINER_ENDING)
-			held->yielding += reservation_bytes(r);
+			yield->ending += reservation_bytes(r);
 		if (c->state != CONTAINER_IDLE)
 			continue;
-		held->idle += reservation_bytes(r);
-		if (kept_goes_before(c, held->oldest))
-			held->oldest = c;
+		yield->idle += reservation_bytes(r);
+		if (is_evicted_before(c, yield->oldest))
+			yield->oldest = c;
 	}
 }
 
-/* Room for so many bytes on the file system of fd, asked for since since_ms.
- * except: a container that is not to be ended for it; NULL: none.  Never
+/* Make room for the bytes on the file system of fd; since_ms: start of the
+ * wait. except: a container that is not to be ended for it; NULL: none.  Never
  * ADMIT_OTHERWISE. */
 static enum admission
 room_for(struct pool *pool, int fd, int64_t bytes,
@@ -85,43 +85,44 @@ room_for(struct pool *pool, int fd, int64_t bytes,
 {
 	int64_t due = since_ms + ROOM_WAIT_MS;
 	struct ledger_space space;
-	struct held held;
+	struct yield yield;
 	struct err err;
 
-	if (ledger_look(pool->host->ledger, fd, &space, &err) != 0) {
+	if (ledger_measure(pool->host->ledger, fd, &space, &err) != 0) {
 		log_err("%s", err.text);
 		return ADMIT_NEVER;
 	}
 	if (ledger_has_room(&space, bytes))
 		return ADMIT;
-	held_look(pool, except, space.device, &held);
-	/* Would there be room when all that can go were gone? */
-	space.promised -= space.leaving + held.yielding + held.idle;
+	yield_measure(pool, except, space.device, &yield);
+	/* Would there be room if all cells that can end were gone? */
+	space.reserved -= space.leaving + yield.ending + yield.idle;
 	if (clock_monotonic_ms() >= due || !ledger_has_room(&space, bytes))
 		return ADMIT_NEVER;
-	/* Then idle cells end, until what is on its way out is enough. */
-	space.promised += held.idle;
-	while (!ledger_has_room(&space, bytes) && held.oldest != NULL) {
-		space.promised -= reservation_bytes(held.oldest->reserved[0]);
-		log_debug("making room on the disk cell=%s", held.oldest->name);
-		kept_end(held.oldest, KEPT_GAVE_WAY);
-		held_look(pool, except, space.device, &held);
+	/* Idle cells end, until the ending ones make enough room. */
+	space.reserved += yield.idle;
+	while (!ledger_has_room(&space, bytes) && yield.oldest != NULL) {
+		space.reserved -= reservation_bytes(yield.oldest->reserved[0]);
+		log_debug("making room on the disk cell=%s",
+		    yield.oldest->name);
+		cell_end_idle(yield.oldest, KEPT_GAVE_WAY);
+		yield_measure(pool, except, space.device, &yield);
 	}
-	host_look(pool->host, due);
+	host_schedule(pool->host, due);
 	return ADMIT_LATER;
 }
 
 /* ---- leases ---- */
 
-/* Tidying up and looking need no new blocks. */
+/* Tidying up and reading need no new blocks. */
 static bool
 wants_to_write(const struct ticket *ticket)
 {
 	return ticket->access == ACCESS_WRITE || ticket->access == ACCESS_ANY;
 }
 
-/* The room's meaning for a ticket that wants to write: without any, some are
- * content to read. */
+/* Decide for a ticket that wants to write: without room, ACCESS_ANY becomes
+ * read access. */
 static enum admission
 admission_by(enum admission room, const struct ticket *ticket, bool *writable)
 {
@@ -130,8 +131,6 @@ admission_by(enum admission room, const struct ticket *ticket, bool *writable)
 								     room;
 }
 
-/* The container is there: what may the ticket do in it, and is it mounted for
- * that? */
 enum admission
 admission_to(struct pool *pool, const struct ticket *ticket,
     struct container *c, enum access *granted)
@@ -160,7 +159,6 @@ admission_to(struct pool *pool, const struct ticket *ticket,
 	return ADMIT;
 }
 
-/* The container is not there yet: how shall its volume be mounted? */
 enum admission
 admission_to_new(struct pool *pool, const struct ticket *ticket, bool *writable,
     bool *grows)
@@ -186,12 +184,11 @@ admission_to_new(struct pool *pool, const struct ticket *ticket, bool *writable,
 
 /* ---- making a workspace ---- */
 
-/* The sandbox is there, or was made by another client meanwhile, which is as
- * good. */
+/* A sandbox that another client has made meanwhile is a success, too. */
 void
 creation_done(struct client *client, const struct err *failure)
 {
-	client->state = CLIENT_ASKED_NOTHING;
+	client->state = CLIENT_IDLE;
 	if (failure == NULL && client->listener->program == PROGRAM_CTL)
 		client_keep(client, CLIENT_STAGES);
 	else if (failure == NULL || failure->code == ERR_CONFLICT)
@@ -200,7 +197,7 @@ creation_done(struct client *client, const struct err *failure)
 		client_refuse(client, REFUSAL_START, failure->text);
 }
 
-/* ---- whose turn it is ---- */
+/* ---- the queue for space ---- */
 
 static int64_t
 count_in(const struct clients *clients, enum client_state state)
@@ -213,7 +210,8 @@ count_in(const struct clients *clients, enum client_state state)
 	return count;
 }
 
-/* A new sandbox gets a user, packages that of their sandbox. */
+/* A new sandbox gets a user of its own; packages get the user of their sandbox.
+ */
 static int
 creation_choose_uid(struct creation *c, const struct host *host,
     struct err *err)
@@ -234,20 +232,20 @@ creation_choose_uid(struct creation *c, const struct host *host,
 	return uids_take(host->uids, &c->uid, err);
 }
 
-/* It has the room that it wants, or leaves with the truth. */
+/* The wait is over: begin the request, or refuse it. */
 static void
-space_give(struct client *client, bool room)
+space_grant(struct client *client, bool room)
 {
 	struct host *host = client->clients->host;
 	bool creates = client->state == CLIENT_WAITS_TO_CREATE;
 	struct err err;
 
-	client->state = CLIENT_ASKED_NOTHING;
+	client->state = CLIENT_IDLE;
 	if (room)
 		client->reservation = reservation_of_bytes(host->ledger,
-		    client->place, client->bytes);
+		    client->room_fd, client->bytes);
 	else
-		(void)close(client->place);
+		(void)close(client->room_fd);
 	if (client->reservation == NULL) {
 		client_refuse(client, REFUSAL_DISK,
 		    "the disk has no room for that");
@@ -261,8 +259,8 @@ space_give(struct client *client, bool room)
 	}
 }
 
-/* First come, first served; a few creations at a time, since many new users
- * must not starve the leases. */
+/* The queue is first come, first served.  Only a few creations run at a time,
+ * since many new users must not starve the leases. */
 static void
 space_serve(struct client *client)
 {
@@ -273,22 +271,21 @@ space_serve(struct client *client)
 	if (client->state == CLIENT_WAITS_TO_CREATE) {
 		if (count_in(clients, CLIENT_CREATES) >= CREATIONS_MAX)
 			return;
-		/* A new sandbox must be of use: one that nothing could be
-		 * written to is not made. */
+		/* A new sandbox must have room to be written to. */
 		if (!client->creation.only_packages)
 			bytes += volume_total_bytes(&client->creation.sizes[0]);
 	}
-	if (ledger_has_files(client->place))
-		room = room_for(clients->host->pool, client->place, bytes, NULL,
-		    client->since_ms);
+	if (ledger_has_files(client->room_fd))
+		room = room_for(clients->host->pool, client->room_fd, bytes,
+		    NULL, client->since_ms);
 	if (room == ADMIT_LATER)
 		return;
 	TAILQ_REMOVE(&clients->waiting, client, turn);
-	space_give(client, room == ADMIT);
+	space_grant(client, room == ADMIT);
 }
 
 void
-space_look(struct clients *clients)
+clients_serve_space(struct clients *clients)
 {
 	struct client *client;
 	struct client *next;
@@ -300,23 +297,23 @@ space_look(struct clients *clients)
 	}
 }
 
-/* It is looked at with all others, from the loop. */
+/* The loop serves it with the other clients. */
 static void
 space_wait(struct client *client, enum client_state state, int64_t bytes,
-    int place)
+    int room_fd)
 {
 	struct clients *clients = client->clients;
 
-	if (place < 0) {
-		client_refuse(client, REFUSAL_DISK, "there is no such place");
+	if (room_fd < 0) {
+		client_refuse(client, REFUSAL_DISK, "there is no such folder");
 		return;
 	}
 	client->bytes = bytes;
-	client->place = place;
+	client->room_fd = room_fd;
 	client->since_ms = clock_monotonic_ms();
 	client->state = state;
 	TAILQ_INSERT_TAIL(&clients->waiting, client, turn);
-	host_look(clients->host, 0);
+	host_schedule(clients->host, 0);
 }
 
 void
@@ -328,7 +325,7 @@ space_wait_to_create(struct client *client, int64_t bytes)
 
 /* ---- the requests ---- */
 
-/* Those that are being made count, and those that wait to be. */
+/* Creations that run or wait count, too. */
 static bool
 is_one_too_many(const struct clients *clients)
 {
@@ -340,10 +337,10 @@ is_one_too_many(const struct clients *clients)
 	    clients->host->config->sandboxes;
 }
 
-/* What does CREATE ask for?  A sandbox of such a size, or the packages of a
- * version in one that is there. */
+/* Read a CREATE: a sandbox of some size, or the packages of a version in a
+ * sandbox that is there. */
 static enum refusal
-create_take(struct creation *c, const struct config *config,
+create_read(struct creation *c, const struct config *config,
     const struct frame_view *view)
 {
 	struct volume_size *sizes = c->sizes;
@@ -365,7 +362,7 @@ create_take(struct creation *c, const struct config *config,
 	if (!client_names_interpreter(view, config->chat_images, &entry))
 		return REFUSAL_INTERPRETER;
 	workspace_packages_name(entry.name, c->packages);
-	/* Who asks says how much, the operator how much at most. */
+	/* The client asks for a size, the operator limits it. */
 	if (sizes[0].bytes > config->quota)
 		sizes[0].bytes = config->quota;
 	if (sizes[0].files > config->files)
@@ -375,13 +372,13 @@ create_take(struct creation *c, const struct config *config,
 	return REFUSAL_NONE;
 }
 
-/* Make it, unless it is there. */
+/* Make the sandbox or its packages, unless they are there. */
 void
 request_create(struct client *client, const struct frame_view *view)
 {
 	const struct host *host = client->clients->host;
 	struct creation *c = &client->creation;
-	enum refusal code = create_take(c, host->config, view);
+	enum refusal code = create_read(c, host->config, view);
 	bool exists;
 
 	if (code != REFUSAL_NONE) {
@@ -407,8 +404,8 @@ request_create(struct client *client, const struct frame_view *view)
 	space_wait_to_create(client, 0);
 }
 
-/* On the file system where the APIs keep their files: they make the folder, and
- * may keep it to themselves, so what is above it will do. */
+/* Open a folder on the file system of the APIs' files.  The APIs make their
+ * folder, perhaps private, so the nearest folder above it will do. */
 static int
 files_place(const struct config *config)
 {
@@ -425,8 +422,8 @@ files_place(const struct config *config)
 	}
 }
 
-/* How much more may be reserved: whoever has il-api's socket could else keep
- * the whole disk from those who write. */
+/* Bytes that may still be reserved.  The limit keeps a client on il-api's
+ * socket from reserving the whole disk. */
 static int64_t
 reserve_left(const struct clients *clients)
 {
@@ -444,7 +441,8 @@ reserve_left(const struct clients *clients)
 	return left;
 }
 
-/* Bytes that il-api writes itself, as long as it keeps the connection. */
+/* Reserve bytes that il-api writes itself, for as long as the connection lasts.
+ */
 void
 request_reserve(struct client *client, const struct frame_view *view)
 {

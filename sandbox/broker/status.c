@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The broker's state, as clients are told for /health and for people, as
- * Prometheus is told, and as cells for `ilctl top`; and an end of cells that
- * nobody uses, for `ilctl backup`.
+ * The broker's state: STATUS for /health and for people, METRICS for
+ * Prometheus, CELLS for `ilctl top`. Also the end of idle cells, for `ilctl
+ * backup`.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,10 +22,10 @@
 #include "broker/workspace.h"
 #include "protocol/lease_status.h"
 
-#define FRESH_MS 5000 /* a status may be so old before docker is asked */
+#define FRESH_MS 5000 /* age of a status from which docker is asked */
 
-/* Returns how long calls of docker run have been going on and no cell has come
- * up; 0: there are none.  A call that hangs while others do not is one cell's
+/* Returns for how long docker run has been running without any cell coming up;
+ * 0: no such call.  A call that hangs while others do not is one cell's
  * trouble.  An adoption makes no call. */
 static int64_t
 start_pending_ms(const struct pool *pool)
@@ -44,7 +44,7 @@ start_pending_ms(const struct pool *pool)
 	return now_ms - oldest_ms;
 }
 
-/* The engine: whether it answers, and whether it starts what it is told to. */
+/* Add the engine's state: whether it answers, and whether starts succeed. */
 static void
 add_engine(struct frame *frame, const struct host *host)
 {
@@ -63,7 +63,7 @@ add_engine(struct frame *frame, const struct host *host)
 	frame_add_int(frame, TAG_START_PENDING, start_pending_ms(host->pool));
 }
 
-/* The frame gets all that needs no walk over the sandboxes. */
+/* Begin a status with all that needs no walk over the sandboxes. */
 static void
 status_start(struct frame *frame, const struct host *host)
 {
@@ -73,7 +73,7 @@ status_start(struct frame *frame, const struct host *host)
 	struct err err;
 
 	pool_count(pool, &count);
-	(void)ledger_look(host->ledger, host->base, &space, &err);
+	(void)ledger_measure(host->ledger, host->base, &space, &err);
 	frame_start(frame, FRAME_STATUS_IS);
 	add_engine(frame, host);
 	frame_add_text(frame, TAG_IMAGE_NAME, host->config->sandbox_image);
@@ -85,14 +85,15 @@ status_start(struct frame *frame, const struct host *host)
 	frame_add_int(frame, TAG_STARTING, count.starting);
 	frame_add_int(frame, TAG_WAITING, (int64_t)pool->waiting);
 	frame_add_int(frame, TAG_FREE_BYTES, space.free);
-	frame_add_int(frame, TAG_PROMISED, space.promised);
+	frame_add_int(frame, TAG_PROMISED, space.reserved);
 	frame_add_int(frame, TAG_FLOOR, space.floor);
 	frame_add_int(frame, TAG_ISOLATION, pool->isolation);
 	frame_add_text(frame, TAG_TEXT, pool->isolation_reason);
 }
 
-/* What is known last, at once: a status is asked for when something is wrong,
- * and must not wait for what is.  What is old is asked for anew behind it. */
+/* The answer has the last known state, at once: clients ask when something is
+ * wrong, and must not wait for that.  A probe follows where the state is old.
+ */
 void
 request_status(struct client *client, const struct frame_view *view)
 {
@@ -107,24 +108,24 @@ request_status(struct client *client, const struct frame_view *view)
 	(void)engine_refresh(host->engine, FRESH_MS);
 }
 
-/* Programs that may not ask get the same from a file. */
+/* Programs that may not ask read the same from a file. */
 void
-status_tell(void *arg)
+status_publish(void *arg)
 {
 	struct host *host = arg;
 	struct frame frame;
 
 	status_start(&frame, host);
 	lease_status_tell(host->status, &frame);
-	loop_timer_set(host->loop, &host->tell, LEASE_STATUS_TELL_MS,
-	    status_tell, arg);
+	loop_timer_set(host->loop, &host->status_timer, LEASE_STATUS_TELL_MS,
+	    status_publish, arg);
 }
 
 /* ---- for Prometheus ---- */
 
 static const char *const outcomes[WAYS] = {
 	[WAY_WARM] = "warm",
-	[WAY_SPARE] = "spare",
+	[WAY_STANDBY] = "spare",
 	[WAY_COLD] = "cold",
 	[WAY_LOOK] = "look",
 	[WAY_GONE] = "gone",
@@ -140,8 +141,8 @@ static const char *const outcomes[WAYS] = {
 	[WAY_REFUSED + REFUSAL_SANDBOXES] = "sandboxes",
 };
 
-/* The states that an operator tells apart. */
-enum shown { STARTING, SPARE, IDLE, LEASED, ENDING, SHOWN };
+/* States for an operator. */
+enum shown { STARTING, STANDBY, IDLE, LEASED, ENDING, SHOWN };
 
 static enum shown
 shown_state(const struct container *c)
@@ -149,11 +150,11 @@ shown_state(const struct container *c)
 	if (c->state <= CONTAINER_STARTING)
 		return STARTING;
 	if (c->state == CONTAINER_IDLE)
-		return c->spare ? SPARE : IDLE;
+		return c->standby ? STANDBY : IDLE;
 	return c->state == CONTAINER_LEASED ? LEASED : ENDING;
 }
 
-/* The classes as a label; their names go into the array. */
+/* Returns the label of the classes; the array gets their names. */
 static struct exposition_label
 classes(const char *names[CLASS_MAX])
 {
@@ -166,7 +167,7 @@ classes(const char *names[CLASS_MAX])
 }
 
 static void
-add_cells(struct buf *out, const struct pool *pool)
+status_add_cells(struct buf *out, const struct pool *pool)
 {
 	static const char *const shown[SHOWN] = { "starting", "spare", "idle",
 		"leased", "ending" };
@@ -184,7 +185,6 @@ add_cells(struct buf *out, const struct pool *pool)
 	    "Cells, by class and state.", &class, &state, &cells[0][0]);
 }
 
-/* The counters. */
 static void
 add_counts(struct buf *out, const struct cell_metrics *m)
 {
@@ -195,10 +195,10 @@ add_counts(struct buf *out, const struct cell_metrics *m)
 	const struct exposition_label start = { "outcome", up, 2 };
 
 	exposition_table(out, "inline_leases_total", "counter",
-	    "Cells that were asked for, by class and answer.", &class, &way,
+	    "Lease requests, by class and answer.", &class, &way,
 	    &m->leases[0][0]);
 	exposition_histograms(out, "inline_lease_wait_seconds",
-	    "How long who got a cell had waited for it.", &class, m->waited);
+	    "Wait for a cell that was granted.", &class, m->waited);
 	exposition_table(out, "inline_cell_starts_total", "counter",
 	    "Cells that were started, by class and whether they came up.",
 	    &class, &start, &m->starts[0][0]);
@@ -209,24 +209,24 @@ add_counts(struct buf *out, const struct cell_metrics *m)
 	    m->out_of_memory);
 }
 
-/* Of the file system of the sandboxes.  It does not answer: nothing is said. */
+/* Space of the sandboxes' file system; nothing where it cannot be measured. */
 static void
-add_disk(struct buf *out, const struct host *host)
+status_add_disk(struct buf *out, const struct host *host)
 {
 	struct ledger_space space;
 	struct err err;
 
-	if (ledger_look(host->ledger, host->base, &space, &err) != 0)
+	if (ledger_measure(host->ledger, host->base, &space, &err) != 0)
 		return;
 	exposition_gauge(out, "inline_disk_free_bytes",
 	    "Free bytes of the sandboxes' file system.", space.free);
 	exposition_gauge(out, "inline_disk_promised_bytes",
-	    "Of these: promised to who may write.", space.promised);
+	    "Of these: reserved for cells that may write.", space.reserved);
 	exposition_gauge(out, "inline_disk_floor_bytes",
-	    "Of these: promised to nobody.", space.floor);
+	    "Of these: never reserved.", space.floor);
 }
 
-/* The same for Prometheus, and what was counted. */
+/* The answer has the status and the counters. */
 void
 request_metrics(struct client *client, const struct frame_view *view)
 {
@@ -239,13 +239,13 @@ request_metrics(struct client *client, const struct frame_view *view)
 	    "Whether the Docker engine answers.", host->engine->up);
 	exposition_gauge(&text, "inline_image_present",
 	    "Whether the image is there.", host->engine->image);
-	add_cells(&text, host->pool);
+	status_add_cells(&text, host->pool);
 	exposition_gauge(&text, "inline_lease_queue",
 	    "Lease requests that wait.", (int64_t)host->pool->waiting);
 	exposition_gauge(&text, "inline_cell_start_failures",
 	    "Starts in a row that have failed.", host->pool->pause.failures);
 	add_counts(&text, &host->pool->metrics);
-	add_disk(&text, host);
+	status_add_disk(&text, host);
 	frame_start(&frame, FRAME_METRICS_ARE);
 	frame_add_text(&frame, TAG_TEXT, buf_str(&text));
 	(void)client_send(client, &frame, -1);
@@ -255,8 +255,8 @@ request_metrics(struct client *client, const struct frame_view *view)
 
 /* ---- the cells ---- */
 
-/* The socket holds so many answers of a client that does not read yet. */
-#define CELLS_TOLD 200
+/* The socket's buffer holds that many answers. */
+#define CELLS_LISTED 200
 
 static const char *const states[] = {
 	[CONTAINER_PREPARING] = "preparing",
@@ -269,8 +269,8 @@ static const char *const states[] = {
 	[CONTAINER_GONE] = "gone",
 };
 
-/* The first process of a cell, as the kernel says of its pidfd; 0: it is not
- * known, or dead. */
+/* Returns the pid of a cell's first process, from its pidfd; 0: unknown, or
+ * dead. */
 static int64_t
 pid_of(const struct container *c)
 {
@@ -300,11 +300,11 @@ cell_frame(struct frame *frame, const struct container *c)
 	frame_add_text(frame, TAG_STATE, states[c->state]);
 	frame_add_int(frame, TAG_STATE_MS, clock_monotonic_ms() - c->since_ms);
 	frame_add_int(frame, TAG_RUNS, c->runs);
-	frame_add_int(frame, TAG_KEPT, c->kept);
+	frame_add_int(frame, TAG_KEPT, c->has_session);
 	frame_add_int(frame, TAG_PID, pid_of(c));
 }
 
-/* The answer: GRANTED, a frame for each cell, and how many there are. */
+/* The answer is GRANTED, a frame for each cell, and their number. */
 void
 request_cells(struct client *client, const struct frame_view *view)
 {
@@ -317,7 +317,7 @@ request_cells(struct client *client, const struct frame_view *view)
 	frame_start(&frame, FRAME_GRANTED);
 	sent = client_send(client, &frame, -1);
 	TAILQ_FOREACH(c, &client->clients->host->pool->containers, link) {
-		if (count++ >= CELLS_TOLD || !sent)
+		if (count++ >= CELLS_LISTED || !sent)
 			continue;
 		cell_frame(&frame, c);
 		sent = client_send(client, &frame, -1);
@@ -338,8 +338,8 @@ cells_end_idle(const struct client *client)
 		if (c->state != CONTAINER_IDLE ||
 		    strcmp(c->sandbox, client->ticket.sandbox) != 0)
 			continue;
-		if (c->kept)
-			kept_end(c, KEPT_GAVE_WAY);
+		if (c->has_session)
+			cell_end_idle(c, KEPT_GAVE_WAY);
 		else
 			container_end(c, false);
 	}

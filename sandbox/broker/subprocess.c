@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The words of a command line; and base/process.h, bound to the event loop:
- * before each step all descriptors leave the loop, afterwards those that are
- * still open come back.
+ * Command lines, and base/process.h on the event loop: before each step all
+ * descriptors leave the loop, and afterwards the open ones come back.
  */
 #include "broker/subprocess.h"
 
@@ -37,9 +36,9 @@ argv_release(struct argv *argv)
 	*argv = (struct argv){ .count = 0 };
 }
 
-/* The word is ours now. */
+/* The word belongs to the argv now. */
 static void
-argv_take(struct argv *argv, char *word)
+argv_append(struct argv *argv, char *word)
 {
 	if (argv->count == ARGV_MAX)
 		log_fatal(1, "a command of more than %d words", ARGV_MAX);
@@ -50,7 +49,7 @@ argv_take(struct argv *argv, char *word)
 void
 argv_add(struct argv *argv, const char *word)
 {
-	argv_take(argv, xstrdup(word));
+	argv_append(argv, xstrdup(word));
 }
 
 static void __attribute__((format(printf, 2, 0)))
@@ -61,7 +60,7 @@ argv_addv(struct argv *argv, const char *fmt, va_list ap)
 	buf_addv(&word, fmt, ap);
 	if (word.overflow)
 		log_fatal(1, "a word of more than %d bytes", WORD_MAX);
-	argv_take(argv, buf_steal(&word, NULL));
+	argv_append(argv, buf_steal(&word, NULL));
 }
 
 void
@@ -104,7 +103,7 @@ subprocess_on_fd(void *arg, int fd, uint32_t events)
 	subprocess_pump(arg);
 }
 
-/* The pipes and the pidfd that are open now, and the deadline. */
+/* Add the open pipes, the pidfd and the deadline to the loop. */
 static void
 subprocess_watch(struct subprocess *sub)
 {
@@ -123,8 +122,8 @@ subprocess_watch(struct subprocess *sub)
 		    sub);
 }
 
-/* Before each pump: it closes descriptors, and they must be out of the loop
- * by then. */
+/* Called before each pump, which closes descriptors: they must be out of the
+ * loop by then. */
 static void
 subprocess_unwatch(struct subprocess *sub)
 {
@@ -137,8 +136,8 @@ subprocess_unwatch(struct subprocess *sub)
 	loop_timer_clear(sub->loop, &sub->timer);
 }
 
-/* The result moves out before the callback, which may start the subprocess
- * anew. */
+/* The result moves out first, since the callback may start the subprocess
+ * again. */
 static void
 subprocess_end(void *arg)
 {
@@ -153,7 +152,7 @@ subprocess_end(void *arg)
 	process_result_release(&result);
 }
 
-/* Move what can be moved: pipes are read, the deadline is kept. */
+/* Read and write the pipes, and check the deadline. */
 static void
 subprocess_pump(void *arg)
 {
@@ -187,7 +186,7 @@ subprocess_start(struct subprocess *sub, struct loop *loop,
 		subprocess_watch(sub);
 		return;
 	}
-	/* Told from the loop, like any other end. */
+	/* The loop reports it, like any other end. */
 	result->outcome = PROCESS_NOT_STARTED;
 	buf_adds(&result->err, err.text);
 	loop_timer_set(sub->loop, &sub->timer, 0, subprocess_end, sub);

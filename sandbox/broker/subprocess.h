@@ -11,9 +11,8 @@ struct loop;
 struct loop_timer;
 
 /*
- * The words of a command, on the heap, always NULL-terminated.  Bounded: a word
- * too many ends the program, for no list of ours grows with what comes from
- * outside.
+ * Words of a command, on the heap, always NULL-terminated.  One word beyond
+ * ARGV_MAX ends the program: no command grows with data from outside.
  */
 #define ARGV_MAX 128
 
@@ -23,27 +22,27 @@ struct argv {
 	const char *input; /* borrowed: its standard input; NULL: /dev/null */
 };
 
-/* Begin with these words, up to a NULL. */
+/* Begin an argv with these words, up to a NULL. */
 void argv_init(struct argv *argv, const char *const *words);
 void argv_release(struct argv *argv);
 void argv_add(struct argv *argv, const char *word);
 void argv_addf(struct argv *argv, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* An option and its value. */
+/* Add an option and its value. */
 void argv_option(struct argv *argv, const char *option, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Several words, up to a NULL. */
+/* Add several words, up to a NULL. */
 void argv_add_all(struct argv *argv, const char *const *words);
 
 #define auto_argv __attribute__((cleanup(argv_release)))
-/* What argv_init() and argv_add_all() take. */
+/* Argument of argv_init() and argv_add_all(). */
 #define ARGV_WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
 /*
- * A program that runs beside the event loop.  `done` is called once, from the
- * loop, with the result: also when the program could not be started
- * (PROCESS_NOT_STARTED).  The subprocess may be started again from there.  One
- * that is cancelled is killed, and done is not called.
+ * A program that runs in parallel to the event loop. `done` is called once,
+ * from the loop, with the result, even when the program could not be started
+ * (PROCESS_NOT_STARTED).  It may start the subprocess again.  A cancelled one
+ * is killed, and done is not called.
  */
 typedef void (*subprocess_fn)(void *arg, const struct process_result *result);
 
@@ -56,11 +55,11 @@ struct subprocess {
 	void *arg;
 };
 
-/* The words need only live for the call, what is to be its standard input until
- * the end.  It must not be running, as one that is all zeros. */
+/* Start the program.  The words need only live for the call, argv->input until
+ * the end. sub must not be running; all zeros will do. */
 void subprocess_start(struct subprocess *sub, struct loop *loop,
     const struct argv *argv, int timeout_ms, subprocess_fn done, void *arg);
-/* Nothing happens when it is not running. */
+/* Kill the program; nothing happens when it is not running. */
 void subprocess_cancel(struct subprocess *sub);
 
 #endif

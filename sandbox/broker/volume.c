@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Loop devices: losing a race for a free one is normal on a busy host, and is
- * tried again.  And waiting for a lock: a child waits in flock() for us and
- * shares our open file; it has nothing else of ours, and dies with us.
+ * Loop devices: on a busy host another process may win the race for a free one,
+ * so there are several tries.  Locks: a child waits in flock() on the shared
+ * open file; it has no other descriptor, and dies with the broker.
  */
 #include "broker/volume.h"
 
@@ -29,10 +29,10 @@
 #include "base/err.h"
 #include "base/loop.h"
 
-/* Between "which is free" and taking it, others may be faster. */
+/* Tries to get a free device before another process does. */
 #define ATTACH_TRIES 32
 #define LOOP_MAJOR 7
-#define HELD_BYTES 4096
+#define RESERVED_BYTES 4096
 
 /* Open /dev/loopN; where no devtmpfs made the node, make it. */
 static int
@@ -52,10 +52,9 @@ device_open(int number)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
-/* Between asking for a free device and taking it another process may take it:
- * then the next one is asked for.  Direct I/O: no second copy in the host's
- * page cache.  The kernel falls back by itself where the file system of the
- * volume cannot do it. */
+/* Another process may take the free device first: then the next one is tried.
+ * Direct I/O keeps a second copy out of the host's page cache.  The kernel
+ * falls back by itself where the volume's file system cannot do it. */
 int
 attachment_attach(struct attachment *a, struct err *err)
 {
@@ -86,19 +85,19 @@ attachment_attach(struct attachment *a, struct err *err)
 	return err_set(err, ERR_BUSY, "no loop device stays free");
 }
 
-/* A device is bound to something, or somebody else takes it: a few bytes of
+/* A device without a file would be free for others, so it gets a few bytes of
  * memory. */
 int
-attachment_hold(struct attachment *a, struct err *err)
+attachment_reserve(struct attachment *a, struct err *err)
 {
 	a->volume_fd = memfd_create("held", MFD_CLOEXEC);
-	if (a->volume_fd < 0 || ftruncate(a->volume_fd, HELD_BYTES) != 0)
-		return err_system(err, "make what holds a loop device");
+	if (a->volume_fd < 0 || ftruncate(a->volume_fd, RESERVED_BYTES) != 0)
+		return err_system(err, "make the file of a loop device");
 	return attachment_attach(a, err);
 }
 
-/* The kernel clears a device when its last user closes it; in the moment
- * between, somebody else may take it: then that is an error. */
+/* The kernel clears a device when its last user closes it.  It is an error when
+ * another process takes the device in that moment. */
 int
 attachment_replace(struct attachment *a, struct err *err)
 {
@@ -145,12 +144,12 @@ lock_wait_is_on(const struct lock_wait *w)
 }
 
 /* Wait in flock(), and end with the lock or with the broker. */
-static void __attribute__((noreturn)) child_main(int fd, pid_t parent)
+static void __attribute__((noreturn)) lock_wait_main(int fd, pid_t parent)
 {
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
-	/* Whatever else the broker has open must not live on here. */
+	/* No other descriptor of the broker may live on here. */
 	if (fd > 0)
 		(void)close_range(0, (unsigned int)fd - 1, 0);
 	(void)close_range((unsigned int)fd + 1, UINT32_MAX, 0);
@@ -168,9 +167,9 @@ lock_wait_stop(struct lock_wait *w)
 	(void)waitpid(w->child, NULL, 0);
 }
 
-/* The child has the lock, and so have we; or it died. */
+/* The child has the lock, and with it the broker; or the child died. */
 static void
-on_end(void *arg, int fd, uint32_t events)
+lock_wait_on_end(void *arg, int fd, uint32_t events)
 {
 	struct lock_wait *w = arg;
 	struct err err;
@@ -186,9 +185,9 @@ on_end(void *arg, int fd, uint32_t events)
 	w->done(w->arg, &err);
 }
 
-/* The older holder keeps it: who waits is told. */
+/* The older container did not unlock the volume in time. */
 static void
-on_deadline(void *arg)
+lock_wait_on_deadline(void *arg)
 {
 	struct lock_wait *w = arg;
 	struct err err;
@@ -199,9 +198,9 @@ on_deadline(void *arg)
 	w->done(w->arg, &err);
 }
 
-/* The child and its pidfd. */
+/* Start the child and open its pidfd. */
 static int
-child_start(struct lock_wait *w, struct err *err)
+lock_wait_fork(struct lock_wait *w, struct err *err)
 {
 	pid_t parent = getpid();
 
@@ -209,7 +208,7 @@ child_start(struct lock_wait *w, struct err *err)
 	if (w->child < 0)
 		return err_system(err, "fork");
 	if (w->child == 0)
-		child_main(w->fd, parent);
+		lock_wait_main(w->fd, parent);
 	w->child_fd = (int)syscall(SYS_pidfd_open, w->child, 0);
 	if (w->child_fd >= 0)
 		return 0;
@@ -219,7 +218,6 @@ child_start(struct lock_wait *w, struct err *err)
 	return -1;
 }
 
-/* A lock that is free is taken at once; only otherwise there is a child. */
 void
 lock_wait_start(struct lock_wait *w, int fd, int ms, lock_wait_fn done,
     void *arg)
@@ -230,7 +228,7 @@ lock_wait_start(struct lock_wait *w, int fd, int ms, lock_wait_fn done,
 	w->fd = fd;
 	w->done = done;
 	w->arg = arg;
-	/* Most locks are free. */
+	/* Most volumes are unlocked: no child is needed. */
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
 		done(arg, NULL);
 		return;
@@ -238,12 +236,12 @@ lock_wait_start(struct lock_wait *w, int fd, int ms, lock_wait_fn done,
 	if (errno != EWOULDBLOCK) {
 		(void)err_system(&err, "lock the volume");
 		done(arg, &err);
-	} else if (child_start(w, &err) != 0) {
+	} else if (lock_wait_fork(w, &err) != 0) {
 		done(arg, &err);
 	} else {
-		loop_add(w->loop, w->child_fd, EPOLLIN, on_end, w);
+		loop_add(w->loop, w->child_fd, EPOLLIN, lock_wait_on_end, w);
 		if (ms >= 0)
-			loop_timer_set(w->loop, &w->deadline, ms, on_deadline,
-			    w);
+			loop_timer_set(w->loop, &w->deadline, ms,
+			    lock_wait_on_deadline, w);
 	}
 }

@@ -25,23 +25,23 @@ struct attachment {
 	int device;    /* N of /dev/loopN, -1: none */
 };
 
-/* Attach the volume, which volume_fd is and whose lock we have. */
+/* Attach the volume: volume_fd, which must be locked. */
 int attachment_attach(struct attachment *a, struct err *err);
-/* Take a free device that holds nothing of anybody's, for its number. */
-int attachment_hold(struct attachment *a, struct err *err);
-/* Attach the volume, likewise, to the device that was held for it. */
+/* Reserve a free device, with nothing in it, for its number. */
+int attachment_reserve(struct attachment *a, struct err *err);
+/* Attach the volume, as above, to the device that was reserved for it. */
 int attachment_replace(struct attachment *a, struct err *err);
-/* Give up the device, keep the lock. */
+/* Close the device, keep the lock. */
 void attachment_detach(struct attachment *a);
-/* Let go of all.  A mounted device lives on by itself until it is unmounted. */
+/* Close device and volume.  A mounted device stays until it is unmounted. */
 void attachment_release(struct attachment *a);
 
 /* ---- the lock ---- */
 
 /*
- * Wait beside the loop for flock(LOCK_EX) on an open file.  flock(2) cannot be
- * polled, so a child that shares the open file waits in it: the lock that it
- * gets is the open file's, hence ours too.
+ * Wait for flock(LOCK_EX) on an open file without blocking the loop. flock(2)
+ * cannot be polled, so a child that shares the open file waits in it.  The lock
+ * that it gets belongs to the open file, so the broker has it, too.
  */
 typedef void (*lock_wait_fn)(void *arg, const struct err *failure);
 
@@ -49,19 +49,19 @@ struct lock_wait {
 	struct loop *loop;
 	int fd; /* borrowed */
 	pid_t child;
-	int child_fd; /* its pidfd; -1: nothing is waited for */
+	int child_fd; /* its pidfd; -1: no wait */
 	struct loop_timer *deadline;
 	lock_wait_fn done;
 	void *arg;
 };
 
 void lock_wait_init(struct lock_wait *w, struct loop *loop);
-/* done is called once, now or later: NULL when we have the lock, else why not.
- * ms < 0: however long it takes. */
+/* Begin to wait. done is called once, now or later, with NULL when the file is
+ * locked, or with the failure. ms < 0: without a limit. */
 void lock_wait_start(struct lock_wait *w, int fd, int ms, lock_wait_fn done,
     void *arg);
 bool lock_wait_is_on(const struct lock_wait *w);
-/* No longer; safe when there is nothing. */
+/* End the wait; safe when there is none. */
 void lock_wait_stop(struct lock_wait *w);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * All paths under IL_BASE_DIR are made here. Names are checked, links are
- * never followed, and what has to survive a power cut is synced before it is
- * answered for.  For a new one, mkfs.ext4 and debugfs fill two sparse files in
- * a draft folder, one after the other, in the loop; the rename at the end makes
- * the sandbox.
+ * All paths under IL_BASE_DIR are made here.  Names are checked, links are
+ * never followed, and changes are synced before a client is answered.  For a
+ * new workspace, mkfs.ext4 and debugfs fill two sparse files in a draft folder,
+ * one after the other, in the loop.  The rename at the end makes the sandbox.
  */
 #include "broker/workspace.h"
 
@@ -26,7 +25,7 @@
 #include "base/log.h"
 #include "broker/folder.h"
 
-/* Of all packages, before each minor version had its own. */
+/* Name of the packages before each minor version had its own volume. */
 #define OLD_PACKAGES_VOLUME "packages.ext4"
 #define DRAFT_PREFIX ".new-"
 #define RETIRED_PREFIX ".old-"
@@ -44,8 +43,8 @@ workspace_id_valid(const char *id)
 	    strcmp(id, API_PACKAGES_ID) != 0;
 }
 
-/* A name that no other folder has or had: several of them may be under way for
- * one sandbox. */
+/* Set a name that no other folder has or had: one sandbox may have several
+ * drafts at a time. */
 static void
 unique_name(char name[64], const char *prefix)
 {
@@ -56,7 +55,7 @@ unique_name(char name[64], const char *prefix)
 }
 
 static int
-open_folder(int base, const char *name)
+workspace_open_folder(int base, const char *name)
 {
 	return openat(base, name,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -77,7 +76,7 @@ workspace_packages_name(const char *interpreter, char name[VOLUME_NAME_MAX])
 DIR *
 workspace_list(int base, const char *name)
 {
-	int fd = open_folder(base, name);
+	int fd = workspace_open_folder(base, name);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (dir == NULL && fd >= 0)
@@ -85,7 +84,8 @@ workspace_list(int base, const char *name)
 	return dir;
 }
 
-/* One that cannot be removed costs space, and is no reason to serve nobody. */
+/* A leftover that cannot be removed costs space, but does not stop the start.
+ */
 static int
 sweep_leftovers(int base, struct err *err)
 {
@@ -107,7 +107,7 @@ sweep_leftovers(int base, struct err *err)
 	return 0;
 }
 
-/* Each is found under its old name or its new one, whatever happens. */
+/* A crash leaves each volume under its old name or its new one. */
 static void
 name_old_packages(int base, const char *interpreter)
 {
@@ -117,7 +117,7 @@ name_old_packages(int base, const char *interpreter)
 
 	workspace_packages_name(interpreter, name);
 	while (list != NULL && (id = workspace_next(list)) != NULL) {
-		auto_close int folder = open_folder(base, id);
+		auto_close int folder = workspace_open_folder(base, id);
 
 		if (folder >= 0 &&
 		    renameat2(folder, OLD_PACKAGES_VOLUME, folder, name,
@@ -128,7 +128,6 @@ name_old_packages(int base, const char *interpreter)
 	}
 }
 
-/* The folder for all, without leftovers. */
 int
 workspace_base_open(const char *path, const char *interpreter, struct err *err)
 {
@@ -145,8 +144,8 @@ workspace_base_open(const char *path, const char *interpreter, struct err *err)
 	return steal_fd(&base);
 }
 
-/* A volume must be a regular file: we made it, and a link or a device in its
- * place is refused. */
+/* A volume must be a regular file; a link or a device in its place is refused.
+ */
 int
 workspace_volume_open(int base, const char *id, const char *volume,
     struct err *err)
@@ -157,7 +156,7 @@ workspace_volume_open(int base, const char *id, const char *volume,
 
 	if (!workspace_id_valid(id) && strcmp(id, API_PACKAGES_ID) != 0)
 		return err_set(err, ERR_INPUT, "not a sandbox id");
-	folder = open_folder(base, id);
+	folder = workspace_open_folder(base, id);
 	if (folder >= 0)
 		fd = openat(folder, volume,
 		    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -174,7 +173,7 @@ workspace_volume_open(int base, const char *id, const char *volume,
 bool
 workspace_has(int base, const char *id, const char *volume)
 {
-	auto_close int folder = open_folder(base, id);
+	auto_close int folder = workspace_open_folder(base, id);
 
 	return folder >= 0 &&
 	    faccessat(folder, volume, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
@@ -192,7 +191,7 @@ workspace_volume_damaged(int volume_fd)
 
 /* ---- removing ---- */
 
-/* From here on nobody finds it. */
+/* After the rename no client finds the sandbox. */
 int
 workspace_retire(int base, const char *id, char name[64], struct err *err)
 {
@@ -204,7 +203,7 @@ workspace_retire(int base, const char *id, char name[64], struct err *err)
 	return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- lists ---- */
 
 const char *
 workspace_next(DIR *dir)
@@ -240,16 +239,16 @@ workspace_count(int base)
 	return count;
 }
 
-/* ---- making one ---- */
+/* ---- creation ---- */
 
 #define BLOCK 4096
 #define INODE 256
 #define JOURNAL_MIB 4
 #define TOOL_MS 60000
 
-/* lost+found would be a folder of root's among the user's; e2fsck makes it
- * again when it has something to put there.  The mount point of the packages is
- * part of the volume, so that the engine need not write into a workspace. */
+/* lost+found would be a folder of root's among the user's files; e2fsck makes
+ * it again when it needs it.  The mount point of the packages is part of the
+ * volume, so the engine need not write into a workspace. */
 #define WORKSPACE_SCRIPT \
 	"rmdir lost+found\n" \
 	"mkdir .site-packages\n" \
@@ -257,7 +256,7 @@ workspace_count(int base)
 	"set_inode_field .site-packages gid %" PRIu32 "\n"
 #define PACKAGES_SCRIPT "rmdir lost+found\n"
 
-/* Ten inodes are reserved by ext4, one is the mount point's. */
+/* ext4 reserves ten inodes, and the mount point needs one. */
 int64_t
 volume_inodes(const struct volume_size *size)
 {
@@ -265,10 +264,9 @@ volume_inodes(const struct volume_size *size)
 }
 
 /*
- * What ext4 takes for itself comes on top: the inode tables, the journal, the
- * bitmaps and backup superblocks of each group of 128 MiB, a few folders, and
- * the reserve that the kernel keeps back from everyone (2 %, 4,096 blocks at
- * most).
+ * The size includes ext4's own data: the inode tables, the journal, the bitmaps
+ * and backup superblocks of each group of 128 MiB, a few folders, and the
+ * blocks that the kernel reserves (2 %, 4,096 blocks at most).
  */
 int64_t
 volume_total_bytes(const struct volume_size *size)
@@ -291,7 +289,7 @@ creation_volume(const struct creation *c, int which)
 	return which == 0 ? WORKSPACE_VOLUME : c->packages;
 }
 
-/* Remove what was begun. */
+/* Remove the draft. */
 static void
 creation_drop(const struct creation *c)
 {
@@ -311,7 +309,7 @@ creation_fail(struct creation *c, const struct err *failure)
 
 static void creation_step(struct creation *c);
 
-/* One tool is done: the next step, or the end. */
+/* A tool has ended: begin the next step. */
 static void
 creation_on_task(void *arg, const struct process_result *result)
 {
@@ -328,7 +326,7 @@ creation_on_task(void *arg, const struct process_result *result)
 	creation_fail(c, &err);
 }
 
-/* A sparse file in the draft, of the size of the volume. */
+/* Make a sparse file in the draft, of the size of the volume. */
 static int
 creation_make_file(const struct creation *c, int which, struct err *err)
 {
@@ -344,7 +342,7 @@ creation_make_file(const struct creation *c, int which, struct err *err)
 	return 0;
 }
 
-/* Tables and journal are not written out: a new volume takes 4 MiB of disk. */
+/* Tables and journal are not written: a new volume takes 4 MiB of disk. */
 static void
 creation_mkfs(const struct creation *c, int which, struct argv *argv)
 {
@@ -358,7 +356,7 @@ creation_mkfs(const struct creation *c, int which, struct argv *argv)
 	argv_option(argv, "-N", "%" PRId64, volume_inodes(&c->sizes[which]));
 }
 
-/* What is in a new volume, said to debugfs on its standard input. */
+/* Fill a new volume: debugfs reads commands on its standard input. */
 static void
 creation_populate(struct creation *c, int which, struct argv *argv)
 {
@@ -371,7 +369,7 @@ creation_populate(struct creation *c, int which, struct argv *argv)
 	argv->input = c->script;
 }
 
-/* Sparse files stay sparse. */
+/* Copy the volume; a sparse file stays sparse. */
 static void
 creation_copy(const struct creation *c, struct argv *argv)
 {
@@ -381,16 +379,16 @@ creation_copy(const struct creation *c, struct argv *argv)
 	    c->copied);
 }
 
-/* The draft gets the sandbox's name; of packages alone the volume goes from the
- * draft into the sandbox's folder.  The volumes are synced by the tools that
- * wrote them; the folder and its new name are synced here. */
+/* Rename the draft to the sandbox, or move the packages' volume from the draft
+ * into the sandbox's folder.  The tools have synced the volumes; the folder and
+ * its new name are synced here. */
 static int
 creation_publish(const struct creation *c, struct err *err)
 {
 	int base = c->host->base;
 	const char *name = c->only_packages ? c->packages : c->id;
-	auto_close int draft = open_folder(base, c->draft);
-	auto_close int folder = open_folder(base,
+	auto_close int draft = workspace_open_folder(base, c->draft);
+	auto_close int folder = workspace_open_folder(base,
 	    c->only_packages ? c->id : ".");
 
 	if (draft < 0 || folder < 0 || fsync(draft) != 0)
@@ -409,8 +407,8 @@ creation_publish(const struct creation *c, struct err *err)
 	return 0;
 }
 
-/* Steps 0 and 1 make the workspace's volume and fill it, 2 and 3 the
- * packages'; then the draft gets its name. */
+/* Steps 0 and 1 make and fill the workspace's volume, 2 and 3 the packages';
+ * step 4 publishes. */
 static void
 creation_step(struct creation *c)
 {
@@ -426,7 +424,7 @@ creation_step(struct creation *c)
 		return;
 	}
 	if (c->copied[0] != '\0') {
-		c->step = 3; /* nothing is to be filled */
+		c->step = 3; /* a copy is not filled */
 		creation_copy(c, &argv);
 	} else if (c->step % 2 == 0 &&
 	    creation_make_file(c, which, &err) != 0) {

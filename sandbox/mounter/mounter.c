@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mounts a sandbox's volumes in a cell that has waited without them
- * (sandbox/broker/prepare.c).
+ * Mounts a sandbox's volumes in a standby cell (sandbox/broker/prepare.c).
  *
- * It is PID 1 and the only file of a container of its own: root, with the
- * rights to mount, without network.  It serves the one request that the broker
- * sends on its socket, and ends.  It opens nothing of a volume but the place
- * where the next one goes, whose path is fixed, and no cell can reach it.
+ * The mounter is PID 1 and the only file of a container of its own.  It runs as
+ * root, with the rights to mount, without network.  It serves the one request
+ * that the broker sends on its socket, and ends.  All that it opens in a volume
+ * is the mount point of the next one, whose path is fixed.  No cell can reach
+ * it.
  *
  * The kernel makes a mount that is nowhere yet (fsmount) and gives its files
  * the cell's user (an ID map).  Then this program enters the cell's mount
@@ -27,8 +27,8 @@
 #include "protocol/frame.h"
 
 /*
- * The way into this program and its way into the kernel: it is linked with no C
- * library, so that it makes the calls that stand in mounter.c and no other.
+ * Entry into the program and calls of the kernel.  It is linked with no C
+ * library, so it makes the system calls of this file and no others.
  */
 
 /* clang-format off */
@@ -74,24 +74,24 @@ call_kernel(long number, long a, long b, long c, long d, long e)
 
 #define VOLUMES 2
 #define ID_MAX INT64_C(0xfffffffe)
-#define PACKET_MAX 512 /* of the broker's */
+#define PACKET_MAX 512 /* from the broker */
 
-/* No call has more words that are not 0. */
+/* No call needs more arguments. */
 #define CALL(name, a, b, c, d, e) \
 	call_kernel(SYS_##name, (long)(a), (long)(b), (long)(c), (long)(d), \
 	    (long)(e))
 
-/* A step that failed, and its errno. */
+/* Failed step, and its errno. */
 struct trouble {
-	const char *at; /* NULL: nothing */
+	const char *at; /* NULL: no failure */
 	int code;
-	bool volume; /* it tells of the volume or of the cell, not of us */
+	bool volume; /* the volume or the cell is the cause */
 };
 
 struct request {
 	int64_t owner, user, access;
-	int process;	      /* the cell's first one: a pidfd */
-	int devices[VOLUMES]; /* -1: the last volume is not there */
+	int process;	      /* pidfd of the cell's first process */
+	int devices[VOLUMES]; /* -1: no such volume */
 };
 
 static const char *const targets[VOLUMES] = { "/workspace",
@@ -103,7 +103,7 @@ __asm__(".globl _start\n" CALL_START "\n");
 
 _Noreturn void mounter_main(void);
 
-/* The empty assembly keeps compilers from making calls of these loops. */
+/* The empty assembly keeps compilers from turning these loops into calls. */
 void *
 memcpy(void *restrict to, const void *restrict from, size_t len)
 {
@@ -149,14 +149,14 @@ strlen(const char *text)
 }
 
 static _Noreturn void
-leave(int status)
+mounter_exit(int status)
 {
 	for (;;)
 		(void)CALL(exit_group, status, 0, 0, 0, 0);
 }
 
-/* Add the text, and the number after it; the caller has seen to the room for
- * both.  Returns the new end. */
+/* Add the text and the number; the caller has made sure of the room for both.
+ * Returns the new end. */
 static char *
 add_number(char *end, const char *text, int64_t value)
 {
@@ -177,10 +177,10 @@ add_number(char *end, const char *text, int64_t value)
 
 /* ---- mounts ---- */
 
-/* Note a failure of ours or of the volume's: these errors tell of its damage,
- * and so does the one that the caller names. */
+/* Note a failure.  These errors mean a damaged volume, and so does the one that
+ * the caller names. */
 static void
-fail(struct trouble *t, const char *at, long result, int of_volume)
+trouble_set(struct trouble *t, const char *at, long result, int of_volume)
 {
 	const int code = (int)-result;
 
@@ -233,7 +233,7 @@ mount_volume(int device, bool writable)
 	return make_mount("ext4", writable ? write : read, writable);
 }
 
-/* It stands for packages that are not there. */
+/* Make an empty folder for missing packages. */
 static long
 mount_nothing(int64_t user)
 {
@@ -246,7 +246,7 @@ mount_nothing(int64_t user)
 }
 
 static long
-write_file(const char *path, const char *text, size_t len)
+mounter_write_file(const char *path, const char *text, size_t len)
 {
 	long fd = CALL(openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0, 0);
 	long result = fd;
@@ -278,10 +278,10 @@ make_users(int64_t owner, int64_t user)
 	end = add_number(end, " ", user);
 	end = add_number(end, " ", 1);
 	memcpy(add_number(path, "/proc/", pid), "/uid_map", 9);
-	result = write_file(path, map, (size_t)(end - map));
+	result = mounter_write_file(path, map, (size_t)(end - map));
 	if (result >= 0) {
 		memcpy(add_number(path, "/proc/", pid), "/gid_map", 9);
-		result = write_file(path, map, (size_t)(end - map));
+		result = mounter_write_file(path, map, (size_t)(end - map));
 	}
 	if (result >= 0) {
 		memcpy(add_number(path, "/proc/", pid), "/ns/user", 9);
@@ -303,7 +303,7 @@ give_mount(long mount, long users)
 	    sizeof(attr));
 }
 
-/* We are in the cell's namespace. */
+/* Put the mount on the target, in the cell's namespace. */
 static long
 put_mount(long mount, const char *target)
 {
@@ -318,8 +318,8 @@ put_mount(long mount, const char *target)
 	    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
-/* Mount both volumes, or an empty folder for packages that are not there; the
- * places are not the cell's yet. */
+/* Make mounts of both volumes, or of an empty folder for missing packages; the
+ * cell has none of them yet. */
 static bool
 mount_volumes(const struct request *r, long *mounts, struct trouble *t)
 {
@@ -329,14 +329,15 @@ mount_volumes(const struct request *r, long *mounts, struct trouble *t)
 		    mount_volume(r->devices[i],
 			i == 0 && r->access == ACCESS_WRITE);
 		if (mounts[i] < 0) {
-			fail(t, "mount", mounts[i], EINVAL);
+			trouble_set(t, "mount", mounts[i], EINVAL);
 			return false;
 		}
 	}
 	return true;
 }
 
-/* The volumes' files become the user's; an empty folder is, already. */
+/* The volumes' files become the user's; an empty folder is the user's already.
+ */
 static bool
 give_volumes(const struct request *r, const long *mounts, struct trouble *t)
 {
@@ -348,7 +349,7 @@ give_volumes(const struct request *r, const long *mounts, struct trouble *t)
 			result = give_mount(mounts[i], users);
 	}
 	if (result < 0)
-		fail(t, "give", result, 0);
+		trouble_set(t, "give", result, 0);
 	return result >= 0;
 }
 
@@ -363,14 +364,14 @@ attach_volumes(const struct request *r, struct trouble *t)
 		return;
 	result = CALL(setns, r->process, CLONE_NEWNS, 0, 0, 0);
 	if (result < 0) {
-		fail(t, "enter", result, ESRCH);
+		trouble_set(t, "enter", result, ESRCH);
 		return;
 	}
 	for (size_t i = 0; i < VOLUMES && result >= 0; i++)
 		result = put_mount(mounts[i], targets[i]);
 	if (result >= 0)
 		return;
-	fail(t, "put", result, 0);
+	trouble_set(t, "put", result, 0);
 	t->volume = t->volume || result == -ENOTDIR || result == -ELOOP ||
 	    result == -ENOENT;
 }
@@ -386,14 +387,14 @@ connect_broker(void)
 	    0);
 
 	if (sock < 0 || CALL(connect, sock, &where, sizeof(where), 0, 0) < 0)
-		leave(1);
+		mounter_exit(1);
 	return (int)sock;
 }
 
-/* Receive the next piece of the request.  Returns the descriptor that came with
- * it, or -1 where none did.  Any other packet ends the program. */
+/* Receive the next part of the request.  Returns the descriptor that came with
+ * it, or -1.  Any other packet ends the program. */
 static int
-receive_part(int sock, int64_t number, struct frame_view *view)
+mounter_receive_part(int sock, int64_t number, struct frame_view *view)
 {
 	static char packet[PACKET_MAX];
 	union {
@@ -413,38 +414,39 @@ receive_part(int sock, int64_t number, struct frame_view *view)
 	    !frame_parse(view, packet, (size_t)len) ||
 	    view->kind != FRAME_ATTACH ||
 	    !frame_get_int(view, TAG_PART, &value) || value != number)
-		leave(1);
+		mounter_exit(1);
 	if (message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
 	    extra.head.cmsg_len == CMSG_LEN(sizeof(int)) &&
 	    extra.head.cmsg_level == SOL_SOCKET &&
 	    extra.head.cmsg_type == SCM_RIGHTS)
 		memcpy(&fd, CMSG_DATA(&extra.head), sizeof(fd));
 	if (fd < 0 && number < VOLUMES)
-		leave(1);
+		mounter_exit(1);
 	return fd;
 }
 
-/* A packet comes for the cell, and one for each volume. */
+/* The request is a packet for the cell, and one for each volume. */
 static void
 receive_request(int sock, struct request *r)
 {
 	struct frame_view view;
 
-	r->process = receive_part(sock, 0, &view);
+	r->process = mounter_receive_part(sock, 0, &view);
 	if (!frame_get_int(&view, TAG_OWNER, &r->owner) ||
 	    !frame_get_int(&view, TAG_USER, &r->user) ||
 	    !frame_get_int(&view, TAG_ACCESS, &r->access) || r->owner < 1 ||
 	    r->owner > ID_MAX || r->user < 1 || r->user > ID_MAX)
-		leave(1);
+		mounter_exit(1);
 	for (size_t i = 0; i < VOLUMES; i++)
-		r->devices[i] = receive_part(sock, (int64_t)i + 1, &view);
+		r->devices[i] = mounter_receive_part(sock, (int64_t)i + 1,
+		    &view);
 }
 
 static void
-send_frame(int sock, struct frame *f)
+mounter_send_frame(int sock, struct frame *f)
 {
 	if (CALL(write, sock, f->data, f->len, 0, 0) < 0)
-		leave(1);
+		mounter_exit(1);
 }
 
 static void
@@ -459,12 +461,12 @@ send_result(int sock, const struct trouble *t)
 		t->volume ? ATTACH_VOLUME :
 			    ATTACH_HOST);
 	frame_add_text(&f, TAG_TEXT, t->at == NULL ? "" : t->at);
-	send_frame(sock, &f);
+	mounter_send_frame(sock, &f);
 }
 
-/* Are this kernel and these rights enough?  Tried once, before anybody waits.
- * Linux before 5.12 gives no mount to another user; before 6.3 it refuses that
- * for this kind of mount alone. */
+/* Are this kernel and these rights enough?  They are tried once, before a
+ * client waits.  Linux before 5.12 has no ID maps of mounts; before 6.3 it
+ * refuses them for this kind of mount alone. */
 static void
 try_rights(struct trouble *t)
 {
@@ -473,7 +475,7 @@ try_rights(struct trouble *t)
 	long given = users < 0 ? users : give_mount(mount, users);
 
 	if (given < 0 && given != -EINVAL)
-		fail(t, mount < 0 ? "mount" : "give", given, 0);
+		trouble_set(t, mount < 0 ? "mount" : "give", given, 0);
 	(void)CALL(close, mount, 0, 0, 0, 0);
 	(void)CALL(close, users, 0, 0, 0, 0);
 }
@@ -489,10 +491,10 @@ mounter_main(void)
 	try_rights(&trouble);
 	if (trouble.at == NULL) {
 		frame_start(&ready, FRAME_READY);
-		send_frame(sock, &ready);
+		mounter_send_frame(sock, &ready);
 		receive_request(sock, &request);
 		attach_volumes(&request, &trouble);
 	}
 	send_result(sock, &trouble);
-	leave(0);
+	mounter_exit(0);
 }

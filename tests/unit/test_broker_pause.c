@@ -3,7 +3,7 @@
 
 #include "broker/notes.h"
 
-/* How long the n-th failure in a row holds, in ms. */
+/* Length of the backoff after the n-th failure in a row, in ms. */
 static int64_t
 held_after(int n)
 {

@@ -76,14 +76,14 @@ has_pair(const struct argv *argv, const char *word, const char *value)
 	return false;
 }
 
-/* What waits for a sandbox mounts none of one, and is limited as if it did. */
+/* A standby cell mounts no sandbox's volumes, but has the limits for them. */
 static void
 test_spare(void)
 {
 	struct container c = example("user");
 	auto_argv struct argv argv = { .count = 0 };
 
-	c.spare = true;
+	c.standby = true;
 	c.sandbox[0] = '\0';
 	docker_run_argv(&argv, &c, IMAGE, "");
 	ok(has_pair(&argv, "--tmpfs",
@@ -370,7 +370,7 @@ test_api_packages(void)
 	}
 }
 
-/* What a run may write to leaves room to work in. */
+/* The folders that a run may fill leave memory to work in. */
 static void
 test_folders(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the disk has promised: ledger.c, over files of its own. */
+/* The reservations of ledger.c, on files of the test. */
 #include "broker/ledger.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ static const struct config config = { .cells = 8 };
 static struct host host = { .config = &config };
 static struct ledger ledger = { .host = &host };
 static struct loop *loop;
-static bool told; /* that all is to be looked over; or it took too long */
+static bool told; /* that all is to be inspected over; or it took too long */
 
 static void
 stop(void *arg)
@@ -56,15 +56,15 @@ test_room(void)
 
 	ok(ledger_has_room(&space, 700), "down to the floor");
 	ok(!ledger_has_room(&space, 701), "and no further");
-	space.promised = 600;
+	space.reserved = 600;
 	ok(ledger_has_room(&space, 100), "less what is promised");
 	ok(!ledger_has_room(&space, 101), "and no further either");
-	space.promised = 701;
+	space.reserved = 701;
 	ok(!ledger_has_room(&space, 0),
 	    "nothing when others have eaten what was promised");
-	space.promised = 0;
+	space.reserved = 0;
 	ok(!ledger_has_room(&space, INT64_MAX), "no overflow by one");
-	space.promised = INT64_MAX;
+	space.reserved = INT64_MAX;
 	ok(!ledger_has_room(&space, INT64_MAX), "nor by two");
 }
 
@@ -89,9 +89,9 @@ promised(void)
 	struct ledger_space space;
 	struct err err;
 
-	if (ledger_look(&ledger, ledger.all.lh_first->fd, &space, &err) != 0)
+	if (ledger_measure(&ledger, ledger.all.lh_first->fd, &space, &err) != 0)
 		return -1;
-	return space.promised;
+	return space.reserved;
 }
 
 static int64_t
@@ -100,7 +100,7 @@ leaving(void)
 	struct ledger_space space;
 	struct err err;
 
-	if (ledger_look(&ledger, ledger.all.lh_first->fd, &space, &err) != 0)
+	if (ledger_measure(&ledger, ledger.all.lh_first->fd, &space, &err) != 0)
 		return -1;
 	return space.leaving;
 }
@@ -128,9 +128,9 @@ test_image(void)
 	is_int(promised(), LEDGER_MOUNT_BYTES + ledger_growth(64 * MIB, 0),
 	    "what it has given back is promised again");
 	(void)close(again);
-	loop_timer_clear(loop, &host.look);
+	loop_timer_clear(loop, &host.pass);
 	reservation_free(r);
-	ok(host.look != NULL, "its end is told");
+	ok(host.pass != NULL, "its end is told");
 	ok(ledger.all.lh_first == NULL, "and it is gone");
 }
 
@@ -166,7 +166,7 @@ test_counted_once(void)
 	reservation_free(old);
 }
 
-/* Whoever holds the lock stands for the loop device. */
+/* The holder of the lock stands for the loop device. */
 static void
 test_leave(void)
 {
@@ -182,7 +182,7 @@ test_leave(void)
 	reservation_leave(r);
 	ok(ledger.all.lh_first == r, "locked: it counts on");
 	is_int(leaving(), promised(), "as something that is on its way out");
-	loop_timer_clear(loop, &host.look);
+	loop_timer_clear(loop, &host.pass);
 	(void)close(device);
 	loop_timer_set(loop, NULL, 60000, stop, NULL);
 	loop_run(loop);
@@ -221,7 +221,7 @@ main(void)
 	folder = tap_folder();
 	loop = loop_new();
 	host.loop = loop;
-	host.look_over = stop;
+	host.run_pass = stop;
 	test_floor();
 	test_growth();
 	test_room();
