@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Ids of registered commands (sandbox/store/command_id.c).
+-- Ids of registered commands (sandbox/store/commands.c).
 
 -- name: command_id_load
 SELECT name, id FROM command_ids WHERE application_id = :application_id;

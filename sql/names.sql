@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Names of files and packages (sandbox/store/names.c).
+-- Names of files and packages (sandbox/store/sandbox.c).
 
 -- name: names_find
 SELECT python, name FROM names WHERE sandbox_id = :sandbox_id AND kind = :kind

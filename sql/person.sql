@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- All rows of a person as JSON, to be carried to another database
--- (sandbox/store/person.h).
+-- (sandbox/store/moves.h).
 
 -- The sandbox as sandbox_find has it; one that expires is not carried with its
 -- files.

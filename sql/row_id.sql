@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Ids of new rows (sandbox/store/row_id.c).
+-- Ids of new rows (sandbox/store/row.c).
 
 -- The largest id that a table has ever had: AUTOINCREMENT keeps it.
 -- name: row_newest

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What lives on in memory from run to run (sandbox/store/session.c).
+-- What lives on in memory from run to run (sandbox/store/sandbox.c).
 
 -- name: session_find
 SELECT started_at, kept_at, ended, names, bytes FROM sessions

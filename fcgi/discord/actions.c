@@ -12,7 +12,7 @@
 #include "protocol/cancel.h"
 #include "protocol/node_table.h"
 #include "store/editor.h"
-#include "store/row_id.h"
+#include "store/row.h"
 
 /* Each fills the job of a press; the view is the invoker's own and of the
  * action's kind.  False: the reply is made. */

@@ -8,7 +8,7 @@
 
 #include "protocol/path.h"
 #include "store/commands.h"
-#include "store/names.h"
+#include "store/sandbox.h"
 
 /*
  * Answers to Discord that need no worker: texts, /il help, suggested names, and
@@ -48,7 +48,7 @@ struct help_example {
 extern const struct help_example help_examples[HELP_EXAMPLES];
 
 /* Append all of `/il help`; the examples are numbered from 1.  A command in
- * back-ticks can be clicked (sandbox/store/command_id.h). */
+ * back-ticks can be clicked (sandbox/store/commands.h). */
 void help_add(struct buf *out);
 /* Append the names that are nearest to an unknown one, three at most: of
  * commands, or of one command's options. */

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/err.h"
-#include "store/command_id.h"
+#include "store/commands.h"
 
 #define MESSAGE_MAX 8000
 /* Editors are limited like commands (job.c). */

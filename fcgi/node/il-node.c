@@ -39,7 +39,7 @@
 #include "protocol/node_table.h"
 #include "store/db.h"
 #include "store/moves.h"
-#include "store/row_id.h"
+#include "store/row.h"
 #include "store/view.h"
 
 /* nginx lets four people arrive at one time (nginx/node.conf). */

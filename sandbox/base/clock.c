@@ -43,3 +43,11 @@ clock_poll_timeout(int64_t deadline_ms)
 		return 0;
 	return deadline_ms - now < INT_MAX ? (int)(deadline_ms - now) : INT_MAX;
 }
+
+int64_t
+clock_backoff_ms(int64_t first_ms, int64_t most_ms, int failures)
+{
+	for (; failures > 0 && first_ms < most_ms; failures--)
+		first_ms *= 2;
+	return first_ms < most_ms ? first_ms : most_ms;
+}

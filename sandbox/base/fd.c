@@ -429,7 +429,7 @@ fd_lock_within(int fd, int64_t timeout_ms)
 	bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
 	timer_t timer;
 
-	if (locked || errno != EWOULDBLOCK ||
+	if (locked || errno != EWOULDBLOCK || timeout_ms <= 0 ||
 	    sigaction(SIGRTMIN, &action, NULL) != 0 ||
 	    timer_create(CLOCK_MONOTONIC, &event, &timer) != 0)
 		return locked;

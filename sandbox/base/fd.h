@@ -48,9 +48,8 @@ ssize_t fd_receive_packet(int sock, void *data, size_t cap, int *fd,
  * (which may be NULL) happens.  False: that has happened, and nothing else. */
 bool fd_wait_unless(int sock, const struct pollfd *unless, int timeout_ms);
 
-/* Take flock(2)'s lock of a file, alone, and wait for it for so long: more than
- * 0.  The kernel wakes waiting processes in their order.  False: the lock did
- * not come. */
+/* Lock a file exclusively by flock(2), within timeout_ms; 0 tries once.  The
+ * kernel wakes waiting processes in their order.  False: there is no lock. */
 bool fd_lock_within(int fd, int64_t timeout_ms);
 
 /* Write everything to a file or pipe, through short writes and EINTR. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/config.h"
 #include "base/log.h"
 #include "broker/container.h"
@@ -91,14 +92,9 @@ void
 pause_note_failure(struct pause *pause, enum refusal code, const char *text,
     int64_t now_ms)
 {
-	int64_t ms = PAUSE_FIRST_MS;
-
-	for (int i = 0; i < pause->failures && ms < pause->most_ms; i++)
-		ms *= 2;
-	if (ms > pause->most_ms)
-		ms = pause->most_ms;
+	pause->until_ms = now_ms +
+	    clock_backoff_ms(PAUSE_FIRST_MS, pause->most_ms, pause->failures);
 	pause->failures++;
-	pause->until_ms = now_ms + ms;
 	pause->code = code;
 	(void)snprintf(pause->text, sizeof(pause->text), "%s", text);
 }

@@ -32,7 +32,6 @@
 #include "protocol/node_ask.h"
 #include "protocol/node_table.h"
 #include "store/moves.h"
-#include "store/person.h"
 
 #define WAIT_SECONDS 60 /* for what a person runs */
 #define ROUNDS_MOST 100 /* in which new people come to a slot */

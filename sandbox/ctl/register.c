@@ -22,7 +22,6 @@
 #include "ctl/table.h"
 #include "locale/locale.h"
 #include "rest/rest.h"
-#include "store/command_id.h"
 #include "store/commands.h"
 #include "store/db.h"
 

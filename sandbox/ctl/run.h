@@ -78,7 +78,7 @@ struct child {
 	pid_t pid; /* 0: not running */
 	int pidfd; /* readable when it has ended; -1 */
 	int64_t started_ms;
-	int64_t backoff_ms; /* until the next start */
+	int failures; /* ends in a row, each soon after its start */
 };
 
 /* The local stand-in for Discord, when no public key is configured. */

@@ -209,12 +209,12 @@ on_signal(void *arg, int fd, uint32_t events)
 static void
 start_later(struct child *child)
 {
-	int64_t wait = child->backoff_ms;
+	int64_t wait;
 
-	if (wait == 0 || clock_monotonic_ms() - child->started_ms > STEADY_MS)
-		wait = BACKOFF_FIRST_MS;
-	child->backoff_ms = wait * 2 < BACKOFF_LAST_MS ? wait * 2 :
-							 BACKOFF_LAST_MS;
+	if (clock_monotonic_ms() - child->started_ms > STEADY_MS)
+		child->failures = 0;
+	wait = clock_backoff_ms(BACKOFF_FIRST_MS, BACKOFF_LAST_MS,
+	    child->failures++);
 	log_info("%s starts again in %lld ms", child->name, (long long)wait);
 	loop_timer_set(child->run->loop, NULL, wait, start, child);
 }

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "move/parcel.h"
-#include "store/person.h"
+#include "store/moves.h"
 #include "volume/owner.h"
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)

@@ -22,7 +22,7 @@
 #include "base/text.h"
 #include "move/volumes.h"
 #include "protocol/lease.h"
-#include "store/person.h"
+#include "store/moves.h"
 
 #define WORD "inline-person"
 #define WORDS 7

@@ -19,7 +19,7 @@ struct err;
  *	PARCEL_HEAD bytes of text, filled up with line feeds: "inline-person 1
  *	NODE ROWS MANIFEST BLOCKS HASH": to whom, three lengths, and the hash of
  *	the rows
- *	the rows (store/person.h)
+ *	the rows (store/moves.h)
  *	the manifest of the sandbox's volumes (volume/manifest.h), if there are,
  *	which has the hashes of itself and of the blocks
  *	the blocks, one after another, in the order of the manifest

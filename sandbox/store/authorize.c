@@ -7,7 +7,6 @@
 #include "store/authorize.h"
 
 #include <sqlite3.h>
-#include <stdbool.h>
 #include <string.h>
 
 static const char *const front_tables[] = { "jobs", "views", NULL };
@@ -38,19 +37,19 @@ static bool
 may_change(enum db_role role, int action, const char *table,
     const char *trigger)
 {
-	/* what a person may have is bounded by the database itself */
+	/* The trigger bounds how many views a person has. */
 	if (role == DB_FRONT && trigger != NULL)
 		return strcmp(trigger, "views_bounded") == 0;
 	if (role == DB_FRONT)
 		return action == SQLITE_INSERT && listed(front_tables, table);
-	/* what the operator has said is the operator's to change, and goes with
-	 * a person to another node */
+	/* The operator alone changes rules; they go with a person to another
+	 * node. */
 	return strncmp(table, "sqlite_", 7) != 0 &&
 	    (role == DB_NODE ||
 		(role == DB_WORKER && strcmp(table, "rules") != 0));
 }
 
-/* What a role may do; a and b as SQLite tells them of each action. */
+/* May a role do this?  a and b are SQLite's details of each action. */
 static bool
 may(enum db_role role, int action, const char *a, const char *b,
     const char *trigger)
@@ -90,4 +89,17 @@ authorize(void *role, int action, const char *a, const char *b,
 	return may(*(const enum db_role *)role, action, a, b, trigger) ?
 	    SQLITE_OK :
 	    SQLITE_DENY;
+}
+
+/* Statements that set a connection up are run, not prepared; an operator's
+ * lists would be kilobytes of each worker and each front, as would what carries
+ * people. */
+bool
+authorize_has(enum db_role role, const char *statement)
+{
+	if (strncmp(statement, "person_", 7) == 0)
+		return role == DB_NODE || role == DB_ADMIN;
+	if (strncmp(statement, "list_", 5) == 0)
+		return role == DB_READER || role == DB_NODE || role == DB_ADMIN;
+	return strncmp(statement, "connect_", 8) != 0;
 }

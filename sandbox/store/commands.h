@@ -4,6 +4,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct db;
+struct err;
 
 /*
  * The tables of commands.def, where each command and each button has its row:
@@ -62,7 +67,7 @@ enum option_target {
 	OPTION_TO_ATTACHMENT,
 };
 
-/* What is suggested while somebody types it. */
+/* Suggestions while somebody types an option. */
 enum option_suggest {
 	SUGGEST_NOTHING,
 	SUGGEST_PATHS, /* directories and files */
@@ -95,7 +100,7 @@ struct command {
 /* By enum job_kind; that of JOB_UNKNOWN has only a name. */
 extern const struct command commands[JOB_UNKNOWN + 1];
 
-/* What several commands under /il have before their names. */
+/* Group of commands under /il: the word before their names. */
 struct command_group {
 	const char *name;
 	const char *description;
@@ -127,7 +132,7 @@ extern const struct command_action command_actions[ACTION_COUNT];
 #define COMMAND_CODE_MAX 24000 /* 6,000 code points */
 #define COMMAND_CONTENT_MAX 65536
 #define COMMAND_PACKAGE_MAX 100
-/* What Discord lets people choose; il-fcgi takes some more. */
+/* Highest page that Discord lets people choose; il-fcgi takes some more. */
 #define COMMAND_PAGE_MAX 100000
 
 /* Is it one of /il's? */
@@ -138,5 +143,34 @@ bool command_is_under_il(enum job_kind kind);
 bool command_spell(enum job_kind kind, char spelt[COMMAND_SPELT_MAX]);
 /* The kind of a name. */
 enum job_kind job_kind_find(const char *name);
+
+/* ---- ids of commands ---- */
+
+/*
+ * The ids that Discord gave the commands when they were registered for all
+ * servers: with them people can click a command that a text names.
+ */
+struct command_ids {
+	int64_t of[JOB_UNKNOWN]; /* by kind; 0: not known */
+};
+
+/* A registered command: "il" stands for all that are under it. */
+struct command_id {
+	char name[33];
+	int64_t id;
+};
+
+/* Of all kinds, for this application.  -1: ids is unchanged. */
+int command_ids_load(struct db *db, int64_t application_id,
+    struct command_ids *ids, struct err *err);
+/* In the place of those that were there (DB_WORKER or DB_ADMIN). */
+int command_ids_keep(struct db *db, int64_t application_id,
+    const struct command_id *list, size_t count, struct err *err);
+
+/* Append a text of ours.  A command that it names in back-ticks and without
+ * options, `/il create`, becomes one that is clicked, </il create:123>, where
+ * its id is known; ids may be NULL.  At most four times as long. */
+void command_add_text(struct buf *out, const struct command_ids *ids,
+    const char *text);
 
 #endif

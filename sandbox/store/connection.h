@@ -35,7 +35,7 @@ struct db {
 	bool has_turn; /* from before a change to its end */
 	struct stmt statements[STATEMENT_COUNT];
 	bool grouped;
-	bool unflushed;	      /* what db_flush() is for */
+	bool unflushed;	      /* db_flush() has work */
 	int64_t note;	      /* db_note() */
 	struct err group_err; /* why the group is lost; ERR_NONE: it is not */
 };

@@ -21,21 +21,19 @@
 #include "store/connection.h"
 
 #define MODE 0660 /* fronts and workers are one group */
-/* How long a change waits for its turn; the front has three seconds for its
- * whole answer. */
+/* Time for a change to get its turn. */
 #define FRONT_TURN_MS 1000
 #define TURN_MS 10000
 /* A program that brings the schema up to date waits for one that does so. */
 #define ADMIN_BUSY_MS 60000
 /* Free memory that stays at the heap's end. */
 #define KEEP_BYTES (1 << 20)
-/* Bytes of one value or statement; all rows of a person are one (person.h). */
+/* Bytes of one value or statement; all rows of a person are one (moves.h). */
 #define VALUE_MAX (8 << 20)
 #define PERSON_MAX (32 << 20)
 
-/* The statements that each role begins with, how long it waits for others, and
- * its longest value.  The front has three seconds for the whole answer; nobody
- * waits for the other roles. */
+/* Statement that each role begins with, its wait for others, and its longest
+ * value.  The front has three seconds for the whole answer. */
 static const struct {
 	enum statement recipe;
 	int busy_ms;
@@ -58,7 +56,7 @@ turn_open(struct db *db, const char *path)
 
 	db->turn = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, MODE);
 	if (db->turn >= 0)
-		(void)fchmod(db->turn, MODE); /* whatever the umask is */
+		(void)fchmod(db->turn, MODE); /* in spite of the umask */
 }
 
 /* False: it did not come in this time. */
@@ -154,7 +152,7 @@ is_begun(const struct db *db)
 }
 
 static int
-run(struct db *db, enum statement which, struct err *err)
+db_run_statement(struct db *db, enum statement which, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, which);
 
@@ -174,7 +172,7 @@ roll_back(struct db *db)
 static int
 commit(struct db *db, struct err *err)
 {
-	int result = run(db, STATEMENT_COMMIT, err);
+	int result = db_run_statement(db, STATEMENT_COMMIT, err);
 
 	if (result != 0)
 		roll_back(db);
@@ -192,7 +190,7 @@ db_begin(struct db *db, struct err *err)
 	if (db->grouped && is_begun(db))
 		return 0;
 	db->note = -1;
-	return run(db, STATEMENT_BEGIN_IMMEDIATE, err);
+	return db_run_statement(db, STATEMENT_BEGIN_IMMEDIATE, err);
 }
 
 int
@@ -274,9 +272,9 @@ db_flush(struct db *db, struct err *err)
 
 /* ---- statements ---- */
 
-/* Which statement it is, for a text about it. */
+/* Name of a statement, for messages. */
 static const char *
-name_of(const struct stmt *s)
+statement_name(const struct stmt *s)
 {
 	return statement_texts[s - s->db->statements].name;
 }
@@ -314,7 +312,7 @@ bound(const struct stmt *s, const char *name, int result)
 {
 	if (result == SQLITE_OK)
 		return;
-	log_err("binding %s to %s: %s", name, name_of(s),
+	log_err("binding %s to %s: %s", name, statement_name(s),
 	    sqlite3_errstr(result));
 	abort();
 }
@@ -336,9 +334,22 @@ db_bind_text(struct stmt *s, const char *name, const char *text)
 		text != NULL ? text : "", -1, SQLITE_TRANSIENT));
 }
 
+struct stmt *
+db_bound(struct db *db, enum statement which, const struct db_value *values)
+{
+	struct stmt *s = db_statement(db, which);
+
+	for (; values->name != NULL; values++)
+		if (values->text != NULL)
+			db_bind_text(s, values->name, values->text);
+		else
+			db_bind_int(s, values->name, values->number);
+	return s;
+}
+
 /* A statement that changes something begins a transaction if there is none. */
 static int
-take_lock(struct db *db, sqlite3_stmt *h, struct err *err)
+db_wait_turn(struct db *db, sqlite3_stmt *h, struct err *err)
 {
 	if (sqlite3_stmt_readonly(h) != 0 || is_begun(db) ||
 	    turn_take(db, db->role == DB_FRONT ? FRONT_TURN_MS : TURN_MS))
@@ -353,14 +364,14 @@ db_step(struct db *db, struct stmt *s, struct err *err)
 {
 	int result;
 
-	if (take_lock(db, s->handle, err) != 0)
+	if (db_wait_turn(db, s->handle, err) != 0)
 		return -1;
 	result = sqlite3_step(s->handle);
 	if (result == SQLITE_ROW)
 		return 1;
 	if (result != SQLITE_DONE) {
 		(void)failed(db, err);
-		(void)err_wrap(err, "%s", name_of(s));
+		(void)err_wrap(err, "%s", statement_name(s));
 		/* An automatic transaction ends with its statement. */
 		(void)sqlite3_reset(s->handle);
 	}
@@ -376,7 +387,7 @@ db_run(struct db *db, struct stmt *s, struct err *err)
 	int result = db_step(db, s, err);
 
 	if (result == 1) {
-		log_err("a row that nobody asked for: %s", name_of(s));
+		log_err("a row that nobody asked for: %s", statement_name(s));
 		abort();
 	}
 	return result < 0 ? -1 : sqlite3_changes(db->handle);
@@ -395,14 +406,37 @@ db_run_quick(struct db *db, struct stmt *s, struct err *err)
 }
 
 int
-db_prune(struct db *db, enum statement which, int64_t older_than_ms, int most,
+db_change(struct db *db, enum statement which, const struct db_value *values,
     struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, which);
+	auto_stmt struct stmt *s = db_bound(db, which, values);
 
-	db_bind_int(s, ":before_ms", clock_wall_ms() - older_than_ms);
-	db_bind_int(s, ":most", most);
 	return db_run(db, s, err);
+}
+
+int
+db_change_one(struct db *db, enum statement which,
+    const struct db_value *values, struct err *err)
+{
+	return db_one(db_change(db, which, values, err));
+}
+
+int
+db_change_quick(struct db *db, enum statement which,
+    const struct db_value *values, struct err *err)
+{
+	auto_stmt struct stmt *s = db_bound(db, which, values);
+
+	return db_one(db_run_quick(db, s, err));
+}
+
+int64_t
+db_number(struct db *db, enum statement which, const struct db_value *values,
+    struct err *err)
+{
+	auto_stmt struct stmt *s = db_bound(db, which, values);
+
+	return db_step(db, s, err) == 1 ? db_column_int(s, 0) : -1;
 }
 
 int64_t
@@ -443,7 +477,8 @@ db_column_word(const struct stmt *s, int column, const char *const *words)
 	for (int i = 0; words[i] != NULL; i++)
 		if (strcmp(words[i], db_column_text(s, column)) == 0)
 			return i;
-	log_err("column %d of %s holds an unknown word", column, name_of(s));
+	log_err("column %d of %s holds an unknown word", column,
+	    statement_name(s));
 	abort();
 }
 
@@ -474,21 +509,8 @@ read_version(struct db *db, int *version, struct err *err)
 	return result;
 }
 
-/* Statements that set a connection up are run, not prepared; an operator's
- * lists would be kilobytes of each worker and each front, as would what carries
- * people. */
-static bool
-is_for(enum db_role role, const char *name)
-{
-	if (strncmp(name, "person_", 7) == 0)
-		return role == DB_NODE || role == DB_ADMIN;
-	if (strncmp(name, "list_", 5) == 0)
-		return role == DB_READER || role == DB_NODE || role == DB_ADMIN;
-	return strncmp(name, "connect_", 8) != 0;
-}
-
 static int
-prepare(struct db *db, struct err *err)
+db_prepare(struct db *db, struct err *err)
 {
 	for (int i = 0; i < STATEMENT_COUNT; i++) {
 		struct stmt *s = &db->statements[i];
@@ -496,7 +518,7 @@ prepare(struct db *db, struct err *err)
 		int result;
 
 		if (s->handle != NULL ||
-		    !is_for(db->role, statement_texts[i].name))
+		    !authorize_has(db->role, statement_texts[i].name))
 			continue;
 		result = sqlite3_prepare_v3(db->handle, statement_texts[i].sql,
 		    -1, SQLITE_PREPARE_PERSISTENT, &h, NULL);
@@ -583,7 +605,7 @@ check_version(struct db *db, struct err *err)
 		return failed(db, err);
 	if (version != migration_count)
 		return 0;
-	return prepare(db, err);
+	return db_prepare(db, err);
 }
 
 void
@@ -656,13 +678,13 @@ db_start(const char *path, enum db_role role, struct err *err)
 }
 
 static int
-claim(struct db *db, const struct config *config, struct err *err)
+db_claim_name(struct db *db, const struct config *config, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_NODE_CLAIM);
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_NODE_CLAIM,
+	    DB_VALUES(BIND(":name", config->node)));
 	struct err ignored;
 	const char *name;
 
-	db_bind_text(s, ":name", config->node);
 	if (db_step(db, s, &ignored) != 1)
 		return 0;
 	name = db_column_text(s, 0);
@@ -682,7 +704,7 @@ db_claim(const struct config *config, struct err *err)
 
 	if (*config->nodes != '\0')
 		db = db_start(config->database, DB_NODE, &ignored);
-	return db != NULL ? claim(db, config, err) : 0;
+	return db != NULL ? db_claim_name(db, config, err) : 0;
 }
 
 /* PASSIVE waits for nobody and holds nobody up; when all was written back, the
@@ -740,7 +762,7 @@ db_migrate(struct db *db, struct err *err)
 			    m->name);
 		applied += result;
 	}
-	return prepare(db, err) == 0 ? applied : -1;
+	return db_prepare(db, err) == 0 ? applied : -1;
 }
 
 /* ---- a copy ---- */

@@ -3,6 +3,7 @@
 #define DB_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "store/authorize.h"
@@ -82,6 +83,34 @@ void db_statement_done(struct stmt **stmt);
 void db_bind_int(struct stmt *s, const char *name, int64_t value);
 void db_bind_text(struct stmt *s, const char *name, const char *text);
 
+/* Values to bind: DB_VALUES(BIND(":id", id), BIND(":path", path)). */
+struct db_value {
+	const char *name; /* NULL ends a list */
+	const char *text; /* NULL: the number is the value */
+	int64_t number;
+};
+
+static inline struct db_value
+db_value_int(const char *name, int64_t number)
+{
+	return (struct db_value){ name, NULL, number };
+}
+
+static inline struct db_value
+db_value_text(const char *name, const char *text)
+{
+	return (struct db_value){ name, text != NULL ? text : "", 0 };
+}
+
+#define BIND(name, value) \
+	_Generic((value), char *: db_value_text, const char *: db_value_text, \
+	    default: db_value_int)(name, value)
+#define DB_VALUES(...) \
+	((const struct db_value[]){ __VA_ARGS__, { NULL, NULL, 0 } })
+/* db_statement() with its values. */
+struct stmt *db_bound(struct db *db, enum statement which,
+    const struct db_value *values);
+
 /* 1: a row; 0: done; -1: error (a UNIQUE conflict is ERR_CONFLICT, a full disk
  * ERR_LIMIT, a locked database ERR_BUSY). */
 int db_step(struct db *db, struct stmt *s, struct err *err);
@@ -92,18 +121,25 @@ int db_run(struct db *db, struct stmt *s, struct err *err);
  * the disk. */
 int db_run_quick(struct db *db, struct stmt *s, struct err *err);
 
-/* Result of a change of one row, by how many rows it has changed: 0; 1: there
- * is no such row, or it is not in the state that is needed; -1. */
+/* Change rows: how many, or -1. */
+int db_change(struct db *db, enum statement which,
+    const struct db_value *values, struct err *err);
+/* Change one row.  1: there is no such row, or it is not in the state that is
+ * needed. */
+int db_change_one(struct db *db, enum statement which,
+    const struct db_value *values, struct err *err);
+/* The same where a power cut may undo it. */
+int db_change_quick(struct db *db, enum statement which,
+    const struct db_value *values, struct err *err);
+/* The result of such a change, by the number of rows that it has changed. */
 static inline int
 db_one(int changes)
 {
 	return changes < 0 ? -1 : changes == 0;
 }
-
-/* Run job_prune, which deletes delivered and undeliverable jobs older than the
- * age, or view_prune; returns how many (at most `most`). */
-int db_prune(struct db *db, enum statement which, int64_t older_than_ms,
-    int most, struct err *err);
+/* Read one number, the first column of the first row; -1: an error. */
+int64_t db_number(struct db *db, enum statement which,
+    const struct db_value *values, struct err *err);
 
 /* A column of the row by position, as in the statement; 0 and "" for NULL.
  * A text is valid until the next step. */

@@ -16,7 +16,7 @@
  * labelled inputs of many lines.  il-fcgi opens those that need nothing of a
  * sandbox, il-worker the others.
  */
-#define EDITOR_POINTS 4000 /* what an input takes */
+#define EDITOR_POINTS 4000 /* the longest text of an input */
 
 /* hint, value (what it is filled with): NULL: none. */
 static inline json_t *

@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "store/db.h"
 #include "store/row.h"
-#include "store/row_id.h"
 
 #define RATE_WINDOW_MS 60000
 /* Each of them takes a worker, for LIMIT_LOOK_MS at most. */
@@ -25,10 +24,11 @@ static const char *const answer_names[] = {
 
 #define OF_JOB(member) ROW_FIELD(struct job, member)
 
-static const struct row_field fields[] = { OF_JOB(id), OF_JOB(interaction_id),
-	OF_JOB(application_id), OF_JOB(user_id), OF_JOB(token), OF_JOB(locale),
-	OF_JOB(received_ms), OF_JOB(attachment_limit), OF_JOB(may_attach),
-	OF_JOB(path), OF_JOB(text), OF_JOB(input), OF_JOB(page), OF_JOB(share),
+static const struct row_field job_fields[] = { OF_JOB(id),
+	OF_JOB(interaction_id), OF_JOB(application_id), OF_JOB(user_id),
+	OF_JOB(token), OF_JOB(locale), OF_JOB(received_ms),
+	OF_JOB(attachment_limit), OF_JOB(may_attach), OF_JOB(path),
+	OF_JOB(text), OF_JOB(input), OF_JOB(page), OF_JOB(share),
 	OF_JOB(recursive), OF_JOB(has_text), OF_JOB(attachment_url),
 	OF_JOB(attachment_name), OF_JOB(attachment_size), OF_JOB(view_id),
 	OF_JOB(held_by), OF_JOB(version), OF_JOB(timeit), OF_JOB(keep),
@@ -45,17 +45,17 @@ job_release(struct job *job)
 {
 	if (job == NULL)
 		return;
-	row_release(fields, job);
+	row_release(job_fields, job);
 	free(job->body);
 	job_init(job);
 }
 
 static void
-read_row(struct stmt *s, struct job *job)
+job_read_row(struct stmt *s, struct job *job)
 {
 	int body = row_column(s, "body");
 
-	row_read(s, fields, job);
+	row_read(s, job_fields, job);
 	job->kind = job_kind_find(db_column_text(s, row_column(s, "kind")));
 	job->lost = strcmp(db_column_text(s, row_column(s, "state")), "lost") ==
 	    0;
@@ -78,14 +78,12 @@ unfinished(struct db *db, struct err *err)
 	return *note;
 }
 
-/* How many jobs a user has that wait for none; -1 on error. */
+/* Number of a user's concurrent jobs, which wait for none; -1 on error. */
 static int64_t
 count_beside(struct db *db, int64_t user_id, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_BESIDE);
-
-	db_bind_int(s, ":user_id", user_id);
-	return db_step(db, s, err) == 1 ? db_column_int(s, 0) : -1;
+	return db_number(db, STATEMENT_JOB_BESIDE,
+	    DB_VALUES(BIND(":user_id", user_id)), err);
 }
 
 /* Does it run code, so that the workspace can be read meanwhile? */
@@ -112,67 +110,62 @@ waits_for(struct db *db, struct job *job, enum job_kind other, struct err *err)
 	return count < 0 ? -1 : !job->beside;
 }
 
-/* Are there so many already of what a statement counts?  1: yes; -1: that is
- * not known. */
-static int
-reaches(struct db *db, enum statement which, const struct job *job,
-    int64_t most, struct err *err)
-{
-	auto_stmt struct stmt *s = db_statement(db, which);
-
-	if (which != STATEMENT_JOB_SERVICE_RATE)
-		db_bind_int(s, ":guild_id", job->guild_id);
-	if (which != STATEMENT_JOB_GUILD_OPEN) {
-		db_bind_int(s, ":since_ms", job->received_ms - RATE_WINDOW_MS);
-		db_bind_int(s, ":most", most);
-	}
-	if (db_step(db, s, err) < 0)
-		return -1;
-	return db_column_int(s, 0) >= most;
-}
-
-/* The limits that an operator has set, beside those that all have. */
+/* Do the limits that an operator has set, beside those that all have, let the
+ * job in?  runs: the user has a job that is not over. */
 static enum job_insert_result
-check_rules(struct db *db, const struct job *job,
+check_limits(struct db *db, const struct job *job,
     const struct job_limits *limits, bool runs, struct err *err)
 {
+	const struct db_value guild = BIND(":guild_id", job->guild_id);
+	const struct db_value since = BIND(":since_ms",
+	    job->received_ms - RATE_WINDOW_MS);
 	const struct {
 		enum statement which;
 		int64_t most; /* 0: no limit */
 		enum job_insert_result result;
+		const struct db_value *values;
 	} rules[] = {
 		{ STATEMENT_JOB_GUILD_RATE, limits->guild_rate,
-		    JOB_GUILD_TOO_MANY },
+		    JOB_GUILD_TOO_MANY,
+		    DB_VALUES(guild, since,
+			BIND(":most", limits->guild_rate)) },
 		{ STATEMENT_JOB_GUILD_OPEN, limits->guild_jobs,
-		    JOB_GUILD_TOO_MANY },
+		    JOB_GUILD_TOO_MANY, DB_VALUES(guild) },
 		{ STATEMENT_JOB_SERVICE_RATE, limits->service_rate,
-		    JOB_QUEUE_FULL },
+		    JOB_QUEUE_FULL,
+		    DB_VALUES(since, BIND(":most", limits->service_rate)) },
 	};
-	int64_t beside = limits->user_jobs > 0 ?
-	    count_beside(db, job->user_id, err) :
-	    0;
+	int64_t count;
 
-	if (beside < 0)
-		return JOB_INSERT_FAILED;
-	if (limits->user_jobs > 0 && beside + runs >= limits->user_jobs)
-		return JOB_RUNNING;
+	if (limits->user_jobs > 0) {
+		count = count_beside(db, job->user_id, err);
+		if (count < 0)
+			return JOB_INSERT_FAILED;
+		if (count + runs >= limits->user_jobs)
+			return JOB_RUNNING;
+	}
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		int result = rules[i].most <= 0 ?
-		    0 :
-		    reaches(db, rules[i].which, job, rules[i].most, err);
-
-		if (result != 0)
-			return result < 0 ? JOB_INSERT_FAILED : rules[i].result;
+		if (rules[i].most <= 0)
+			continue;
+		count = db_number(db, rules[i].which, rules[i].values, err);
+		if (count < 0)
+			return JOB_INSERT_FAILED;
+		if (count >= rules[i].most)
+			return rules[i].result;
 	}
 	return JOB_INSERTED;
 }
 
-/* What may be wrong with a new job, in the order in which it is told. */
+/* Check a new job: its faults in the order in which they are reported. */
 static enum job_insert_result
 insert_check(struct db *db, struct job *job, const struct job_limits *limits,
     struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_CHECK);
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_JOB_CHECK,
+	    DB_VALUES(BIND(":interaction_id", job->interaction_id),
+		BIND(":user_id", job->user_id),
+		BIND(":since_ms", job->received_ms - RATE_WINDOW_MS),
+		BIND(":rate", limits->user_rate)));
 	int64_t count = unfinished(db, err);
 	bool runs;
 	int waits = 0;
@@ -182,10 +175,6 @@ insert_check(struct db *db, struct job *job, const struct job_limits *limits,
 	/* The wait for the other writers is over by now. */
 	if (limits->until_ms != 0 && clock_wall_ms() > limits->until_ms)
 		return JOB_LATE;
-	db_bind_int(s, ":interaction_id", job->interaction_id);
-	db_bind_int(s, ":user_id", job->user_id);
-	db_bind_int(s, ":since_ms", job->received_ms - RATE_WINDOW_MS);
-	db_bind_int(s, ":rate", limits->user_rate);
 	if (db_step(db, s, err) < 0)
 		return JOB_INSERT_FAILED;
 	if (db_column_int(s, 0) != 0)
@@ -200,37 +189,26 @@ insert_check(struct db *db, struct job *job, const struct job_limits *limits,
 		return JOB_TOO_MANY;
 	if (count >= limits->queue_max)
 		return JOB_QUEUE_FULL;
-	return check_rules(db, job, limits, runs, err);
+	return check_limits(db, job, limits, runs, err);
 }
 
 static int
 insert_row(struct db *db, struct job *job, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_INSERT);
+	bool alone = commands[job->kind].needs != COMMAND_NEEDS_NOTHING &&
+	    !job->beside;
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_JOB_INSERT,
+	    DB_VALUES(BIND(":kind", commands[job->kind].name),
+		BIND(":alone", alone),
+		BIND(":answer", answer_names[job->answer])));
 
 	if (row_id_make(db, "jobs", job->user_id, &job->id, err) != 0)
 		return -1;
-	row_bind(s, fields, job);
-	db_bind_text(s, ":kind", commands[job->kind].name);
-	db_bind_int(s, ":alone",
-	    commands[job->kind].needs != COMMAND_NEEDS_NOTHING && !job->beside);
-	db_bind_text(s, ":answer", answer_names[job->answer]);
+	row_bind(s, job_fields, job);
 	if (db_run(db, s, err) < 0)
 		return -1;
 	++*db_note(db);
 	return 0;
-}
-
-/* Checked and inserted; with one writer at a time what was checked holds. */
-static enum job_insert_result
-insert(struct db *db, struct job *job, const struct job_limits *limits,
-    struct err *err)
-{
-	enum job_insert_result result = insert_check(db, job, limits, err);
-
-	if (result != JOB_INSERTED)
-		return result;
-	return insert_row(db, job, err) == 0 ? JOB_INSERTED : JOB_INSERT_FAILED;
 }
 
 enum job_insert_result
@@ -241,8 +219,10 @@ job_insert(struct db *db, struct job *job, const struct job_limits *limits,
 
 	if (db_begin(db, err) != 0)
 		return JOB_INSERT_FAILED;
-	result = insert(db, job, limits, err);
-	if (result == JOB_INSERTED && db_commit(db, err) != 0)
+	/* There is one writer at a time, so what was checked holds. */
+	result = insert_check(db, job, limits, err);
+	if (result == JOB_INSERTED &&
+	    (insert_row(db, job, err) != 0 || db_commit(db, err) != 0))
 		result = JOB_INSERT_FAILED;
 	if (result != JOB_INSERTED)
 		db_rollback(db);
@@ -252,11 +232,10 @@ job_insert(struct db *db, struct job *job, const struct job_limits *limits,
 int
 job_owner(struct db *db, int64_t id, int64_t *user_id, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_OWNER);
-	int row;
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_JOB_OWNER,
+	    DB_VALUES(BIND(":id", id)));
+	int row = db_step(db, s, err);
 
-	db_bind_int(s, ":id", id);
-	row = db_step(db, s, err);
 	if (row == 1)
 		*user_id = db_column_int(s, 0);
 	return row < 0 ? -1 : row == 0;
@@ -265,11 +244,10 @@ job_owner(struct db *db, int64_t id, int64_t *user_id, struct err *err)
 int
 job_alone(struct db *db, int64_t user_id, struct job *job, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_ALONE);
-	int row;
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_JOB_ALONE,
+	    DB_VALUES(BIND(":user_id", user_id)));
+	int row = db_step(db, s, err);
 
-	db_bind_int(s, ":user_id", user_id);
-	row = db_step(db, s, err);
 	if (row == 1) {
 		job->id = db_column_int(s, 0);
 		job->received_ms = db_column_int(s, 1);
@@ -287,16 +265,16 @@ job_peek(struct db *db, struct err *err)
 	return db_column_int(s, 0) != 0 ? 0 : 1;
 }
 
-/* Take the one row of s into job, and step s to its end: only then is a
+/* Read the one row of s into job, and step s to its end: only then is a
  * RETURNING statement committed.  1: there is no row. */
 static int
-take_row(struct db *db, struct stmt *s, struct job *job, struct err *err)
+job_read(struct db *db, struct stmt *s, struct job *job, struct err *err)
 {
 	int result = db_step(db, s, err);
 
 	if (result != 1)
 		return result == 0 ? 1 : -1;
-	read_row(s, job);
+	job_read_row(s, job);
 	if (db_step(db, s, err) == 0)
 		return 0;
 	job_release(job);
@@ -307,98 +285,92 @@ take_row(struct db *db, struct stmt *s, struct job *job, struct err *err)
 int
 job_claim(struct db *db, int64_t slot, struct job *job, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_CLAIM);
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_JOB_CLAIM,
+	    DB_VALUES(BIND(":slot", slot), BIND(":now_ms", clock_wall_ms())));
 	int result = job_peek(db, err);
 
 	job_init(job);
 	if (result != 0)
 		return result;
-	db_bind_int(s, ":slot", slot);
-	db_bind_int(s, ":now_ms", clock_wall_ms());
 	db_lasting(db, false); /* queued again after a power cut: as well */
-	result = take_row(db, s, job, err);
+	result = job_read(db, s, job, err);
 	db_lasting(db, true);
 	return result;
 }
 
-/* Run a change of one row's state. */
+/* The result of a change of one job's state, whose error names the job. */
 static int
-change(struct db *db, struct stmt *s, bool quick, int64_t id, struct err *err)
+changed(int result, int64_t id, struct err *err)
 {
-	int changes;
-
-	db_bind_int(s, ":id", id);
-	db_bind_int(s, ":now_ms", clock_wall_ms());
-	changes = quick ? db_run_quick(db, s, err) : db_run(db, s, err);
-	return changes < 0 ? err_wrap(err, "job %" PRId64, id) :
-			     db_one(changes);
+	return result < 0 ? err_wrap(err, "job %" PRId64, id) : result;
 }
 
 int
 job_start(struct db *db, int64_t id, int64_t slot, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_START);
-
-	db_bind_int(s, ":slot", slot);
-	return change(db, s, false, id, err);
+	return changed(db_change_one(db, STATEMENT_JOB_START,
+			   DB_VALUES(BIND(":id", id), BIND(":slot", slot),
+			       BIND(":now_ms", clock_wall_ms())),
+			   err),
+	    id, err);
 }
 
 int
 job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
     const char *outcome, int64_t cpu_ms, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_FINISH);
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_JOB_FINISH,
+	    DB_VALUES(BIND(":id", id), BIND(":slot", slot),
+		BIND(":now_ms", clock_wall_ms()), BIND(":body", body),
+		BIND(":outcome", outcome)));
 
-	db_bind_int(s, ":slot", slot);
-	db_bind_text(s, ":body", body);
-	db_bind_text(s, ":outcome", outcome);
 	if (cpu_ms >= 0) /* else NULL */
 		db_bind_int(s, ":cpu_ms", cpu_ms);
-	return change(db, s, true, id, err);
+	return changed(db_one(db_run_quick(db, s, err)), id, err);
 }
 
 int
 job_narrow(struct db *db, int64_t id, const char *body, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_NARROW);
-
-	db_bind_int(s, ":id", id);
-	db_bind_text(s, ":body", body);
-	return db_run(db, s, err) < 0 ? -1 : 0;
+	return db_change(db, STATEMENT_JOB_NARROW,
+		   DB_VALUES(BIND(":id", id), BIND(":body", body)), err) < 0 ?
+	    -1 :
+	    0;
 }
 
 int
 job_delivered(struct db *db, int64_t id, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_DELIVERED);
-
-	/* Told again after a power cut: the same. */
-	return change(db, s, true, id, err);
+	/* After a power cut the same is reported again. */
+	return changed(db_change_quick(db, STATEMENT_JOB_DELIVERED,
+			   DB_VALUES(BIND(":id", id),
+			       BIND(":now_ms", clock_wall_ms())),
+			   err),
+	    id, err);
 }
 
 int
 job_undeliverable(struct db *db, int64_t id, const char *why, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db,
-	    STATEMENT_JOB_UNDELIVERABLE);
-
-	db_bind_text(s, ":why", why);
-	return change(db, s, false, id, err);
+	return changed(db_change_one(db, STATEMENT_JOB_UNDELIVERABLE,
+			   DB_VALUES(BIND(":id", id), BIND(":why", why),
+			       BIND(":now_ms", clock_wall_ms())),
+			   err),
+	    id, err);
 }
 
 int
 job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
     struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_NEXT_UNTOLD);
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_JOB_NEXT_UNTOLD,
+	    DB_VALUES(BIND(":slot", slot), BIND(":after", after)));
 
 	job_init(job);
-	db_bind_int(s, ":slot", slot);
-	db_bind_int(s, ":after", after);
-	return take_row(db, s, job, err);
+	return job_read(db, s, job, err);
 }
 
-/* ---- what the dead left ---- */
+/* ---- jobs of workers that have died ---- */
 
 int
 job_recover(struct db *db, int64_t slot, struct err *err)
@@ -409,10 +381,8 @@ job_recover(struct db *db, int64_t slot, struct err *err)
 	int count = 0;
 
 	for (int i = 0; i < 2 && changes >= 0; i++) {
-		auto_stmt struct stmt *s = db_statement(db, halves[i]);
-
-		db_bind_int(s, ":slot", slot);
-		changes = db_run(db, s, err);
+		changes = db_change(db, halves[i],
+		    DB_VALUES(BIND(":slot", slot)), err);
 		count += changes;
 	}
 	if (changes >= 0 && db_commit(db, err) == 0)
@@ -433,7 +403,7 @@ job_slots(struct db *db, int64_t *slots, int cap, struct err *err)
 	return result < 0 ? -1 : count;
 }
 
-/* ---- how many there are ---- */
+/* ---- numbers of jobs ---- */
 
 const char *const job_states[JOB_STATES + 1] = { "queued", "claimed", "started",
 	"finished", "lost", NULL };
@@ -441,9 +411,9 @@ const char *const job_states[JOB_STATES + 1] = { "queued", "claimed", "started",
 int
 job_count(struct db *db, struct job_counts *counts, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_JOB_COUNT);
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_JOB_COUNT,
+	    DB_VALUES(BIND(":now_ms", clock_wall_ms())));
 
-	db_bind_int(s, ":now_ms", clock_wall_ms());
 	if (db_step(db, s, err) < 0)
 		return -1;
 	*counts = (struct job_counts){

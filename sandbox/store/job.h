@@ -25,8 +25,8 @@ struct err;
  * 1 says that the job was not in the expected state, and nothing has changed.
  */
 
-/* How Discord is answered first, unless the answer is there in time: then that
- * is the first response (protocol/first_response.h). */
+/* First response to Discord, unless the answer is there in time: then that is
+ * the first response (protocol/first_response.h). */
 enum job_answer {
 	ANSWER_DEFERRED,	/* type 5 was sent: PATCH @original */
 	ANSWER_DEFERRED_UPDATE, /* type 6 was sent: PATCH @original edits the
@@ -50,7 +50,7 @@ struct job {
 	int64_t attachment_limit; /* bytes per file, from the interaction */
 	bool may_attach;	  /* app_permissions has ATTACH_FILES */
 
-	/* what was asked for; which of these count depends on the kind */
+	/* the request; its kind decides which of these count */
 	char *path;
 	char *text, *input; /* code, content, packages; stdin */
 	int64_t page;	    /* from 1 */
@@ -118,7 +118,8 @@ int job_delivered(struct db *db, int64_t id, struct err *err);
 int job_undeliverable(struct db *db, int64_t id, const char *why,
     struct err *err);
 
-/* What the dead left: claimed → queued; started → lost.  How many, or -1. */
+/* Recover the jobs of a worker that died: claimed → queued; started → lost.
+ * Returns how many, or -1. */
 int job_recover(struct db *db, int64_t slot, struct err *err);
 /* `slot`'s oldest lost or finished job with an id over `after`.  1: none. */
 int job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
@@ -133,7 +134,7 @@ struct job_counts {
 	int64_t oldest_ms; /* age of the oldest queued job, 0: none */
 };
 int job_count(struct db *db, struct job_counts *counts, struct err *err);
-#define JOB_STATES 5 /* in which they are not over, as the schema has them */
+#define JOB_STATES 5 /* unfinished states, as the schema has them */
 extern const char *const job_states[JOB_STATES + 1]; /* ends with NULL */
 int job_count_kinds(struct db *db, int64_t counts[JOB_UNKNOWN + 1][JOB_STATES],
     struct err *err);

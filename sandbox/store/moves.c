@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/moves.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "protocol/node_table.h"
 #include "store/db.h"
+#include "store/row.h"
 
-static const char *const states[] = { [MOVE_NONE] = "",
+static const char *const move_states[] = { [MOVE_NONE] = "",
 	[MOVE_LEAVING] = "leaving",
 	[MOVE_GONE] = "gone",
 	[MOVE_COME] = "come",
@@ -17,86 +22,72 @@ enum move_state
 moves_find(struct db *db, int slot, int64_t user_id,
     char to[MOVES_NODE_MAX + 1], struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_MOVES_FIND);
-	int row;
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_MOVES_FIND,
+	    DB_VALUES(BIND(":slot", slot), BIND(":user_id", user_id)));
+	int row = db_step(db, s, err);
 
-	db_bind_int(s, ":slot", slot);
-	db_bind_int(s, ":user_id", user_id);
-	row = db_step(db, s, err);
 	if (row != 1)
 		return row < 0 ? MOVE_UNKNOWN : MOVE_NONE;
 	(void)snprintf(to, MOVES_NODE_MAX + 1, "%s", db_column_text(s, 1));
-	return (enum move_state)db_column_word(s, 0, states);
-}
-
-/* One change of a person's; how many rows it changed, or -1. */
-static int
-change(struct db *db, enum statement which, int slot, int64_t user_id,
-    struct err *err)
-{
-	auto_stmt struct stmt *s = db_statement(db, which);
-
-	db_bind_int(s, ":slot", slot);
-	db_bind_int(s, ":user_id", user_id);
-	return db_run(db, s, err);
+	return (enum move_state)db_column_word(s, 0, move_states);
 }
 
 int
 moves_begin(struct db *db, int slot, int64_t user_id, const char *to,
     struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_MOVES_BEGIN);
-	int changes;
-
-	db_bind_int(s, ":slot", slot);
-	db_bind_int(s, ":user_id", user_id);
-	db_bind_text(s, ":node", to);
-	changes = db_run(db, s, err);
-	return changes < 0 ? -1 : changes == 0;
+	return db_change_one(db, STATEMENT_MOVES_BEGIN,
+	    DB_VALUES(BIND(":slot", slot), BIND(":user_id", user_id),
+		BIND(":node", to)),
+	    err);
 }
 
 int
 moves_stay(struct db *db, int slot, int64_t user_id, struct err *err)
 {
-	return change(db, STATEMENT_MOVES_STAY, slot, user_id, err) < 0 ? -1 :
-									  0;
+	return db_change(db, STATEMENT_MOVES_STAY,
+		   DB_VALUES(BIND(":slot", slot), BIND(":user_id", user_id)),
+		   err) < 0 ?
+	    -1 :
+	    0;
 }
 
-/* Drop the person's rows; the sandbox's session and names go with it. */
+/* Run several changes; the first error ends them. */
 static int
-drop_rows(struct db *db, int64_t user_id, struct err *err)
+moves_change_all(struct db *db, const enum statement *changes, size_t count,
+    const struct db_value *values, struct err *err)
 {
-	static const enum statement drops[] = { STATEMENT_VIEW_FORGET,
-		STATEMENT_PERSON_DROP_RULE, STATEMENT_SANDBOX_FORGET_EXPIRED,
-		STATEMENT_PERSON_DROP_SANDBOX };
-
-	for (size_t i = 0; i < sizeof(drops) / sizeof(*drops); i++) {
-		auto_stmt struct stmt *s = db_statement(db, drops[i]);
-
-		db_bind_int(s, ":user_id", user_id);
-		if (db_run(db, s, err) < 0)
+	for (size_t i = 0; i < count; i++)
+		if (db_change(db, changes[i], values, err) < 0)
 			return -1;
-	}
 	return 0;
 }
 
 int
 moves_end(struct db *db, int slot, int64_t user_id, struct err *err)
 {
-	int changes;
+	/* The sandbox's session and names go with its row. */
+	static const enum statement drops[] = { STATEMENT_VIEW_FORGET,
+		STATEMENT_PERSON_DROP_RULE, STATEMENT_SANDBOX_FORGET_EXPIRED,
+		STATEMENT_PERSON_DROP_SANDBOX };
+	int result;
 
 	if (db_begin(db, err) != 0)
 		return -1;
-	changes = change(db, STATEMENT_MOVES_END, slot, user_id, err);
-	if (changes == 1 && drop_rows(db, user_id, err) == 0 &&
-	    db_commit(db, err) == 0)
+	result = db_change_one(db, STATEMENT_MOVES_END,
+	    DB_VALUES(BIND(":slot", slot), BIND(":user_id", user_id)), err);
+	if (result == 0)
+		result = moves_change_all(db, drops,
+		    sizeof(drops) / sizeof(*drops),
+		    DB_VALUES(BIND(":user_id", user_id)), err);
+	if (result == 0 && db_commit(db, err) == 0)
 		return 0;
 	db_rollback(db);
-	return changes == 0 ? 1 : -1;
+	return result == 1 ? 1 : -1;
 }
 
 static int
-is_in(void *arg, int64_t user_id)
+moves_has_slot(void *arg, int64_t user_id)
 {
 	const int *slot = arg;
 
@@ -106,23 +97,22 @@ is_in(void *arg, int64_t user_id)
 int
 moves_forget(struct db *db, int slot, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_MOVES_FORGET);
-
-	db_bind_int(s, ":slot", slot);
-	return db_run(db, s, err) < 0 ? -1 : 0;
+	return db_change(db, STATEMENT_MOVES_FORGET,
+		   DB_VALUES(BIND(":slot", slot)), err) < 0 ?
+	    -1 :
+	    0;
 }
 
 /* Write one row for the slot, and end the caller's transaction. */
 static int
-say_slot(struct db *db, int slot, const char *node, enum move_state state,
+moves_say_slot(struct db *db, int slot, const char *node, enum move_state state,
     struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_MOVES_SAY_SLOT);
-
-	db_bind_int(s, ":slot", slot);
-	db_bind_text(s, ":node", node);
-	db_bind_text(s, ":state", states[state]);
-	if (moves_forget(db, slot, err) == 0 && db_run(db, s, err) == 1 &&
+	if (moves_forget(db, slot, err) == 0 &&
+	    db_change(db, STATEMENT_MOVES_SAY_SLOT,
+		DB_VALUES(BIND(":slot", slot), BIND(":node", node),
+		    BIND(":state", move_states[state])),
+		err) == 1 &&
 	    db_commit(db, err) == 0)
 		return 0;
 	db_rollback(db);
@@ -136,9 +126,9 @@ moves_end_slot(struct db *db, int slot, const char *to, struct err *err)
 
 	if (db_begin(db, err) != 0)
 		return -1;
-	left = moves_each_person(db, is_in, &slot, err);
+	left = moves_each_person(db, moves_has_slot, &slot, err);
 	if (left == 0)
-		return say_slot(db, slot, to, MOVE_GONE, err);
+		return moves_say_slot(db, slot, to, MOVE_GONE, err);
 	db_rollback(db);
 	return left > 0 ? 1 : -1;
 }
@@ -148,7 +138,7 @@ moves_come_slot(struct db *db, int slot, const char *version, struct err *err)
 {
 	if (db_begin(db, err) != 0)
 		return -1;
-	return say_slot(db, slot, version, MOVE_COME, err);
+	return moves_say_slot(db, slot, version, MOVE_COME, err);
 }
 
 int
@@ -161,4 +151,116 @@ moves_each_person(struct db *db, moves_fn fn, void *arg, struct err *err)
 	while (result == 0 && (row = db_step(db, s, err)) == 1)
 		result = fn(arg, db_column_int(s, 0));
 	return row < 0 ? -1 : result;
+}
+
+/* ---- rows of a person ---- */
+
+int
+person_rows(struct db *db, int64_t user_id, struct buf *rows, struct err *err)
+{
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_PERSON_ROWS,
+	    DB_VALUES(BIND(":user_id", user_id)));
+
+	if (db_step(db, s, err) < 0)
+		return -1;
+	buf_adds(rows, db_column_text(s, 0));
+	return db_column_int(s, 1) != 0 ? 0 : 1;
+}
+
+int
+person_look(struct db *db, const char *rows, struct person_sandbox *sandbox,
+    struct err *err)
+{
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_PERSON_LOOK,
+	    DB_VALUES(BIND(":rows", rows), BIND(":last_id", ROW_ID_LAST)));
+	int row = db_step(db, s, err);
+
+	if (row != 1)
+		return row < 0 ? -1 : err_set(err, ERR_INPUT, "a row is wrong");
+	*sandbox = (struct person_sandbox){
+		.active = db_column_int(s, 1) != 0,
+		.used_at = db_column_int(s, 2),
+	};
+	(void)snprintf(sandbox->id, sizeof(sandbox->id), "%s",
+	    db_column_text(s, 0));
+	if (db_column_is_null(s, 0) ||
+	    (strlen(db_column_text(s, 0)) == SANDBOX_ID_LEN &&
+		strspn(sandbox->id, "0123456789abcdef") == SANDBOX_ID_LEN))
+		return 0;
+	return err_set(err, ERR_INPUT, "a sandbox's id is wrong");
+}
+
+/* Insert the rows of a person, who may have left this node before. */
+static int
+person_insert(struct db *db, int64_t user_id, const char *rows, struct err *err)
+{
+	static const enum statement parts[] = { STATEMENT_PERSON_PUT_SANDBOX,
+		STATEMENT_PERSON_PUT_SESSION, STATEMENT_PERSON_PUT_NAMES,
+		STATEMENT_PERSON_PUT_VIEWS, STATEMENT_PERSON_PUT_RULE };
+
+	if (db_change(db, STATEMENT_MOVES_COME,
+		DB_VALUES(BIND(":slot", slot_of(user_id)),
+		    BIND(":user_id", user_id)),
+		err) < 0 ||
+	    db_change(db, STATEMENT_SANDBOX_FORGET_EXPIRED,
+		DB_VALUES(BIND(":user_id", user_id)), err) < 0)
+		return -1;
+	return moves_change_all(db, parts, sizeof(parts) / sizeof(*parts),
+	    DB_VALUES(BIND(":user_id", user_id), BIND(":rows", rows)), err);
+}
+
+int
+person_put(struct db *db, int64_t user_id, const char *rows, bool keep,
+    struct err *err)
+{
+	int result = db_begin(db, err);
+
+	if (result == 0)
+		result = person_insert(db, user_id, rows, err);
+	if (result == 0 && keep)
+		return db_commit(db, err);
+	db_rollback(db);
+	return result;
+}
+
+int
+person_is_here(struct db *db, int64_t user_id,
+    const struct person_sandbox *sandbox, struct err *err)
+{
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_PERSON_HERE,
+	    DB_VALUES(BIND(":user_id", user_id), BIND(":id", sandbox->id)));
+	int here = 0;
+	int row;
+
+	while ((row = db_step(db, s, err)) == 1) {
+		const char *state = db_column_text(s, 1);
+
+		if (strcmp(db_column_text(s, 0), sandbox->id) != 0) {
+			if (!sandbox->active)
+				continue;
+			return err_set(err, ERR_CONFLICT,
+			    "user %" PRId64 " has a sandbox there already, %s",
+			    user_id, db_column_text(s, 0));
+		}
+		if (strcmp(state, "expired") == 0 && sandbox->active)
+			continue;
+		if (db_column_int(s, 2) != user_id ||
+		    strcmp(state, sandbox->active ? "active" : "expired") != 0)
+			return err_set(err, ERR_CONFLICT,
+			    "sandbox %s is there, and %s", sandbox->id, state);
+		if (db_column_int(s, 3) < sandbox->used_at)
+			return err_set(err, ERR_CONFLICT,
+			    "an older copy of sandbox %s is there: let it "
+			    "expire",
+			    sandbox->id);
+		here = 1;
+	}
+	return row < 0 ? -1 : here;
+}
+
+int64_t
+person_open(struct db *db, int64_t user_id, struct err *err)
+{
+	return db_number(db, STATEMENT_PERSON_OPEN,
+	    DB_VALUES(BIND(":user_id", user_id)), err);
 }

@@ -2,8 +2,13 @@
 #ifndef MOVES_H
 #define MOVES_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "store/sandbox.h"
+
+struct buf;
 struct db;
 struct err;
 
@@ -60,5 +65,42 @@ int moves_come_slot(struct db *db, int slot, const char *version,
  * else than 0, which is returned. */
 typedef int (*moves_fn)(void *arg, int64_t user_id);
 int moves_each_person(struct db *db, moves_fn fn, void *arg, struct err *err);
+
+/* ---- rows of a person ---- */
+
+/*
+ * All rows of a person as JSON, to be carried to another database: the sandbox,
+ * what it keeps in memory and the names in it, the views, and what the operator
+ * has said (sql/person.sql).  Jobs stay where they ran.  The rows do not name
+ * the person: person_put() is told whose they are.
+ */
+#define PERSON_ROWS_MAX ((size_t)32 << 20)
+
+/* The sandbox, as the rows have it. */
+struct person_sandbox {
+	char id[SANDBOX_ID_LEN + 1]; /* "": there is none */
+	bool active;		     /* only such a one has files */
+	int64_t used_at;
+};
+
+/* Append a person's rows.  1: they have none. */
+int person_rows(struct db *db, int64_t user_id, struct buf *rows,
+    struct err *err);
+/* Look at rows of unknown origin: what they have for a sandbox.  ERR_INPUT:
+ * they are no rows, or hold what no database is to have. */
+int person_look(struct db *db, const char *rows, struct person_sandbox *sandbox,
+    struct err *err);
+/* Number of a person's unfinished jobs; -1: err says why. */
+int64_t person_open(struct db *db, int64_t user_id, struct err *err);
+
+/* Are they here, with this sandbox?  1: yes; ERR_CONFLICT: they have another
+ * one here, or this one as it was before. */
+int person_is_here(struct db *db, int64_t user_id,
+    const struct person_sandbox *sandbox, struct err *err);
+/* Insert rows that person_look() has taken, in one transaction: the person is
+ * this node's from then on.  A view or a rule that is there already stays.
+ * keep: false only finds out whether they can be inserted. */
+int person_put(struct db *db, int64_t user_id, const char *rows, bool keep,
+    struct err *err);
 
 #endif

@@ -19,7 +19,7 @@ const char *const rule_subjects[] = {
 /* As much of it as there is room for: an operator's shell may have written
  * anything that the CHECKs allow. */
 static void
-read_text(struct stmt *s, int column, char *text)
+rule_read_text(struct stmt *s, int column, char *text)
 {
 	const char *found = db_column_text(s, column);
 	size_t len = text_prefix(found, strlen(found), RULE_TEXT_MOST);
@@ -33,30 +33,29 @@ read_text(struct stmt *s, int column, char *text)
 #define OF_RULE(member) ROW_FIELD(struct rule, member)
 
 /* NULL is 0. */
-static const struct row_field fields[] = { OF_RULE(blocked), OF_RULE(rate),
+static const struct row_field rule_fields[] = { OF_RULE(blocked), OF_RULE(rate),
 	OF_RULE(jobs), OF_RULE(timeout_ms), OF_RULE(quota), OF_RULE(changed_at),
 	ROW_END };
 
 static void
-read_rule(struct stmt *s, struct rule *rule)
+rule_read(struct stmt *s, struct rule *rule)
 {
-	row_read(s, fields, rule);
-	read_text(s, row_column(s, "reason"), rule->reason);
-	read_text(s, row_column(s, "banner"), rule->banner);
+	row_read(s, rule_fields, rule);
+	rule_read_text(s, row_column(s, "reason"), rule->reason);
+	rule_read_text(s, row_column(s, "banner"), rule->banner);
 }
 
 int
 rules_find(struct db *db, int64_t user_id, int64_t guild_id,
     struct rules *rules, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_RULE_FIND);
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_RULE_FIND,
+	    DB_VALUES(BIND(":user_id", user_id), BIND(":guild_id", guild_id)));
 	int row;
 
 	memset(rules, 0, sizeof(*rules));
-	db_bind_int(s, ":user_id", user_id);
-	db_bind_int(s, ":guild_id", guild_id);
 	while ((row = db_step(db, s, err)) == 1)
-		read_rule(s, &rules->of[db_column_word(s, 0, rule_subjects)]);
+		rule_read(s, &rules->of[db_column_word(s, 0, rule_subjects)]);
 	return row;
 }
 
@@ -98,31 +97,22 @@ rule_add_text(struct buf *out, const char *text)
 	}
 }
 
-static int
-put_row(struct db *db, enum rule_subject subject, int64_t id,
-    const struct rule *rule, struct err *err)
-{
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_RULE_PUT);
-
-	db_bind_text(s, ":subject", rule_subjects[subject]);
-	db_bind_int(s, ":id", id);
-	row_bind(s, fields, rule);
-	db_bind_text(s, ":reason", rule->reason);
-	db_bind_text(s, ":banner", rule->banner);
-	db_bind_int(s, ":now", clock_wall_ms() / 1000);
-	return db_run(db, s, err);
-}
-
 int
 rule_put(struct db *db, enum rule_subject subject, int64_t id,
     const struct rule *rule, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_RULE_TIDY);
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_RULE_PUT,
+	    DB_VALUES(BIND(":subject", rule_subjects[subject]), BIND(":id", id),
+		BIND(":reason", rule->reason), BIND(":banner", rule->banner),
+		BIND(":now", clock_wall_ms() / 1000)));
 
-	db_bind_text(s, ":subject", rule_subjects[subject]);
-	db_bind_int(s, ":id", id);
-	return put_row(db, subject, id, rule, err) < 0 ||
-		db_run(db, s, err) < 0 ?
+	row_bind(s, rule_fields, rule);
+	if (db_run(db, s, err) < 0)
+		return -1;
+	return db_change(db, STATEMENT_RULE_TIDY,
+		   DB_VALUES(BIND(":subject", rule_subjects[subject]),
+		       BIND(":id", id)),
+		   err) < 0 ?
 	    -1 :
 	    0;
 }

@@ -10,9 +10,9 @@ struct db;
 struct err;
 
 /*
- * What the operator has said, of all together, of a server and of a person:
- * `ilctl service`, `guild` and `user` write it, il-fcgi and the workers obey it
- * with the next command.  Who has no row has the settings.
+ * Rules of the operator, for the service, for a server and for a person:
+ * `ilctl service`, `guild` and `user` write them, il-fcgi and the workers obey
+ * them with the next command.  Without a row the settings hold.
  */
 enum rule_subject { RULE_SERVICE, RULE_GUILD, RULE_USER, RULE_SUBJECTS };
 
@@ -39,7 +39,7 @@ struct rules {
 	struct rule of[RULE_SUBJECTS];
 };
 
-/* What holds for this person in this server; ids of 0: of nobody. */
+/* Find the rules for this person in this server; ids of 0: of nobody. */
 int rules_find(struct db *db, int64_t user_id, int64_t guild_id,
     struct rules *rules, struct err *err);
 /* The time and the disk that they may have: the person's, else the server's,

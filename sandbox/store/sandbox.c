@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/sandbox.h"
 
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "store/db.h"
-#include "store/names.h"
 #include "store/row.h"
 
 /* A sweeper that has not reported back after this long is taken for dead. */
@@ -21,14 +27,15 @@ const char *const sandbox_states[] = {
 
 #define OF_SANDBOX(member) ROW_FIELD(struct sandbox, member)
 
-static const struct row_field fields[] = { OF_SANDBOX(id), OF_SANDBOX(user_id),
-	OF_SANDBOX(cwd), OF_SANDBOX(used_at), OF_SANDBOX(expires_at),
-	OF_SANDBOX(pinned), OF_SANDBOX(used_bytes), OF_SANDBOX(used_files),
-	OF_SANDBOX(named_files), ROW_END };
+static const struct row_field sandbox_fields[] = { OF_SANDBOX(id),
+	OF_SANDBOX(user_id), OF_SANDBOX(cwd), OF_SANDBOX(used_at),
+	OF_SANDBOX(expires_at), OF_SANDBOX(pinned), OF_SANDBOX(used_bytes),
+	OF_SANDBOX(used_files), OF_SANDBOX(named_files), ROW_END };
 
-/* The one row of a statement, which is then stepped to its end.  1: none. */
+/* Read the one row of a statement, which is then stepped to its end.  1: there
+ * is none. */
 static int
-take_row(struct db *db, struct stmt *s, struct sandbox *sandbox,
+sandbox_read(struct db *db, struct stmt *s, struct sandbox *sandbox,
     struct err *err)
 {
 	int result = db_step(db, s, err);
@@ -39,7 +46,7 @@ take_row(struct db *db, struct stmt *s, struct sandbox *sandbox,
 		.state = (enum sandbox_state)db_column_word(s,
 		    row_column(s, "state"), sandbox_states)
 	};
-	row_read(s, fields, sandbox);
+	row_read(s, sandbox_fields, sandbox);
 	return db_step(db, s, err);
 }
 
@@ -47,32 +54,29 @@ int
 sandbox_find(struct db *db, int64_t user_id, struct sandbox *sandbox,
     struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_FIND);
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_SANDBOX_FIND,
+	    DB_VALUES(BIND(":user_id", user_id)));
 
-	db_bind_int(s, ":user_id", user_id);
-	return take_row(db, s, sandbox, err);
+	return sandbox_read(db, s, sandbox, err);
 }
 
-/* The user's expired rows give way to the new one. */
+/* The new row replaces the user's expired rows. */
 static int
-insert(struct db *db, int64_t user_id, int64_t retention_seconds,
+sandbox_insert(struct db *db, int64_t user_id, int64_t retention_seconds,
     struct err *err)
 {
 	char id[SANDBOX_ID_LEN + 1];
 	int64_t now = clock_wall_ms() / 1000;
-	auto_stmt struct stmt *forget = db_statement(db,
-	    STATEMENT_SANDBOX_FORGET_EXPIRED);
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_INSERT);
 
-	db_bind_int(forget, ":user_id", user_id);
-	if (db_run(db, forget, err) < 0)
+	if (db_change(db, STATEMENT_SANDBOX_FORGET_EXPIRED,
+		DB_VALUES(BIND(":user_id", user_id)), err) < 0)
 		return -1;
 	text_random_hex(id, SANDBOX_ID_LEN);
-	db_bind_text(s, ":id", id);
-	db_bind_int(s, ":user_id", user_id);
-	db_bind_int(s, ":now", now);
-	db_bind_int(s, ":expires_at", now + retention_seconds);
-	return db_run(db, s, err) < 0 ? -1 : 0;
+	return db_change_one(db, STATEMENT_SANDBOX_INSERT,
+	    DB_VALUES(BIND(":id", id), BIND(":user_id", user_id),
+		BIND(":now", now),
+		BIND(":expires_at", now + retention_seconds)),
+	    err);
 }
 
 int
@@ -87,7 +91,7 @@ sandbox_create(struct db *db, int64_t user_id, int64_t retention_seconds,
 	*created = result == 1 ||
 	    (result == 0 && sandbox->state != SANDBOX_ACTIVE);
 	if (*created) {
-		result = insert(db, user_id, retention_seconds, err);
+		result = sandbox_insert(db, user_id, retention_seconds, err);
 		if (result == 0)
 			result = sandbox_find(db, user_id, sandbox, err);
 		if (result == 1)
@@ -103,11 +107,10 @@ sandbox_create(struct db *db, int64_t user_id, int64_t retention_seconds,
 int
 sandbox_give_up(struct db *db, int64_t user_id, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_GIVE_UP);
-
-	db_bind_int(s, ":user_id", user_id);
-	db_bind_int(s, ":now", clock_wall_ms() / 1000);
-	return db_one(db_run(db, s, err));
+	return db_change_one(db, STATEMENT_SANDBOX_GIVE_UP,
+	    DB_VALUES(BIND(":user_id", user_id),
+		BIND(":now", clock_wall_ms() / 1000)),
+	    err);
 }
 
 bool
@@ -121,57 +124,43 @@ int
 sandbox_touch(struct db *db, const char *id, int64_t retention_seconds,
     struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_TOUCH);
 	int64_t now = clock_wall_ms() / 1000;
 
-	db_bind_int(s, ":now", now);
-	db_bind_int(s, ":expires_at", now + retention_seconds);
-	db_bind_text(s, ":id", id);
-	return db_one(db_run_quick(db, s, err));
+	return db_change_quick(db, STATEMENT_SANDBOX_TOUCH,
+	    DB_VALUES(BIND(":now", now),
+		BIND(":expires_at", now + retention_seconds), BIND(":id", id)),
+	    err);
 }
 
 int
 sandbox_set_cwd(struct db *db, const char *id, const char *cwd, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_SET_CWD);
-
-	db_bind_text(s, ":cwd", cwd);
-	db_bind_text(s, ":id", id);
-	return db_one(db_run_quick(db, s, err));
+	return db_change_quick(db, STATEMENT_SANDBOX_SET_CWD,
+	    DB_VALUES(BIND(":cwd", cwd), BIND(":id", id)), err);
 }
 
 int
 sandbox_set_usage(struct db *db, const char *id, int64_t bytes, int64_t files,
     bool renamed, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db,
-	    STATEMENT_SANDBOX_SET_USAGE);
-
-	db_bind_int(s, ":bytes", bytes);
-	db_bind_int(s, ":files", files);
-	db_bind_int(s, ":named", renamed ? -1 : INT64_MAX);
-	db_bind_text(s, ":id", id);
-	return db_one(db_run_quick(db, s, err));
+	return db_change_quick(db, STATEMENT_SANDBOX_SET_USAGE,
+	    DB_VALUES(BIND(":bytes", bytes), BIND(":files", files),
+		BIND(":named", renamed ? -1 : INT64_MAX), BIND(":id", id)),
+	    err);
 }
 
 int
 sandbox_take_expired(struct db *db, struct sandbox *sandbox, struct err *err)
 {
-	auto_stmt struct stmt *active = db_statement(db,
-	    STATEMENT_SANDBOX_TAKE_ACTIVE);
-	auto_stmt struct stmt *left = db_statement(db,
-	    STATEMENT_SANDBOX_TAKE_LEFT);
 	int64_t now = clock_wall_ms() / 1000;
-	int result;
+	auto_stmt struct stmt *active = db_bound(db,
+	    STATEMENT_SANDBOX_TAKE_ACTIVE, DB_VALUES(BIND(":now", now)));
+	auto_stmt struct stmt *left = db_bound(db, STATEMENT_SANDBOX_TAKE_LEFT,
+	    DB_VALUES(BIND(":now", now),
+		BIND(":before", now - SWEEP_RETRY_SECONDS)));
+	int result = sandbox_read(db, active, sandbox, err);
 
-	db_bind_int(active, ":now", now);
-	result = take_row(db, active, sandbox, err);
-	if (result == 1) {
-		db_bind_int(left, ":now", now);
-		db_bind_int(left, ":before", now - SWEEP_RETRY_SECONDS);
-		result = take_row(db, left, sandbox, err);
-	}
-	return result;
+	return result == 1 ? sandbox_read(db, left, sandbox, err) : result;
 }
 
 int
@@ -185,29 +174,24 @@ sandbox_retry(struct db *db, struct err *err)
 int
 sandbox_gone(struct db *db, const char *id, struct err *err)
 {
-	auto_stmt struct stmt *drop = db_statement(db,
-	    STATEMENT_SANDBOX_GONE_DELETE);
-	auto_stmt struct stmt *expire = db_statement(db,
-	    STATEMENT_SANDBOX_GONE_EXPIRE);
-	int changes;
+	const struct db_value *values = DB_VALUES(BIND(":id", id));
+	int result;
 
-	/* it is not active: none can be kept any more */
+	/* The sandbox is not active, so no name can be kept any more. */
 	if (names_forget(db, id, err) != 0)
 		return -1;
-	db_bind_text(drop, ":id", id);
-	db_bind_text(expire, ":id", id);
-	changes = db_run(db, drop, err);
-	return db_one(changes != 0 ? changes : db_run(db, expire, err));
+	result = db_change_one(db, STATEMENT_SANDBOX_GONE_DELETE, values, err);
+	return result == 1 ?
+	    db_change_one(db, STATEMENT_SANDBOX_GONE_EXPIRE, values, err) :
+	    result;
 }
 
 int
 sandbox_remove(struct db *db, const char *id, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_REMOVE);
-
-	db_bind_int(s, ":now", clock_wall_ms() / 1000);
-	db_bind_text(s, ":id", id);
-	return db_one(db_run(db, s, err));
+	return db_change_one(db, STATEMENT_SANDBOX_REMOVE,
+	    DB_VALUES(BIND(":now", clock_wall_ms() / 1000), BIND(":id", id)),
+	    err);
 }
 
 int64_t
@@ -226,9 +210,9 @@ sandbox_next_expiry(struct db *db, struct err *err)
 int
 sandbox_count(struct db *db, struct sandbox_counts *counts, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_SANDBOX_COUNT);
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_SANDBOX_COUNT,
+	    DB_VALUES(BIND(":now", clock_wall_ms() / 1000)));
 
-	db_bind_int(s, ":now", clock_wall_ms() / 1000);
 	if (db_step(db, s, err) != 1)
 		return -1;
 	*counts = (struct sandbox_counts){
@@ -238,4 +222,146 @@ sandbox_count(struct db *db, struct sandbox_counts *counts, struct err *err)
 		.removing = db_column_int(s, 3),
 	};
 	return 0;
+}
+
+/* ---- sessions ---- */
+
+#define OF_SESSION(member) ROW_FIELD(struct session, member)
+
+static const struct row_field session_fields[] = { OF_SESSION(started_at),
+	OF_SESSION(kept_at), OF_SESSION(ended), OF_SESSION(names),
+	OF_SESSION(bytes), ROW_END };
+
+int
+session_find(struct db *db, const char *sandbox, struct session *session,
+    struct err *err)
+{
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_SESSION_FIND,
+	    DB_VALUES(BIND(":sandbox", sandbox)));
+	int row = db_step(db, s, err);
+
+	*session = (struct session){ 0 };
+	if (row == 1)
+		row_read(s, session_fields, session);
+	return row < 0 ? -1 : 0;
+}
+
+int
+session_put(struct db *db, const char *sandbox, const struct session *session,
+    struct err *err)
+{
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_SESSION_PUT,
+	    DB_VALUES(BIND(":sandbox", sandbox)));
+
+	row_bind(s, session_fields, session);
+	/* A power cut ends the interpreter, too. */
+	return db_run_quick(db, s, err) < 0 ? -1 : 0;
+}
+
+/* ---- names in a sandbox ---- */
+
+static const char *const name_kinds[NAME_KINDS] = {
+	[NAME_DIRECTORY] = "directory",
+	[NAME_FILE] = "file",
+	[NAME_PACKAGE] = "package",
+};
+
+bool
+name_is_fit(const char *text, size_t len)
+{
+	auto_buf struct buf clean = BUF_INIT(3 * NAMES_BYTES);
+	const char *last = text + len;
+
+	if (len == 0 || len > NAMES_BYTES || !utf8_valid(text, len))
+		return false;
+	text_add_clean(&clean, text, len);
+	if (clean.len != len || memcmp(clean.data, text, len) != 0 ||
+	    memchr(text, '\n', len) != NULL || memchr(text, '\t', len) != NULL)
+		return false;
+	do
+		last--;
+	while (utf8_is_tail(*last));
+	return !utf8_is_blank(utf8_decode(text, utf8_step(text, len))) &&
+	    !utf8_is_blank(utf8_decode(last, (size_t)(text + len - last)));
+}
+
+int
+names_each(struct db *db, const char *sandbox_id, enum name_kind kind,
+    void (*fn)(void *arg, const struct name *name), void *arg, struct err *err)
+{
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_NAMES_FIND,
+	    DB_VALUES(BIND(":sandbox_id", sandbox_id),
+		BIND(":kind", name_kinds[kind])));
+	int result;
+
+	while ((result = db_step(db, s, err)) == 1) {
+		const struct name name = { .kind = kind,
+			.text = db_column_text(s, 1) };
+
+		fn(arg, &name);
+	}
+	return result;
+}
+
+/* Replace the stored names of a kind: only the difference is written. */
+static int
+names_keep_kind(struct db *db, const char *sandbox_id, const char *python,
+    enum name_kind kind, const struct name *list, size_t count, struct err *err)
+{
+	json_auto_t *names = json_array();
+	auto_free char *text = NULL;
+	const struct db_value *values;
+
+	for (size_t i = 0; i < count; i++)
+		if (list[i].kind == kind)
+			(void)json_array_append_new(names,
+			    json_string(list[i].text));
+	text = json_dumps(names, JSON_COMPACT);
+	values = DB_VALUES(BIND(":sandbox_id", sandbox_id),
+	    BIND(":kind", name_kinds[kind]), BIND(":python", python),
+	    BIND(":names", text));
+	return db_change(db, STATEMENT_NAMES_DROP, values, err) < 0 ||
+		db_change(db, STATEMENT_NAMES_ADD, values, err) < 0 ?
+	    -1 :
+	    0;
+}
+
+int
+names_keep(struct db *db, const char *sandbox_id, const char *python,
+    int64_t files, const struct name *list, size_t count, struct err *err)
+{
+	enum name_kind kind = files < 0 ? NAME_PACKAGE : NAME_DIRECTORY;
+	enum name_kind last = files < 0 ? NAME_PACKAGE : NAME_FILE;
+	int result;
+
+	if (count > NAMES_MOST)
+		count = NAMES_MOST;
+	/* A power cut brings the suggestions of before back, at worst. */
+	db_lasting(db, false);
+	result = db_begin(db, err);
+	if (result == 0) {
+		/* In the transaction: the sandbox must not go meanwhile. */
+		result = db_change_one(db, STATEMENT_NAMES_TAKEN,
+		    DB_VALUES(BIND(":sandbox_id", sandbox_id),
+			BIND(":files", files)),
+		    err);
+		for (; result == 0 && kind <= last; kind++)
+			result = names_keep_kind(db, sandbox_id, python, kind,
+			    list, count, err);
+		if (result == 0)
+			result = db_commit(db, err);
+		if (result != 0)
+			db_rollback(db);
+	}
+	db_lasting(db, true);
+	return result;
+}
+
+int
+names_forget(struct db *db, const char *sandbox_id, struct err *err)
+{
+	return db_change_quick(db, STATEMENT_NAMES_FORGET,
+		   DB_VALUES(BIND(":sandbox_id", sandbox_id)), err) < 0 ?
+	    -1 :
+	    0;
 }

@@ -3,6 +3,7 @@
 #define SANDBOX_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct db;
@@ -38,7 +39,7 @@ struct sandbox {
 	int64_t used_bytes;
 	int64_t used_files;
 	int64_t named_files; /* when its names were kept; -1: they are not those
-			      * of now (names.h) */
+			      * of now */
 };
 
 /* Their names, in the database and for people. */
@@ -88,7 +89,7 @@ int sandbox_remove(struct db *db, const char *id, struct err *err);
 
 struct sandbox_counts {
 	int64_t active;
-	int64_t overdue; /* of those: over their time, and not pinned */
+	int64_t overdue; /* active ones over their time, and not pinned */
 	int64_t expiring;
 	int64_t removing;
 };
@@ -98,5 +99,69 @@ int sandbox_count(struct db *db, struct sandbox_counts *counts,
 /* Seconds (at least 1, so that it can be slept) until the next active, unpinned
  * one expires; -1: none, or an error: err->code says which. */
 int64_t sandbox_next_expiry(struct db *db, struct err *err);
+
+/* ---- sessions ---- */
+
+/*
+ * Session of a sandbox, its memory from run to run, as last reported to its
+ * owner.  The broker alone knows whether it is still there.  Times are Unix
+ * seconds.
+ */
+struct session {
+	int64_t started_at; /* 0: no session is on */
+	int64_t kept_at;    /* an interpreter was kept then; 0: none */
+	int64_t ended;	    /* why the last one has, to be told; 0: nothing */
+	int64_t names;
+	int64_t bytes;
+};
+
+/* All zeros when there was never one. */
+int session_find(struct db *db, const char *sandbox, struct session *session,
+    struct err *err);
+int session_put(struct db *db, const char *sandbox,
+    const struct session *session, struct err *err);
+
+/* ---- names in a sandbox ---- */
+
+/*
+ * The names in a sandbox, for il-fcgi to complete what somebody types: paths of
+ * directories and files, projects that are installed.  A worker keeps what a
+ * cell told last; nothing but these suggestions depends on it.  They are
+ * forgotten with the sandbox.
+ */
+#define NAMES_MOST 1000 /* directories and files; packages of one Python */
+#define NAMES_BYTES 200 /* of each; longer ones are not kept */
+
+enum name_kind {
+	NAME_DIRECTORY,
+	NAME_FILE,
+	NAME_PACKAGE,
+	NAME_KINDS,
+};
+
+struct name {
+	enum name_kind kind;
+	const char *text; /* borrowed */
+};
+
+/* Can it be shown, chosen and sent back as it is?  Valid UTF-8 of at most
+ * NAMES_BYTES without anything that is not seen, and no blank at either end,
+ * where Discord strips it. */
+bool name_is_fit(const char *text, size_t len);
+
+/*
+ * Keep these, fit ones, in the place of those that there are: directories and
+ * files, of which there are `files`; or, when that is -1, the packages of
+ * `python`.  1: the sandbox is on its way out, nothing is kept.
+ */
+int names_keep(struct db *db, const char *sandbox_id, const char *python,
+    int64_t files, const struct name *list, size_t count, struct err *err);
+
+/* Give each name of a kind to `take`, of packages those of every Python. */
+int names_each(struct db *db, const char *sandbox_id, enum name_kind kind,
+    void (*take)(void *arg, const struct name *name), void *arg,
+    struct err *err);
+
+int names_forget(struct db *db, const char *sandbox_id, struct err *err);
 
 #endif

@@ -6,8 +6,8 @@
 
 /*
  * Files that are run: what a name says of one, and how large it may be.  The
- * rule is the same for an upload and for a message's files.  What Discord says
- * of a type is what the sender's computer thought.
+ * rule is the same for an upload and for a message's files.  The type that
+ * Discord names is a guess of the sender's computer.
  */
 enum script {
 	SCRIPT_PYTHON,

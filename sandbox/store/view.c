@@ -5,24 +5,24 @@
 #include "base/err.h"
 #include "store/db.h"
 #include "store/row.h"
-#include "store/row_id.h"
 
-/* Who presses twice means once. */
+/* A second press within this time is the same share. */
 #define SHARE_AGAIN_MS 10000
 
 #define OF_VIEW(member) ROW_FIELD(struct view, member)
 #define OF_TEXTS(member) ROW_FIELD(struct view_texts, member)
 
-static const struct row_field fields[] = { OF_VIEW(id), OF_VIEW(user_id),
+static const struct row_field view_fields[] = { OF_VIEW(id), OF_VIEW(user_id),
 	OF_VIEW(path), OF_VIEW(page), OF_VIEW(share), OF_VIEW(version),
 	OF_VIEW(timeit), OF_VIEW(keep), ROW_END };
-static const struct row_field text_fields[] = { OF_TEXTS(text), OF_TEXTS(input),
-	OF_TEXTS(output), OF_TEXTS(files), OF_TEXTS(package), ROW_END };
+static const struct row_field view_text_fields[] = { OF_TEXTS(text),
+	OF_TEXTS(input), OF_TEXTS(output), OF_TEXTS(files), OF_TEXTS(package),
+	ROW_END };
 
 void
 view_texts_release(struct view_texts *texts)
 {
-	row_release(text_fields, texts);
+	row_release(view_text_fields, texts);
 	*texts = (struct view_texts){ 0 };
 }
 
@@ -31,14 +31,15 @@ bind_view(struct stmt *s, const struct view *view)
 {
 	static const struct view_texts none = { 0 };
 
-	row_bind(s, fields, view);
-	row_bind(s, text_fields, view->texts != NULL ? view->texts : &none);
+	row_bind(s, view_fields, view);
+	row_bind(s, view_text_fields,
+	    view->texts != NULL ? view->texts : &none);
 }
 
-/* Run the insertion of a row of this user: how many there are, or -1.  Lost in
- * a power cut: a button that does nothing at worst. */
+/* Run the insertion of a row of this user: how many there are, or -1.  A power
+ * cut may undo it: a button does nothing then, at worst. */
 static int
-insert(struct db *db, struct stmt *s, int64_t user_id, int64_t *id,
+view_insert_row(struct db *db, struct stmt *s, int64_t user_id, int64_t *id,
     struct err *err)
 {
 	int changes = -1;
@@ -61,68 +62,63 @@ insert(struct db *db, struct stmt *s, int64_t user_id, int64_t *id,
 int
 view_insert(struct db *db, struct view *view, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_INSERT);
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_VIEW_INSERT,
+	    DB_VALUES(BIND(":kind", commands[view->kind].name),
+		BIND(":created_ms", clock_wall_ms())));
 
 	bind_view(s, view);
-	db_bind_text(s, ":kind", commands[view->kind].name);
-	db_bind_int(s, ":created_ms", clock_wall_ms());
-	return insert(db, s, view->user_id, &view->id, err) < 0 ? -1 : 0;
+	return view_insert_row(db, s, view->user_id, &view->id, err) < 0 ? -1 :
+									   0;
 }
 
 /* texts: NULL, or of a statement that has them. */
 static int
-find(struct db *db, enum statement which, int64_t id, struct view *view,
+view_read(struct db *db, enum statement which, int64_t id, struct view *view,
     struct view_texts *texts, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, which);
-	int result;
+	auto_stmt struct stmt *s = db_bound(db, which,
+	    DB_VALUES(BIND(":id", id)));
+	int result = db_step(db, s, err);
 
-	db_bind_int(s, ":id", id);
-	result = db_step(db, s, err);
 	if (result != 1)
 		return result < 0 ? -1 : 1;
 	*view = (struct view){
 		.kind = job_kind_find(db_column_text(s, row_column(s, "kind")))
 	};
-	row_read(s, fields, view);
+	row_read(s, view_fields, view);
 	if (texts != NULL)
-		row_read(s, text_fields, texts);
+		row_read(s, view_text_fields, texts);
 	return 0;
 }
 
 int
 view_find(struct db *db, int64_t id, struct view *view, struct err *err)
 {
-	return find(db, STATEMENT_VIEW_FIND, id, view, NULL, err);
+	return view_read(db, STATEMENT_VIEW_FIND, id, view, NULL, err);
 }
 
 int
 view_load(struct db *db, int64_t id, struct view *view,
     struct view_texts *texts, struct err *err)
 {
-	return find(db, STATEMENT_VIEW_LOAD, id, view, texts, err);
+	return view_read(db, STATEMENT_VIEW_LOAD, id, view, texts, err);
 }
 
 int64_t
 view_count(struct db *db, int64_t user_id, int64_t since_ms, int64_t most,
     struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_COUNT);
-
-	db_bind_int(s, ":user_id", user_id);
-	db_bind_int(s, ":most", most);
-	db_bind_int(s, ":since_ms", since_ms);
-	return db_step(db, s, err) < 0 ? -1 : db_column_int(s, 0);
+	return db_number(db, STATEMENT_VIEW_COUNT,
+	    DB_VALUES(BIND(":user_id", user_id), BIND(":most", most),
+		BIND(":since_ms", since_ms)),
+	    err);
 }
 
 int
 view_set_page(struct db *db, int64_t id, int64_t page, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SET_PAGE);
-
-	db_bind_int(s, ":id", id);
-	db_bind_int(s, ":page", page);
-	return db_one(db_run_quick(db, s, err));
+	return db_change_quick(db, STATEMENT_VIEW_SET_PAGE,
+	    DB_VALUES(BIND(":id", id), BIND(":page", page)), err);
 }
 
 int
@@ -147,30 +143,24 @@ int
 view_share(struct db *db, const struct view *view, int64_t *copy,
     struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SHARE);
 	int64_t now_ms = clock_wall_ms();
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_VIEW_SHARE,
+	    DB_VALUES(BIND(":of", view->id), BIND(":created_ms", now_ms),
+		BIND(":since_ms", now_ms - SHARE_AGAIN_MS)));
 
-	db_bind_int(s, ":of", view->id);
-	db_bind_int(s, ":created_ms", now_ms);
-	db_bind_int(s, ":since_ms", now_ms - SHARE_AGAIN_MS);
-	return db_one(insert(db, s, view->user_id, copy, err));
+	return db_one(view_insert_row(db, s, view->user_id, copy, err));
 }
 
 int
 view_remove(struct db *db, int64_t id, int64_t user_id, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_REMOVE);
-
-	db_bind_int(s, ":id", id);
-	db_bind_int(s, ":user_id", user_id);
-	return db_one(db_run_quick(db, s, err));
+	return db_change_quick(db, STATEMENT_VIEW_REMOVE,
+	    DB_VALUES(BIND(":id", id), BIND(":user_id", user_id)), err);
 }
 
 int
 view_forget(struct db *db, int64_t user_id, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_FORGET);
-
-	db_bind_int(s, ":user_id", user_id);
-	return db_run(db, s, err);
+	return db_change(db, STATEMENT_VIEW_FORGET,
+	    DB_VALUES(BIND(":user_id", user_id)), err);
 }

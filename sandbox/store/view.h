@@ -10,21 +10,21 @@
 struct db;
 struct err;
 
-/* What people said and were told, of a PY: workers alone read it. */
+/* Texts of a run, the person's and ours, of a PY: workers alone read them. */
 struct view_texts {
 	char *text;    /* the code */
 	char *input;   /* its standard input */
-	char *output;  /* what it printed, as terminal_show() gives it */
+	char *output;  /* the printed text, as terminal_show() gives it */
 	char *files;   /* paths that are not in the message, each ended by "//",
 			* which no path has in it; the first may be a folder
 			* that many are in, with "./" before it */
-	char *package; /* what `/il pip` would be asked for */
+	char *package; /* the package that `/il pip` would install */
 };
 
 /*
- * What a button or a modal refers to.  Discord carries "<action>:<view id>" and
- * nothing else; whose it is and what it is about stands here, so that it works
- * after a restart and cannot be forged into something else.
+ * Object that a button or a modal refers to.  Discord carries "<action>:<view
+ * id>" and nothing else.  Owner and subject stand here, so a button works after
+ * a restart and cannot be forged into something else.
  */
 struct view {
 	int64_t id;
@@ -53,15 +53,16 @@ struct view {
 void view_texts_release(struct view_texts *texts);
 #define auto_view_texts __attribute__((cleanup(view_texts_release)))
 
-/* Sets view->id.  What its owner has beyond the newest 500 rows and 4 MiB goes
- * (views_bounded in sql/). */
+/* Sets view->id.  The trigger views_bounded of sql/ deletes what is
+ * beyond the owner's newest 500 rows and 4 MiB. */
 int view_insert(struct db *db, struct view *view, struct err *err);
 /* 1: there is no such view (any more). */
 int view_find(struct db *db, int64_t id, struct view *view, struct err *err);
 /* 1: there is no such view. */
 int view_set_page(struct db *db, int64_t id, int64_t page, struct err *err);
 
-/* How many of a user's newest `most` were made after since_ms; -1: error. */
+/* Number of a user's newest `most` views that were made after since_ms; -1:
+ * error. */
 int64_t view_count(struct db *db, int64_t user_id, int64_t since_ms,
     int64_t most, struct err *err);
 

@@ -51,8 +51,8 @@
 #define EXIT_CONFIG 78
 #define SLOT_MOST 255
 /* A worker that sweeps may hold our lock for a moment. */
-#define LOCK_WAIT_MS 20000
-#define LOCK_PAUSE_MS 50
+#define LOCK_ROUND_MS 100
+#define LOCK_ROUNDS 200
 /* A round comes at least this often: operators change rows with sqlite3, and a
  * byte in the FIFO can be lost with the worker that read it. */
 #define ROUND_MS 10000
@@ -88,7 +88,8 @@ is_stopping(const struct worker *worker, int wait_ms)
 /* Take the slot's lock, worker/<slot>.lock: its descriptor.  -1 with ERR_BUSY:
  * its holder lives. */
 static int
-lock_slot(const struct worker *worker, int64_t slot, struct err *err)
+lock_slot(const struct worker *worker, int64_t slot, int64_t timeout_ms,
+    struct err *err)
 {
 	auto_free char *path = xprintf("%s/worker/%" PRId64 ".lock",
 	    worker->config->state_dir, slot);
@@ -96,7 +97,7 @@ lock_slot(const struct worker *worker, int64_t slot, struct err *err)
 
 	if (fd < 0)
 		return err_system(err, "%s", path);
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+	if (!fd_lock_within(fd, timeout_ms))
 		return err_set(err, ERR_BUSY,
 		    "slot %" PRId64 " has a worker already", slot);
 	return steal_fd(&fd);
@@ -105,18 +106,19 @@ lock_slot(const struct worker *worker, int64_t slot, struct err *err)
 static void
 lock_own_slot(struct worker *worker)
 {
-	int64_t until_ms = clock_monotonic_ms() + LOCK_WAIT_MS;
 	struct err err = { 0 };
 
-	for (;;) {
-		worker->slot_lock = lock_slot(worker, worker->slot, &err);
+	for (int round = 0; round < LOCK_ROUNDS; round++) {
+		worker->slot_lock = lock_slot(worker, worker->slot,
+		    LOCK_ROUND_MS, &err);
 		if (worker->slot_lock >= 0)
 			return;
-		if (err.code != ERR_BUSY || clock_monotonic_ms() > until_ms)
-			log_fatal(1, "%s", err.text);
-		if (is_stopping(worker, LOCK_PAUSE_MS))
+		if (err.code != ERR_BUSY)
+			break;
+		if (is_stopping(worker, 0))
 			exit(0);
 	}
+	log_fatal(1, "%s", err.text);
 }
 
 /* Open all that the worker needs, or say what is missing.  The descriptor of
@@ -320,8 +322,9 @@ sweep_slots(struct worker *worker)
 		log_err("%s", err.text);
 	for (int i = 0; i < count; i++) {
 		bool own = slots[i] == worker->slot;
-		auto_close int lock = own ? -1 :
-					    lock_slot(worker, slots[i], &err);
+		auto_close int lock = own ?
+		    -1 :
+		    lock_slot(worker, slots[i], 0, &err);
 
 		if (own || lock >= 0)
 			sweep_slot(worker, slots[i]);
@@ -358,7 +361,11 @@ prune(struct db *db, enum statement which, int64_t days)
 	int count = PRUNE_STEP;
 
 	for (int i = 0; i < PRUNE_STEPS && count == PRUNE_STEP; i++)
-		count = db_prune(db, which, days * DAY_MS, PRUNE_STEP, &err);
+		count = db_change(db, which,
+		    DB_VALUES(BIND(":before_ms",
+				  clock_wall_ms() - days * DAY_MS),
+			BIND(":most", PRUNE_STEP)),
+		    &err);
 	if (count < 0)
 		log_err("%s", err.text);
 	return count == PRUNE_STEP;

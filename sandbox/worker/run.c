@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "protocol/cancel.h"
-#include "store/names.h"
+#include "store/sandbox.h"
 #include "worker/count.h"
 #include "worker/task.h"
 
@@ -22,7 +22,7 @@
 /* ---- names ---- */
 
 /*
- * The names in a sandbox, for il-fcgi to suggest (store/names.h).  They are
+ * The names in a sandbox, for il-fcgi to suggest (store/sandbox.h).  They are
  * asked of the cell that a command has leased, after its answer has left, and
  * only when the command may have changed them: most runs do not.
  */

@@ -8,7 +8,7 @@
 #include "base/config.h"
 #include "base/err.h"
 #include "protocol/lease.h"
-#include "store/command_id.h"
+#include "store/commands.h"
 #include "store/job.h"
 #include "store/rule.h"
 #include "store/sandbox.h"

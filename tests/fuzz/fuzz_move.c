@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "move/parcel.h"
 #include "store/db.h"
-#include "store/person.h"
+#include "store/moves.h"
 
 static const char *const ends[] = { "", "-wal", "-shm", "-turn" };
 

@@ -108,4 +108,15 @@ store_insert(struct db *db, int64_t user, enum job_kind kind)
 	return id;
 }
 
+/* Run job_prune or view_prune: how many rows it deletes. */
+static inline int
+store_prune(struct db *db, enum statement which, int64_t older_than_ms,
+    int most, struct err *err)
+{
+	return db_change(db, which,
+	    DB_VALUES(BIND(":before_ms", clock_wall_ms() - older_than_ms),
+		BIND(":most", most)),
+	    err);
+}
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The ids of registered commands, and how a text names a command. */
-#include "store/command_id.h"
+#include "store/commands.h"
 
 #include "store.h"
 

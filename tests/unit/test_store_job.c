@@ -337,16 +337,16 @@ test_count_and_prune(struct db *db)
 		kinds[JOB_PIP][2] == 1 && kinds[JOB_PY][3] == 1 &&
 		kinds[JOB_PY][2] == 0,
 	    "each kind in each state");
-	is_int(db_prune(db, STATEMENT_JOB_PRUNE, 60000, 10, &err), 0,
+	is_int(store_prune(db, STATEMENT_JOB_PRUNE, 60000, 10, &err), 0,
 	    "nothing is old");
-	is_int(db_prune(db, STATEMENT_JOB_PRUNE, 1000, 10, &err), 1,
+	is_int(store_prune(db, STATEMENT_JOB_PRUNE, 1000, 10, &err), 1,
 	    "of the old ones only what is over is pruned");
 	is_int(store_sql("SELECT count(*) FROM jobs"), 5, "the others stay");
 	(void)store_sql("UPDATE jobs SET state = 'delivered', token = '', "
 			"text = '', input = '', body = NULL");
-	is_int(db_prune(db, STATEMENT_JOB_PRUNE, 1000, 2, &err), 2,
+	is_int(store_prune(db, STATEMENT_JOB_PRUNE, 1000, 2, &err), 2,
 	    "no more than `most`");
-	is_int(db_prune(db, STATEMENT_JOB_PRUNE, 1000, 10, &err), 3,
+	is_int(store_prune(db, STATEMENT_JOB_PRUNE, 1000, 10, &err), 3,
 	    "then the rest");
 	ok(store_insert(db, 1, JOB_PY) > id,
 	    "the id of a pruned job is never used again");

@@ -4,10 +4,8 @@
 
 #include "protocol/node_table.h"
 #include "store.h"
-#include "store/person.h"
 #include "store/rule.h"
 #include "store/sandbox.h"
-#include "store/session.h"
 #include "store/view.h"
 
 #define ALICE 7

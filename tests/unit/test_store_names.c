@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Names are kept for a sandbox, and go with it. */
-#include "store/names.h"
 
 #include "store.h"
 #include "store/sandbox.h"

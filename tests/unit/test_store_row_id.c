@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ids of jobs and views: time, slot, order, and that none comes twice. */
-#include "store/row_id.h"
+#include "store/row.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -139,13 +139,13 @@ main(void)
 	(void)view_insert(db, &view, &err);
 	(void)view_find(db, view.id, &found, &err);
 	is_int(found.kind, JOB_DELETE, "a view of another kind");
-	is_int(db_prune(db, STATEMENT_VIEW_PRUNE, 60000, 10, &err), 0,
+	is_int(store_prune(db, STATEMENT_VIEW_PRUNE, 60000, 10, &err), 0,
 	    "none is old");
 	(void)store_sql("UPDATE views SET created_ms = created_ms - 5000");
-	is_int(db_prune(db, STATEMENT_VIEW_PRUNE, 1000, 1, &err), 1,
+	is_int(store_prune(db, STATEMENT_VIEW_PRUNE, 1000, 1, &err), 1,
 	    "one at most is pruned");
 	is_int(view_find(db, first, &found, &err), 1, "the older one");
-	is_int(db_prune(db, STATEMENT_VIEW_PRUNE, 1000, 10, &err), 1,
+	is_int(store_prune(db, STATEMENT_VIEW_PRUNE, 1000, 10, &err), 1,
 	    "then the rest");
 	(void)view_insert(db, &view, &err);
 	ok(view.id > first + 1, "a pruned view's id is never used again");

@@ -12,7 +12,7 @@
 #include "protocol/node_ask.h"
 #include "protocol/node_table.h"
 #include "store/moves.h"
-#include "store/row_id.h"
+#include "store/row.h"
 #include "store/script.h"
 #include "store/view.h"
 #include "worker/commands/source.h"

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "store/session.h"
+#include "store/sandbox.h"
 #include "worker/commands/source.h"
 #include "worker/render/render_view.h"
 

@@ -2,7 +2,7 @@
 #include "worker/commands/command.h"
 
 #include "base/clock.h"
-#include "store/session.h"
+#include "store/sandbox.h"
 
 #define ASK_MS 10000
 

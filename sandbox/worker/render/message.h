@@ -10,7 +10,6 @@
 
 #include "base/buf.h"
 #include "rest/rest.h"
-#include "store/command_id.h"
 #include "store/commands.h"
 #include "store/job.h"
 #include "worker/render/filename.h"
@@ -54,7 +53,7 @@ struct message {
 	json_t *rows; /* of buttons and menus, as Discord takes them; NULL:
 		       * none */
 	/* of the commands that its texts name in back-ticks, `/il rm`, and that
-	 * are clicked then (command_id.h); borrowed, NULL: none */
+	 * are clicked then (commands.h); borrowed, NULL: none */
 	const struct command_ids *ids;
 	/* the operator's, below all of it (store/rule.h); borrowed, NULL or
 	 * "": none */

@@ -6,7 +6,6 @@
 #include "base/config.h"
 #include "base/text.h"
 #include "store/sandbox.h"
-#include "store/session.h"
 
 #define TEXT_NO_SESSION \
 	N_("There is no session. `/il session start` begins one.")
