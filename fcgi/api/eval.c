@@ -7,8 +7,8 @@
 
 #include "api/app.h"
 #include "api/reply.h"
-#include "api/routes.h"
 #include "api/run.h"
+#include "api/routes.h"
 #include "contract/base64.h"
 #include "contract/snekbox/eval_answer.h"
 #include "contract/snekbox/eval_request.h"

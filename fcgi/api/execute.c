@@ -15,9 +15,8 @@
 
 #include "api/app.h"
 #include "api/reply.h"
-#include "api/routes.h"
 #include "api/run.h"
-#include "api/session_holder.h"
+#include "api/routes.h"
 #include "contract/code_interpreter/execute_answer.h"
 #include "contract/code_interpreter/execute_request.h"
 #include "contract/multipart.h"

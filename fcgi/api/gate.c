@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/gate.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#include <sodium.h>
 
 #include "api/app.h"
 #include "api/reply.h"
-#include "api/session_holder.h"
 #include "server/http.h"
 
 #include "base/buf.h"
@@ -16,10 +22,199 @@
 #include "base/config.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/shared_file.h"
 
 #define CLOSED \
 	"Closed to others while IL_API_TOKENS_FILE is not set. On this " \
 	"machine ask localhost or 127.0.0.1; /docs says more"
+
+/* There are more entries than tokens at one time, so a new token always finds
+ * one that was not used of late. */
+#define LIMITS_RATES 4096
+#define MINUTE_US INT64_C(60000000)
+/* A token's slots are neighbouring bytes of the file. */
+#define SLOT_BITS 20
+#define KEY_BITS 40
+
+/*
+ * free_us: the time at which the token, without further requests, has its whole
+ * minute again (the "theoretical arrival time" of GCRA).  After that time the
+ * token counts like one never seen, and another may have its entry.
+ */
+struct limits_rate {
+	_Atomic uint64_t key; /* 0: unused */
+	_Atomic int64_t free_us;
+};
+
+/* The hash is random already. */
+static uint64_t
+key_of(const struct token *token)
+{
+	uint64_t key;
+
+	memcpy(&key, token->hash, sizeof(key));
+	return key;
+}
+
+int
+limits_open(struct limits *limits, struct err *err)
+{
+	limits->rates = shared_file_open(NULL,
+	    2 * LIMITS_RATES * sizeof(*limits->rates), err);
+	if (limits->rates == NULL)
+		return -1;
+	limits->strangers = limits->rates + LIMITS_RATES;
+	limits->slots = memfd_create("slots", MFD_CLOEXEC);
+	return limits->slots < 0 ? err_system(err, "memfd_create") : 0;
+}
+
+/* ---- rates ---- */
+
+/* The entry of a key, which is new or not; NULL: all are in use.  Two processes
+ * that look for the same new key at once may make two entries; then the first
+ * one counts. */
+static struct limits_rate *
+limits_find_rate(struct limits_rate *rates, uint64_t key, int64_t now_us)
+{
+	struct limits_rate *unused = NULL;
+	uint64_t whose = 0;
+
+	for (uint64_t i = 0; i < LIMITS_RATES; i++) {
+		struct limits_rate *r = &rates[(key + i) % LIMITS_RATES];
+		uint64_t there = r->key;
+
+		if (there == key)
+			return r;
+		if (unused == NULL && r->free_us <= now_us) {
+			unused = r;
+			whose = there;
+		}
+		if (there == 0)
+			break;
+	}
+	/* Another process was faster: look for another entry, or share its. */
+	if (unused != NULL &&
+	    !atomic_compare_exchange_strong(&unused->key, &whose, key))
+		return limits_find_rate(rates, key, now_us);
+	return unused;
+}
+
+/* The seconds until the next request may come; -1: there is no entry to count
+ * it. */
+static int64_t
+count_request(struct limits_rate *rates, uint64_t key, int64_t rate,
+    int64_t now_ms, bool count)
+{
+	int64_t now_us = now_ms * 1000;
+	struct limits_rate *entry = limits_find_rate(rates, key != 0 ? key : 1,
+	    now_us);
+	int64_t was;
+	int64_t next;
+
+	if (entry == NULL)
+		return -1;
+	was = entry->free_us;
+	do {
+		next = (was > now_us ? was : now_us) + MINUTE_US / rate;
+		if (next - now_us > MINUTE_US)
+			return (next - now_us - MINUTE_US + 999999) / 1000000;
+	} while (count &&
+	    !atomic_compare_exchange_strong(&entry->free_us, &was, next));
+	return 0;
+}
+
+int64_t
+limits_request(struct limits *limits, const struct token *token, int64_t now_ms,
+    bool count)
+{
+	int64_t seconds = 0;
+
+	/* A token with a new limit has a new entry. */
+	if (token->rate > 0)
+		seconds = count_request(limits->rates,
+		    key_of(token) + (uint64_t)token->rate, token->rate, now_ms,
+		    count);
+	return seconds < 0 ? 1 : seconds;
+}
+
+/* The last half of an IPv6 address belongs to one host, unless the address
+ * holds an IPv4 address: as $inline_address of nginx/http.conf. */
+int64_t
+limits_stranger(struct limits *limits, const char *address, int64_t now_ms)
+{
+	static const unsigned char mapped[12] = { [10] = 0xff, 0xff };
+	static const unsigned char nat64[12] = { 0, 0x64, 0xff, 0x9b };
+	unsigned char bytes[sizeof(struct in6_addr)] = { 0 };
+	unsigned char hash[crypto_generichash_BYTES_MIN];
+	uint64_t key;
+	int64_t seconds;
+
+	if (inet_pton(AF_INET, address, bytes) != 1 &&
+	    inet_pton(AF_INET6, address, bytes) == 1) {
+		bool v4 = memcmp(bytes, mapped, sizeof(mapped)) == 0 ||
+		    memcmp(bytes, nat64, sizeof(nat64)) == 0;
+
+		if (v4)
+			memmove(bytes, bytes + sizeof(mapped), 4);
+		memset(bytes + (v4 ? 4 : 8), 0, sizeof(bytes) - (v4 ? 4 : 8));
+	}
+	(void)crypto_generichash(hash, sizeof(hash), bytes, sizeof(bytes), NULL,
+	    0);
+	memcpy(&key, hash, sizeof(key));
+	seconds = count_request(limits->strangers, key, LIMITS_STRANGER_RATE,
+	    now_ms, true);
+	return seconds < 0 ? 0 : seconds;
+}
+
+/* ---- slots ---- */
+
+/* Lock the first of count bytes of the key that is not locked. */
+static int
+claim_lock(const struct limits *limits, uint64_t key, int64_t count)
+{
+	char name[64];
+	int fd;
+
+	/* Locks belong to an open file: each slot needs one of its own. */
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", limits->slots);
+	fd = open(name, O_RDWR | O_CLOEXEC);
+	if (fd < 0) {
+		log_err("open %s: %m", name);
+		return -1;
+	}
+	for (int64_t i = 0; i < count; i++) {
+		struct flock lock = { .l_type = F_WRLCK,
+			.l_whence = SEEK_SET,
+			.l_start = (off_t)(key << SLOT_BITS) + i,
+			.l_len = 1 };
+
+		if (fcntl(fd, F_OFD_SETLK, &lock) == 0)
+			return fd;
+	}
+	(void)close(fd);
+	return -1;
+}
+
+int
+limits_claim_slot(const struct limits *limits, const struct token *token,
+    enum limits_kind kind, int64_t most)
+{
+	uint64_t key = (key_of(token) & ((UINT64_C(1) << KEY_BITS) - 1)) |
+	    (uint64_t)kind << KEY_BITS;
+
+	if (token->cells == 0 || token->cells >= most)
+		return LIMITS_NONE;
+	return claim_lock(limits, key, token->cells);
+}
+
+int
+limits_claim_shared(const struct limits *limits, enum limits_kind kind,
+    int64_t count)
+{
+	return claim_lock(limits, (uint64_t)kind << KEY_BITS, count);
+}
+
+/* ---- the gate ---- */
 
 bool
 gate_is_foreign(const struct http_request *req)
@@ -27,14 +222,15 @@ gate_is_foreign(const struct http_request *req)
 	return http_says(req, "INLINE_FOREIGN");
 }
 
-/* A cell of the token's; for a new session one of its sessions at rest gives
- * way.  What nginx asks before it reads a body ends none. */
+/* Claim a cell slot of the token.  For a new session one of the token's
+ * sessions at rest is evicted, but not when nginx asks before it reads a body.
+ */
 static int
-take_cell(struct api_app *app, const struct http_request *req,
+gate_claim_cell(struct api_app *app, const struct http_request *req,
     const struct token *token, enum gate_use use)
 {
 	int64_t most = app->config->api_cells + app->config->api_sessions;
-	int slot = limits_take_slot(&app->limits, token, LIMITS_CELL, most);
+	int slot = limits_claim_slot(app->limits, token, LIMITS_CELL, most);
 	int64_t next_ms;
 
 	if (slot != -1 || use != GATE_SESSION ||
@@ -42,30 +238,30 @@ take_cell(struct api_app *app, const struct http_request *req,
 		return slot;
 	return req->gate ?
 	    LIMITS_NONE :
-	    limits_take_slot(&app->limits, token, LIMITS_CELL, most);
+	    limits_claim_slot(app->limits, token, LIMITS_CELL, most);
 }
 
-/* Sessions and runs take a cell each, commands a process.  False: all that the
- * token may have are in use. */
+/* Sessions and runs need a cell slot each, commands a process.  False: the
+ * token has none left. */
 static bool
-take_slot(struct api_app *app, const struct http_request *req,
+gate_claim_slot(struct api_app *app, const struct http_request *req,
     const struct token *token, enum gate_use use)
 {
 	if (use == GATE_CELL || use == GATE_SESSION)
-		app->slot = take_cell(app, req, token, use);
+		app->slot = gate_claim_cell(app, req, token, use);
 	else if (use == GATE_COMMAND)
-		app->slot = limits_take_slot(&app->limits, token,
+		app->slot = limits_claim_slot(app->limits, token,
 		    LIMITS_COMMAND, app->config->api_sessions);
 	return app->slot != -1;
 }
 
-/* Is a token within its limits?  What nginx asks before it reads a body is not
+/* Is a token within its limits?  nginx's question before it reads a body is not
  * counted: the request itself will be. */
 static bool
-is_within(struct api_app *app, struct http_request *req,
+gate_check_limits(struct api_app *app, struct http_request *req,
     const struct token *token, enum gate_use use)
 {
-	int64_t seconds = limits_request(&app->limits, token,
+	int64_t seconds = limits_request(app->limits, token,
 	    clock_monotonic_ms(), !req->gate);
 
 	if (seconds > 0) {
@@ -73,7 +269,7 @@ is_within(struct api_app *app, struct http_request *req,
 		    "This token's requests of a minute are used up");
 		return false;
 	}
-	if (take_slot(app, req, token, use))
+	if (gate_claim_slot(app, req, token, use))
 		return true;
 	reply_more(req, 1,
 	    use == GATE_COMMAND ?
@@ -92,7 +288,7 @@ gate_find_token(struct api_app *app, const char *authorization)
 	return tokens_find(&app->tokens, authorization);
 }
 
-/* NULL: it has none that is good. */
+/* The request's token; NULL: it has none, or an unknown one. */
 static const struct token *
 bearer(struct api_app *app, const struct http_request *req)
 {
@@ -101,7 +297,7 @@ bearer(struct api_app *app, const struct http_request *req)
 
 	if (app->tokens.path == NULL)
 		return NULL;
-	/* some of Piston's clients say the token alone */
+	/* Some of Piston's clients send the token without "Bearer". */
 	if (header != NULL && reply_contract(req->path) == REPLY_PISTON &&
 	    strncasecmp(header, "Bearer ", 7) != 0)
 		header = whole = xprintf("Bearer %.200s", header);
@@ -117,7 +313,7 @@ gate_refuse_stranger(struct api_app *app, struct http_request *req)
 		http_param(req, "HTTP_X_API_KEY") != NULL);
 	int64_t seconds = !counts ?
 	    0 :
-	    limits_stranger(&app->limits, address, clock_monotonic_ms());
+	    limits_stranger(app->limits, address, clock_monotonic_ms());
 
 	if (seconds > 0)
 		reply_more(req, seconds,
@@ -125,10 +321,9 @@ gate_refuse_stranger(struct api_app *app, struct http_request *req)
 	return seconds > 0;
 }
 
-/* Where nobody is asked for a token, nothing runs for those who may be
- * anybody. */
+/* Without a file of tokens only requests from this machine may run code. */
 static enum gate_who
-identify(struct api_app *app, struct http_request *req, bool foreign,
+gate_identify(struct api_app *app, struct http_request *req, bool foreign,
     struct token *token)
 {
 	const struct token *found = bearer(app, req);
@@ -140,28 +335,28 @@ identify(struct api_app *app, struct http_request *req, bool foreign,
 	if (app->tokens.path != NULL && gate_refuse_stranger(app, req))
 		return GATE_REFUSED;
 	if (app->tokens.path != NULL)
-		reply_error(req, 401, "WWW-Authenticate: Bearer\r\n",
+		reply_refuse(req, 401, "WWW-Authenticate: Bearer\r\n",
 		    "Not authenticated");
 	else if (foreign)
-		reply_error(req, 403, NULL, CLOSED);
+		reply_refuse(req, 403, NULL, CLOSED);
 	else
 		return GATE_ANYBODY;
 	return GATE_REFUSED;
 }
 
-const struct gate_manner gate_by_token = { identify };
+const struct gate_scheme gate_by_token = { gate_identify };
 
 bool
 gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
-    const struct gate_manner *manner)
+    const struct gate_scheme *scheme)
 {
-	/* Nobody's, until it is known whose it is. */
+	/* The request has no owner until its sender is known. */
 	app->slot = LIMITS_NONE;
 	app->limited = false;
 	memset(app->owner, 0, sizeof(app->owner));
 	if (use == GATE_OPEN)
 		return true;
-	switch (manner->identify(app, req, gate_is_foreign(req), &app->token)) {
+	switch (scheme->identify(app, req, gate_is_foreign(req), &app->token)) {
 	case GATE_REFUSED:
 		return false;
 	case GATE_ANYBODY:
@@ -171,13 +366,13 @@ gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
 	}
 	app->limited = true;
 	memcpy(app->owner, app->token.hash, sizeof(app->owner));
-	return is_within(app, req, &app->token, use);
+	return gate_check_limits(app, req, &app->token, use);
 }
 
 bool
-gate_take(struct api_app *app, struct http_request *req, enum gate_use use)
+gate_claim(struct api_app *app, struct http_request *req, enum gate_use use)
 {
-	return !app->limited || take_slot(app, req, &app->token, use);
+	return !app->limited || gate_claim_slot(app, req, &app->token, use);
 }
 
 void

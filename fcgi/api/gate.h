@@ -3,64 +3,120 @@
 #define GATE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "protocol/tokens.h"
 
 struct api_app;
+struct err;
 struct http_request;
 
 /*
- * Who may use il-api, and how much.  Where IL_API_TOKENS_FILE names tokens, a
- * request needs one; the file is looked at for each request, and so a token
- * that was revoked, added or given other limits counts from the next one on.
- * What is being answered goes on.
+ * Permission to use il-api, and its limits.  Where IL_API_TOKENS_FILE names
+ * tokens, a request needs one.  The file is checked for each request: a token
+ * that was revoked, added or given other limits counts from the next request
+ * on.  Requests under way go on.
  */
 
 enum gate_use {
-	GATE_OPEN,    /* anybody may */
-	GATE_GLANCE,  /* it asks for the token and takes no cell */
-	GATE_CELL,    /* it takes a cell */
-	GATE_SESSION, /* it takes a cell, maybe that of a session at rest */
-	GATE_COMMAND, /* it is a command in a session */
+	GATE_OPEN,    /* needs no token */
+	GATE_GLANCE,  /* read-only: needs a token and no cell */
+	GATE_CELL,    /* needs a cell */
+	GATE_SESSION, /* needs a cell, maybe that of a session at rest */
+	GATE_COMMAND, /* a command in a session */
 };
 
 enum gate_who {
 	GATE_REFUSED, /* it was answered */
-	GATE_ANYBODY, /* may come without credentials */
-	GATE_KNOWN,   /* token says who, and how much */
+	GATE_ANYBODY, /* may use it without credentials */
+	GATE_KNOWN,   /* the token is set: identity and limits */
 };
 
-/* How it is found out who sends a request; foreign: from elsewhere.  A contract
- * that does so in its own way has one of these (routes.c). */
-struct gate_manner {
+/* An authentication scheme: how the sender of a request is found; foreign: from
+ * another machine.  A contract with a scheme of its own has one of these
+ * (routes.c). */
+struct gate_scheme {
 	enum gate_who (*identify)(struct api_app *app, struct http_request *req,
 	    bool foreign, struct token *token);
 };
 
-/* All others': by a bearer token of IL_API_TOKENS_FILE. */
-extern const struct gate_manner gate_by_token;
-/* Whose an Authorization header is, as the file is now; NULL: nobody's.  For
- * where IL_API_TOKENS_FILE is set. */
+/* The scheme of all other contracts: a bearer token of IL_API_TOKENS_FILE. */
+extern const struct gate_scheme gate_by_token;
+/* The token of an Authorization header, in the file as it is now; NULL: it is
+ * unknown.  Only where IL_API_TOKENS_FILE is set. */
 const struct token *gate_find_token(struct api_app *app,
     const char *authorization);
 
-/* nginx says of a request that anybody may have sent it. */
+/* nginx marks a request that may come from another machine. */
 bool gate_is_foreign(const struct http_request *req);
-/* Count a request whose token nobody has for its address, if another machine
- * sent it.  True: that address has sent too many, which was answered. */
+/* Count a request with an unknown token for its address, if it came from
+ * another machine.  True: that address has sent too many, which was answered.
+ */
 bool gate_refuse_stranger(struct api_app *app, struct http_request *req);
 
-/* True: it may go on, app->owner and app->slot are set, and gate_leave() ends
- * it.  False: it was answered. */
+/* True: the request may go on, app->owner and app->slot are set, and
+ * gate_leave() ends it.  False: it was answered. */
 bool gate_enter(struct api_app *app, struct http_request *req,
-    enum gate_use use, const struct gate_manner *manner);
+    enum gate_use use, const struct gate_scheme *scheme);
 void gate_leave(struct api_app *app);
-/* Of who came in with GATE_GLANCE: take what the other use counts, until
- * gate_leave().  False: its token has all of it in use; not answered. */
-bool gate_take(struct api_app *app, struct http_request *req,
+/* After GATE_GLANCE: claim a slot for another use, until gate_leave().  False:
+ * the token has none left; not answered. */
+bool gate_claim(struct api_app *app, struct http_request *req,
     enum gate_use use);
-/* Of who is let in without: is it from this machine, or has it a token?  Not
+/* For GATE_OPEN: is the request from this machine, or has it a token?  Not
  * counted. */
 bool gate_knows(struct api_app *app, const struct http_request *req);
+
+/* ---- limits of tokens ---- */
+
+/*
+ * Usage of each bearer token, counted over all processes of il-api that are
+ * forked after limits_open().  A process that is killed leaves nothing behind:
+ * a slot is a lock that the kernel releases with its last descriptor, and a
+ * rate is one number, changed in one step.
+ */
+struct limits {
+	int slots; /* a file of nothing but locks */
+	struct limits_rate *rates;
+	struct limits_rate *strangers; /* apart from the rates of tokens */
+};
+
+#define LIMITS_NONE (-2)
+
+/* For as long as the process lives. */
+int limits_open(struct limits *limits, struct err *err);
+
+/* A request at this time (monotonic milliseconds).  0: it may go on, and was
+ * counted if `count` says so; otherwise the number of seconds until the next
+ * one may.  A token may send token->rate requests at once, and as many in each
+ * minute after that. */
+int64_t limits_request(struct limits *limits, const struct token *token,
+    int64_t now_ms, bool count);
+
+/* A request with an unknown token from this address (IPv4, or IPv6, where a
+ * network of 64 bits is one address).  0: answer it; otherwise the number of
+ * seconds until it may ask again. */
+int64_t limits_stranger(struct limits *limits, const char *address,
+    int64_t now_ms);
+#define LIMITS_STRANGER_RATE 60 /* at once, and then in each minute */
+
+/* Kinds of slots; a token has token->cells slots of each. */
+enum limits_kind {
+	LIMITS_CELL,	     /* runs and sessions: a cell each */
+	LIMITS_CONVERSATION, /* a session that LibreChat's runs share */
+	LIMITS_COMMAND,	     /* in sessions: a process of il-api each */
+	LIMITS_SHARED,	     /* of limits_claim_shared(), as the next */
+	LIMITS_READER,
+};
+
+/* Claim one of token->cells slots.  The slot is free again when the descriptor
+ * and all its copies are closed.  -1: all are in use.  LIMITS_NONE: the token
+ * has no limit below most, the number that there can be. */
+int limits_claim_slot(const struct limits *limits, const struct token *token,
+    enum limits_kind kind, int64_t most);
+
+/* Claim one of count slots that all clients share; -1: all are in use. */
+int limits_claim_shared(const struct limits *limits, enum limits_kind kind,
+    int64_t count);
 
 #endif

@@ -12,33 +12,33 @@
  *	                             │             and 12 children: /mcp
  *	                             il-sandboxd, a cell each ◀──lease────┘
  *
- * A pool for each kind of work, with a queue of its own: what takes long in one
- * holds up nobody in another.
+ * Each kind of work has a pool of processes and a queue of its own, so slow
+ * work of one kind does not hold up another.
  *
- * It is a program of its own, with sockets of its own, so that nothing that it
- * does can delay the answers that il-fcgi owes to Discord within three seconds.
+ * il-api is a program of its own, with sockets of its own, so it cannot delay
+ * the answers that il-fcgi owes to Discord within three seconds.
  *
- * It may: listen on its sockets, ask the broker for cells of the APIs, keep
+ * It may: listen on its sockets, ask the broker for cells of the APIs, store
  * uploaded files.  It may not and need not: touch Docker, the jobs' database, a
- * sandbox, the network.  What /health says of the jobs, il-fcgi has told it
+ * sandbox, the network.  /health has the state of the jobs from il-fcgi
  * (health.h).
  *
  * A child answers one request at a time.  Every wait has a bound, and a client
  * that hangs up ends its run.
  *
- * Files: routes.c the table, gate.c who may, limits.c how much, run.c a run in
- * a leased cell, reply.c the answers that several routes need.  Beside this
- * folder: server/ processes, sockets and FastCGI, contract/ the bytes of the
- * contracts, files/ the file store.
+ * Files: routes.c the table of routes, gate.c permission and limits, run.c a
+ * run in a leased cell, reply.c answers of several routes.  Other folders:
+ * server/ processes, sockets and FastCGI, contract/ the bytes of the contracts,
+ * files/ the file store.
  */
 #include <unistd.h>
 
 #include "api/app.h"
+#include "api/gate.h"
 #include "api/librechat_who.h"
 #include "api/mcp.h"
 #include "api/piston.h"
 #include "api/routes.h"
-#include "api/session_holder.h"
 #include "server/serve.h"
 
 #include "base/buf.h"
@@ -50,19 +50,19 @@
 #include "protocol/lease.h"
 
 #define STORE_COUNT 100000
-/* Idle cells that make room on the disk are gone by then. */
+/* The broker needs less to remove idle cells that make room on the disk. */
 #define SPACE_MS 6000
-/* That answer what takes no time. */
+/* Children for answers that take no time. */
 #define QUICK_CHILDREN 2
-/* That take and give files: 16 of them may wait for slow readers
+/* Children for uploads and downloads: 16 of them may wait for slow readers
  * (nginx/api.conf). */
 #define FILES_CHILDREN 18
-/* Who waits for a WebSocket has been told nothing yet. */
+/* Connections that wait for a WebSocket's process. */
 #define CONNECT_QUEUE 16
 #define STOP_MS 2000
 #define SWEEP_EVERY_MS 60000
 
-/* The broker keeps count of what the disk has promised to whom. */
+/* The broker counts the disk space that is reserved. */
 static int
 keep_space(void *arg, int64_t bytes, struct err *err)
 {
@@ -85,6 +85,7 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 	const char *tokens = config->api_tokens_file;
 	const struct filestore_limits limits = { config->api_files_ms,
 		config->api_files_quota, STORE_COUNT };
+	static struct limits claimed;
 	struct image_entry entry;
 	size_t count = 0;
 	size_t pos = 0;
@@ -94,6 +95,7 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 		.lease_socket = config_state_path(config, SOCKET_BROKER_API),
 		.sessions = config_state_path(config, "sessions"),
 		.master = getpid(),
+		.limits = &claimed,
 	};
 	while (count < API_INTERPRETERS_MAX &&
 	    images_next(config->sandbox_images, &pos, &entry))
@@ -109,7 +111,7 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 	app->store.keep_space = keep_space;
 	app->store.keep_arg = app;
 	if (librechat_open(app, err) != 0 ||
-	    limits_open(&app->limits, err) != 0 ||
+	    limits_open(app->limits, err) != 0 ||
 	    (tokens[0] != '\0' && tokens_open(&app->tokens, tokens, err) != 0))
 		return -1;
 	session_holder_sweep(app->sessions);
@@ -117,7 +119,7 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 }
 
 static void
-sweep(void *arg)
+il_api_sweep(void *arg)
 {
 	struct api_app *app = arg;
 
@@ -125,9 +127,9 @@ sweep(void *arg)
 	librechat_cancel_sweep(app);
 }
 
-/* Returns when it was told to end. */
+/* Returns after a signal to end. */
 static int
-run(const struct config *config, bool linger, struct err *err)
+il_api_run(const struct config *config, bool linger, struct err *err)
 {
 	static struct api_app app;
 	/* The kernel lets one more wait than it is told. */
@@ -144,13 +146,13 @@ run(const struct config *config, bool linger, struct err *err)
 	_Static_assert(sizeof(sockets) / sizeof(sockets[0]) <=
 		SERVE_SOCKETS_MAX,
 	    "there is room for each");
-	/* Who still waits for a run at the end waits in vain: no drain. */
+	/* No drain: a request that waits for a run at the end is dropped. */
 	const struct serve serve = {
 		.sockets = sockets,
 		.socket_count = sizeof(sockets) / sizeof(sockets[0]),
 		.arg = &app,
 		.answer = api_answer,
-		.tick = sweep,
+		.tick = il_api_sweep,
 		.tick_ms = SWEEP_EVERY_MS,
 		.stop_ms = STOP_MS,
 		.linger = linger,
@@ -170,7 +172,7 @@ main(int argc, char **argv)
 	struct err err;
 
 	if (!master_begin("il-api", argc, argv, &config, &linger)) {
-		if (run(&config, linger, &err) < 0)
+		if (il_api_run(&config, linger, &err) < 0)
 			log_fatal(err.code == ERR_CONFIG ? 78 : 1, "%s",
 			    err.text);
 		log_info("ended");

@@ -56,17 +56,17 @@ name_session(char id[SESSION_ID_SIZE], const struct api_app *app,
 /* Take one of the token's slots for the session; its runs are counted like any
  * other.  An older session may give way.  -1: there is no slot. */
 static int
-take_slot(struct api_app *app)
+librechat_claim_slot(struct api_app *app)
 {
 	const int64_t most = app->config->api_sessions;
 	int64_t next_ms;
 	int slot = LIMITS_NONE;
 
 	if (app->limited)
-		slot = limits_take_slot(&app->limits, &app->token,
+		slot = limits_claim_slot(app->limits, &app->token,
 		    LIMITS_CONVERSATION, most);
 	if (slot == -1 && session_holder_make_room(app, true, &next_ms))
-		slot = limits_take_slot(&app->limits, &app->token,
+		slot = limits_claim_slot(app->limits, &app->token,
 		    LIMITS_CONVERSATION, most);
 	return slot;
 }
@@ -100,7 +100,7 @@ create(struct libre_session *s, struct api_app *app, struct http_request *req)
 	struct session_claim claim = {
 		.rest_ms = app->config->librechat_rest_ms
 	};
-	int slot = take_slot(app);
+	int slot = librechat_claim_slot(app);
 	struct err err;
 	int result;
 

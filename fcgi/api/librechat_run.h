@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "api/app.h"
 #include "api/run.h"
-#include "api/session_holder.h"
 #include "contract/librechat/libre_answer.h"
 #include "contract/librechat/libre_program.h"
 #include "files/filestore.h"

@@ -207,7 +207,7 @@ credential(const struct http_request *req, const char *name)
 }
 
 static enum gate_who
-identify(struct api_app *app, struct http_request *req, bool foreign,
+librechat_identify(struct api_app *app, struct http_request *req, bool foreign,
     struct token *token)
 {
 	const char *bearer = credential(req, "HTTP_AUTHORIZATION");
@@ -243,7 +243,7 @@ identify(struct api_app *app, struct http_request *req, bool foreign,
 	    "neither X-API-Key nor Authorization");
 }
 
-const struct gate_manner librechat_manner = { identify };
+const struct gate_scheme librechat_scheme = { librechat_identify };
 
 /* ---- files ---- */
 

@@ -22,7 +22,7 @@ int librechat_open(struct api_app *app, struct err *err);
 
 /* By an API key, which is a bearer token of ours, by a token that LibreChat has
  * signed, or by neither where that is allowed. */
-extern const struct gate_manner librechat_manner;
+extern const struct gate_scheme librechat_scheme;
 
 /* What clients keep for us is sealed with this key.  It lies in the store's
  * folder from its first use on, so that a restart ends no program; where that

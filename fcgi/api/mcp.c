@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "api/app.h"
-#include "api/limits.h"
 #include "api/routes.h"
 #include "contract/mcp/mcp_media.h"
 #include "server/http.h"
@@ -169,13 +168,13 @@ mcp_children(const struct config *config)
 bool
 mcp_enter(struct mcp_exchange *x, enum gate_use use)
 {
-	x->place = limits_take_place(&x->app->limits, LIMITS_PLACE,
+	x->place = limits_claim_shared(x->app->limits, LIMITS_SHARED,
 	    places(x->app->config));
 	if (x->place < 0) {
 		mcp_busy(x);
 		return false;
 	}
-	if (use == GATE_GLANCE || gate_take(x->app, x->req, use))
+	if (use == GATE_GLANCE || gate_claim(x->app, x->req, use))
 		return true;
 	mcp_trouble(x,
 	    use != GATE_COMMAND ?
@@ -190,7 +189,7 @@ mcp_enter(struct mcp_exchange *x, enum gate_use use)
 static bool
 mcp_enter_reader(struct mcp_exchange *x)
 {
-	x->reader = limits_take_place(&x->app->limits, LIMITS_READER,
+	x->reader = limits_claim_shared(x->app->limits, LIMITS_READER,
 	    MCP_READERS);
 	if (x->reader >= 0)
 		return mcp_enter(x, GATE_GLANCE);

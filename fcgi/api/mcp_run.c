@@ -11,7 +11,6 @@
 #include "api/app.h"
 #include "api/mcp.h"
 #include "api/run.h"
-#include "api/session_holder.h"
 #include "contract/mcp/mcp_media.h"
 #include "contract/mcp/mcp_result.h"
 #include "contract/stage.h"

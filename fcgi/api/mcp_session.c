@@ -8,7 +8,6 @@
 #include "api/app.h"
 #include "api/mcp.h"
 #include "api/run.h"
-#include "api/session_holder.h"
 #include "contract/stage.h"
 #include "server/http.h"
 

@@ -17,9 +17,9 @@
 /* Elements of an array. */
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define PROCESSES 8192 /* that count at one time */
+#define PROCESSES 8192 /* with gauges, at one time */
 
-/* Those that are told; the last one, 0, stands for all others. */
+/* Statuses with a counter; the last one, 0, stands for all others. */
 static const int statuses[] = { 101, 200, 201, 202, 204, 307, 400, 401, 403,
 	404, 405, 408, 411, 413, 415, 422, 429, 499, 500, 501, 502, 503, 507,
 	0 };
@@ -65,7 +65,7 @@ static const char *const leases[] = {
 	[REFUSAL_TIME] = "time",
 };
 
-/* A process's own; pid 0: nobody's, -1: being tidied up. */
+/* Gauges of a process; pid 0: an unused row, -1: one that is being cleared. */
 struct process {
 	_Atomic pid_t pid;
 	_Atomic int64_t gauges[METRICS_GAUGES];
@@ -79,7 +79,7 @@ struct metrics_shared {
 	struct histogram duration[API_KINDS];
 	struct histogram waited[API_KINDS];
 	_Atomic int64_t leases[COUNT(leases)];
-	_Atomic int64_t bytes[2]; /* that came, and that left */
+	_Atomic int64_t bytes[2]; /* in and out */
 	struct process processes[PROCESSES];
 };
 
@@ -140,11 +140,11 @@ metrics_run(struct metrics *m, enum api_kind kind, enum run_end end,
 	m->shared->runs[kind][outcome]++;
 }
 
-/* ---- what goes up and down ---- */
+/* ---- gauges ---- */
 
-/* Whose a row is: 0: nobody's, as of one whose process has died. */
+/* The process of a row; 0: none.  A dead process's row is cleared. */
 static pid_t
-owner_of(struct process *row)
+metrics_row_owner(struct process *row)
 {
 	pid_t pid = row->pid;
 
@@ -167,14 +167,14 @@ metrics_change(struct metrics *m, enum metrics_gauge gauge, int64_t by)
 	for (size_t i = 0; i < PROCESSES && (own == NULL || own->pid != pid);
 	     i++) {
 		struct process *row = &m->shared->processes[i];
-		pid_t nobody = owner_of(row);
+		pid_t nobody = metrics_row_owner(row);
 
-		/* Somebody else may be faster. */
+		/* Another process may be faster. */
 		if (nobody == 0 &&
 		    atomic_compare_exchange_strong(&row->pid, &nobody, pid))
 			own = row;
 	}
-	if (own != NULL && own->pid == pid) /* else there are too many of us */
+	if (own != NULL && own->pid == pid) /* else there is no row left */
 		own->gauges[gauge] += by;
 }
 
@@ -187,13 +187,13 @@ sum_gauge(const struct metrics *m, enum metrics_gauge gauge)
 	for (size_t i = 0; i < PROCESSES; i++) {
 		struct process *row = &m->shared->processes[i];
 
-		if (owner_of(row) > 0)
+		if (metrics_row_owner(row) > 0)
 			sum += row->gauges[gauge];
 	}
 	return sum;
 }
 
-/* ---- telling, as Prometheus reads it ---- */
+/* ---- the exposition for Prometheus ---- */
 
 /* Requests by route and status, where there were any; how long they took. */
 static void
@@ -226,7 +226,7 @@ add_requests(struct buf *out, const struct metrics *m)
 	    "How long requests waited to be taken.", NULL, &shared->queued);
 }
 
-/* How runs ended; then what the cells took. */
+/* Runs by their ends, then their times and leases. */
 static void
 add_runs(struct buf *out, const struct metrics_shared *shared)
 {
@@ -246,8 +246,8 @@ add_runs(struct buf *out, const struct metrics_shared *shared)
 	    "Cells asked for, by the answer.", NULL, &lease, shared->leases);
 }
 
-/* Is all of it whole lines of Inline's numbers?  il-fcgi, which reads the
- * internet, may put any file in the place of its own. */
+/* Does the text hold nothing but whole lines of Inline's metrics?  il-fcgi,
+ * which reads the internet, could write any file. */
 static bool
 is_exposition(const char *text)
 {
@@ -266,7 +266,7 @@ is_exposition(const char *text)
 
 /* The metrics that another program has given; NULL: it gave none. */
 static void
-add_other(struct buf *out, const char *name, const char *help,
+metrics_add_other(struct buf *out, const char *name, const char *help,
     const struct buf *said)
 {
 	bool good = said != NULL && is_exposition(buf_str(said));
@@ -302,8 +302,8 @@ metrics_add(struct buf *out, const struct metrics *m,
 	    "Bytes of these files.", bytes);
 	exposition_gauge(out, "inline_api_stored_bytes_max",
 	    "What they may take.", quota);
-	add_other(out, "inline_broker_up", "Whether il-sandboxd answers.",
-	    others->broker);
-	add_other(out, "inline_front_up", "Whether il-fcgi tells of itself.",
-	    others->front);
+	metrics_add_other(out, "inline_broker_up",
+	    "Whether il-sandboxd answers.", others->broker);
+	metrics_add_other(out, "inline_front_up",
+	    "Whether il-fcgi tells of itself.", others->front);
 }

@@ -12,10 +12,10 @@ struct buf;
 struct err;
 
 /*
- * What is counted, for Prometheus.  The counters lie in memory that is shared
- * with the processes forked after metrics_open(), and are only ever added to:
- * no lock, and a process that dies leaves them whole.  What goes up and down is
- * kept by process, so that it goes with one that dies.
+ * Counters and gauges for Prometheus.  The counters lie in memory that is
+ * shared with the processes forked after metrics_open(), and only grow: they
+ * need no lock, and a process that dies leaves them whole.  Each process has
+ * gauges of its own, which end with it.
  */
 #define METRICS_ROUTES_MAX 64
 
@@ -24,7 +24,7 @@ struct metrics {
 	const char *const *routes; /* borrowed; "/v1/files/{file_id}" */
 };
 
-/* What is run. */
+/* Kind of a run. */
 enum api_kind {
 	API_EVAL,
 	API_EXECUTE,
@@ -37,22 +37,23 @@ enum api_kind {
 	API_KINDS,
 };
 
-/* The list ends with NULL and is kept; of equal names one is counted. */
+/* The list of routes ends with NULL and is borrowed.  Equal names share the
+ * counters of the first. */
 int metrics_open(struct metrics *m, const char *const *routes, struct err *err);
 
-/* A request was answered; status 0: its client was gone, which is told as 499.
- * route: its place in the list. */
+/* A request was answered; status 0: its client was gone, which counts as 499.
+ * route: its index in the list. */
 void metrics_request(struct metrics *m, size_t route, int status,
     int64_t duration_us, int64_t bytes_in, int64_t bytes_out);
-/* So long it had waited for one of us to take it. */
+/* A request waited so long until a process accepted it. */
 void metrics_queued(struct metrics *m, int64_t waited_us);
-/* What the broker answered to whoever asked for a cell. */
+/* The broker's answer to a request for a cell. */
 void metrics_lease(struct metrics *m, enum refusal outcome);
-/* A run ended so.  The reason and the two times count for RUN_RESULT alone. */
+/* A run ended.  The reason and the two times count for RUN_RESULT alone. */
 void metrics_run(struct metrics *m, enum api_kind kind, enum run_end end,
     enum run_reason reason, int64_t duration_us, int64_t waited_us);
 
-/* What is going on now: +1 and -1. */
+/* Gauges, which change by +1 and -1. */
 enum metrics_gauge {
 	METRICS_REQUESTS, /* being answered */
 	METRICS_RUNNING,
@@ -62,12 +63,12 @@ enum metrics_gauge {
 };
 void metrics_change(struct metrics *m, enum metrics_gauge gauge, int64_t by);
 
-/* What other programs have said of themselves; NULL: they say nothing. */
+/* Metrics of other programs; NULL: that program gave none. */
 struct metrics_others {
 	const struct buf *broker;
 	const struct buf *front;
 };
-/* Append all of it, with what the file store holds, and may. */
+/* Append all metrics, with the file store's usage and quota. */
 void metrics_add(struct buf *out, const struct metrics *m,
     const struct metrics_others *others, int64_t bytes, int64_t files,
     int64_t quota);

@@ -8,7 +8,6 @@
 
 #include <sodium.h>
 
-#include "api/session_holder.h"
 #include "contract/librechat/libre_request.h"
 #include "server/http.h"
 
@@ -46,7 +45,7 @@ nodes_open(struct api_app *app, struct err *err)
 	return 0;
 }
 
-/* Another node, by its tag; NULL: it is this one's, or nobody's. */
+/* Another node, by its tag; NULL: the tag is this node's or no node's. */
 static const struct node_entry *
 find_other(const struct api_app *app, const char *tag)
 {
@@ -55,7 +54,7 @@ find_other(const struct api_app *app, const char *tag)
 	return node != node_table_own(app->nodes) ? node : NULL;
 }
 
-/* The tag in an id of whatever form, or NULL. */
+/* The tag in an id of any kind, or NULL. */
 static const char *
 find_tag(const char *id)
 {
@@ -93,7 +92,7 @@ nodes_pass_on(const struct api_app *app, struct http_request *req,
 /* ---- a file of another node ---- */
 
 static int
-ask(struct node_ask *ask, const struct api_app *app,
+nodes_ask(struct node_ask *ask, const struct api_app *app,
     const struct node_entry *node, const char *id, struct err *err)
 {
 	auto_free char *request = xprintf("GET " NODE_FILES "%s", id);
@@ -120,9 +119,9 @@ ask(struct node_ask *ask, const struct api_app *app,
 	return 0;
 }
 
-/* The bytes of the file, so many as were announced. */
+/* Write the announced number of bytes to the file. */
 static int
-take_bytes(struct node_ask *ask, struct filestore_new *file, struct err *err)
+nodes_receive(struct node_ask *ask, struct filestore_new *file, struct err *err)
 {
 	int64_t left = ask->answer.length;
 
@@ -150,7 +149,7 @@ take_bytes(struct node_ask *ask, struct filestore_new *file, struct err *err)
 
 /* Write the answer into a file of our store that has no name. */
 static int
-store(struct node_ask *ask, struct api_app *app, struct err *err)
+nodes_store(struct node_ask *ask, struct api_app *app, struct err *err)
 {
 	const unsigned char *owner = app->store.owner;
 	struct filestore_new file;
@@ -164,19 +163,19 @@ store(struct node_ask *ask, struct api_app *app, struct err *err)
 	/* The file does not count as the owner's here. */
 	app->store.owner = NULL;
 	if (filestore_begin(&app->store, &file, err) == 0) {
-		if (take_bytes(ask, &file, err) == 0)
+		if (nodes_receive(ask, &file, err) == 0)
 			fd = filestore_detach(&file, err);
 		filestore_abort(&file);
 	}
 	app->store.owner = owner;
-	/* A store of ours without room is no fault of the request's. */
+	/* If our store has no room, that is not the request's fault. */
 	if (fd < 0 && err->code != ERR_TIMEOUT)
 		err->code = ERR_UNAVAILABLE;
 	return fd;
 }
 
 static int
-fetch(struct api_app *app, const struct http_request *req,
+nodes_fetch(struct api_app *app, const struct http_request *req,
     const struct node_entry *node, const char *id,
     struct filestore_entry *entry, struct err *err)
 {
@@ -185,8 +184,8 @@ fetch(struct api_app *app, const struct http_request *req,
 	int fd = -1;
 
 	a.unless = (struct pollfd){ .fd = http_fd(req), .events = POLLRDHUP };
-	if (ask(&a, app, node, id, err) == 0)
-		fd = store(&a, app, err);
+	if (nodes_ask(&a, app, node, id, err) == 0)
+		fd = nodes_store(&a, app, err);
 	/* A node that does not answer now does not answer for the next file. */
 	if (fd < 0 && a.answer.status != 404 &&
 	    (err->code == ERR_NOT_FOUND || err->code == ERR_UNAVAILABLE))
@@ -212,16 +211,16 @@ nodes_get_file(struct api_app *app, const struct http_request *req,
 		node = find_other(app, id + FILESTORE_ID_LEN - NODES_TAG_LEN);
 	if (node == NULL)
 		return filestore_get(&app->store, id, len, entry, err);
-	/* A request may name a thousand files of it. */
+	/* A request may name a thousand files of that node. */
 	if (strcmp(app->away, node->tag) == 0)
 		return err_set(err, ERR_NOT_FOUND, "its node was asked before");
-	fd = fetch(app, req, node, id, entry, err);
+	fd = nodes_fetch(app, req, node, id, entry, err);
 	if (fd < 0)
 		log_warn("a file of node %s: %s", node->name, err->text);
 	return fd;
 }
 
-/* ---- for the others ---- */
+/* ---- a file for another node ---- */
 
 static void
 send_file(struct api_app *app, struct http_request *req, const char *id)
@@ -247,7 +246,7 @@ send_file(struct api_app *app, struct http_request *req, const char *id)
 		http_write(req, piece, (size_t)n);
 }
 
-/* NODE_FILES and the id, for an owner in hex. */
+/* The path is NODE_FILES and the id; the owner is in hex. */
 bool
 nodes_serve_file(struct api_app *app, struct http_request *req)
 {

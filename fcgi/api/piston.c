@@ -11,8 +11,8 @@
 
 #include "api/app.h"
 #include "api/reply.h"
-#include "api/routes.h"
 #include "api/run.h"
+#include "api/routes.h"
 #include "contract/piston/answer.h"
 #include "server/http.h"
 

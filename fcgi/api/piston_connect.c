@@ -18,8 +18,8 @@
 #include "api/gate.h"
 #include "api/piston.h"
 #include "api/reply.h"
-#include "api/routes.h"
 #include "api/run.h"
+#include "api/routes.h"
 #include "contract/piston/answer.h"
 #include "server/http.h"
 
@@ -527,16 +527,16 @@ is_upgrade(struct connection *x, const struct socket_head *head)
 	if (!api_serves_connect(x->app) ||
 	    strcmp(head->path, "/api/v2/connect") != 0 ||
 	    strcasecmp(head->upgrade, "websocket") != 0) {
-		reply_error(&x->req, 404, NULL, REPLY_NOT_FOUND);
+		reply_refuse(&x->req, 404, NULL, REPLY_NOT_FOUND);
 		return false;
 	}
 	if (strcmp(head->version, "13") != 0) {
-		reply_error(&x->req, 426, "Sec-WebSocket-Version: 13\r\n",
+		reply_refuse(&x->req, 426, "Sec-WebSocket-Version: 13\r\n",
 		    "Upgrade Required");
 		return false;
 	}
 	if (head->key[0] == '\0') {
-		reply_error(&x->req, 400, NULL, "Bad Request");
+		reply_refuse(&x->req, 400, NULL, "Bad Request");
 		return false;
 	}
 	return true;

@@ -81,7 +81,7 @@ reply_contract(const char *path)
 	return REPLY_INTERPRETER;
 }
 
-/* An error of JSON-RPC to no id, with the codes that nginx has as well. */
+/* An error of JSON-RPC without an id, with the codes that nginx uses too. */
 static void
 reply_rpc(struct http_request *req, int status, const char *headers,
     const char *text)
@@ -97,14 +97,14 @@ reply_rpc(struct http_request *req, int status, const char *headers,
 }
 
 void
-reply_error(struct http_request *req, int status, const char *headers,
+reply_refuse(struct http_request *req, int status, const char *headers,
     const char *text)
 {
 	struct piston_refusal refusal;
 
 	switch (reply_contract(req->path)) {
 	case REPLY_EVAL:
-		/* Its titles are enough, but for what to do next. */
+		/* The title is enough, unless the client can do something. */
 		reply_eval(req, status, headers,
 		    status == 403 || status == 404 || status == 429 ? text :
 								      NULL);
@@ -134,7 +134,7 @@ reply_more(struct http_request *req, int64_t seconds, const char *text)
 	(void)snprintf(headers, sizeof(headers), "Retry-After: %" PRId64 "\r\n",
 	    seconds);
 	if (reply_contract(req->path) != REPLY_LIBRECHAT) {
-		reply_error(req, 429, headers, text);
+		reply_refuse(req, 429, headers, text);
 		return;
 	}
 	libre_add_rate_limited(&body, text, seconds);
@@ -144,7 +144,7 @@ reply_more(struct http_request *req, int64_t seconds, const char *text)
 void
 reply_busy(struct http_request *req)
 {
-	reply_error(req, reply_contract(req->path) == REPLY_PISTON ? 429 : 503,
+	reply_refuse(req, reply_contract(req->path) == REPLY_PISTON ? 429 : 503,
 	    "Retry-After: 1\r\n", "There is no cell to run it in just now");
 }
 
@@ -158,7 +158,7 @@ reply_failed(struct http_request *req, const char *headers)
 		http_answer(req, 500, "text/plain; charset=utf-8", headers,
 		    text, strlen(text));
 	else
-		reply_error(req, 500, headers,
+		reply_refuse(req, 500, headers,
 		    contract == REPLY_LIBRECHAT ? "Internal server error" :
 						  text);
 }
@@ -190,7 +190,7 @@ reply_eval_refusal(struct http_request *req, const char *headers,
 	auto_buf struct buf body = BUF_INIT(8 * EVAL_DESCRIPTION_MAX);
 	auto_buf struct buf all = BUF_INIT(1024);
 
-	/* What the client prefers is in its Accept header; caches be told. */
+	/* The form depends on the Accept header, which caches must know. */
 	eval_refusal_add(&body, refusal, type);
 	buf_addf(&all, "%sVary: Accept\r\n", headers == NULL ? "" : headers);
 	http_answer(req, refusal->status, type, buf_str(&all), buf_str(&body),

@@ -11,33 +11,32 @@ struct eval_refusal;
 struct http_request;
 
 /*
- * Answers in the shape of the contracts, for the gate and all routes: JSON, and
- * what is refused.  headers: each with "\r\n" at its end; NULL: none.
+ * Answers in the shape of the contracts, for the gate and all routes: JSON and
+ * refusals.  headers: each with "\r\n" at its end; NULL: none.
  */
 #define REPLY_JSON "application/json"
 /* http_says() it where the answer may say more than its contract has. */
 #define REPLY_EXTRAS "HTTP_INLINE_EXTRAS"
-/* The header that tells which interpreter stands in for one that is not there.
- */
+/* The header with the interpreter that stands in for a missing one. */
 #define REPLY_STANDS_IN "Inline-Interpreter: %s\r\n"
 
 void reply_text(struct http_request *req, int status, const char *headers,
     const char *json);
-/* The same with a body that is made; releases it. */
+/* The same with a buffer; releases it. */
 void reply_json(struct http_request *req, int status, const char *headers,
     struct buf *body);
-/* Time to read an answer.  A file has as much more as it takes at 32 bytes a
- * ms. */
+/* Time to read an answer.  A file's reader has more: its size at 32 bytes a ms.
+ */
 #define REPLY_READER_MS 120000
 /* A file as a download, disposition being the header that names it. */
 void reply_file(struct http_request *req, const char *type,
     const char *disposition, int fd, int64_t size);
-/* Append the header that tells how many files of a run do not come back; more:
- * there may be others.  Nothing, where none was left out. */
+/* Append the header with the number of a run's files that do not come back;
+ * more: there may be others.  Nothing is appended if all do. */
 void reply_add_left_out(struct buf *headers, size_t count, bool more);
 
-/* ---- refusals of any contract: /eval, /api/v2, /librechat and /mcp have
- * manners of their own, all else those of the code-interpreter ---- */
+/* ---- refusals in the form of the request's contract; all other paths have the
+ * code-interpreter's ---- */
 
 /* The contract that a path belongs to. */
 enum reply_contract {
@@ -48,11 +47,12 @@ enum reply_contract {
 	REPLY_INTERPRETER,
 };
 enum reply_contract reply_contract(const char *path);
-/* /eval says no text beside its title, but for 403, 404 and 429. */
+/* /eval answers with its title alone, but with the text for 403, 404 and 429.
+ */
 #define REPLY_NOT_FOUND "Not Found; /docs lists what there is"
-void reply_error(struct http_request *req, int status, const char *headers,
+void reply_refuse(struct http_request *req, int status, const char *headers,
     const char *text);
-/* 429: once more in so many seconds. */
+/* 429: the client may try again in so many seconds. */
 void reply_more(struct http_request *req, int64_t seconds, const char *text);
 /* 503 with Retry-After, in Piston's contract 429: there is no cell. */
 void reply_busy(struct http_request *req);
@@ -70,7 +70,7 @@ void reply_detail(struct http_request *req, int status, const char *headers,
 /* Releases the refusal. */
 void reply_eval_refusal(struct http_request *req, const char *headers,
     struct eval_refusal *refusal);
-/* The same of {"title": …}, the status; description may be NULL. */
+/* The same with the status as {"title": …}; description may be NULL. */
 void reply_eval(struct http_request *req, int status, const char *headers,
     const char *description);
 

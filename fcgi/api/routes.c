@@ -6,7 +6,6 @@
 #include "api/app.h"
 #include "api/gate.h"
 #include "api/librechat_who.h"
-#include "api/pages.h"
 #include "api/reply.h"
 #include "contract/piston/request.h"
 #include "contract/snekbox/eval_answer.h"
@@ -24,18 +23,18 @@
 #include "protocol/lease.h"
 
 #define METRICS_MAX (1 << 20)
-#define METRICS_TOKEN "prometheus" /* the one that others need for them */
+#define METRICS_TOKEN "prometheus" /* name of the token for other machines */
 #define NO_STORE "Cache-Control: no-store\r\n"
 #define IDS 2	     /* in one path */
 #define ID_MAX 16384 /* nginx takes no line as long as this */
-/* What may be in a URL beside letters and digits. */
+/* Characters of a URL beside letters and digits. */
 #define URL_CHARS "_.-~:/%#?=@[]!$&'()*+,;"
 #define LOCATION_MAX 65536
 #define READER_MS 120000 /* from the answer's head on */
 
-/* ---- what needs no more than a glance ---- */
+/* ---- read-only routes ---- */
 
-/* Always 200: what is wrong stands in the body. */
+/* Always 200: the body says what is wrong. */
 void
 api_health(struct api_app *app, struct http_request *req)
 {
@@ -49,7 +48,7 @@ api_health(struct api_app *app, struct http_request *req)
 		    "written\"}");
 }
 
-/* LibreChat's operators look at the status alone. */
+/* LibreChat's operators read the status alone. */
 void
 api_librechat_health(struct api_app *app, struct http_request *req)
 {
@@ -87,7 +86,7 @@ api_metrics(struct api_app *app, struct http_request *req)
 
 	if (gate_is_foreign(req) &&
 	    strcmp(app->token.name, METRICS_TOKEN) != 0) {
-		reply_error(req, 403, NULL,
+		reply_refuse(req, 403, NULL,
 		    "For this machine, or with the token " METRICS_TOKEN
 		    "; /docs says more");
 		return;
@@ -155,13 +154,13 @@ _Static_assert(ROUTES + 1 < METRICS_ROUTES_MAX, "each has its counters");
 /* Where a request goes. */
 struct place {
 	const struct route *route; /* NULL: not with this method */
-	size_t first; /* row of the path; ROUTES: there is no such path */
+	size_t first; /* first row of the path; ROUTES: there is none */
 	enum gate_use use;
-	const struct gate_manner *manner;
+	const struct gate_scheme *scheme;
 	char ids[IDS][ID_MAX];
 };
 
-/* Does the path fit the pattern?  ids get what stands for its {…}. */
+/* Does the path fit the pattern?  ids get the values of its {…}. */
 static bool
 fits(const char *pattern, const char *path, char ids[IDS][ID_MAX])
 {
@@ -210,17 +209,17 @@ api_serves_connect(const struct api_app *app)
 }
 
 static void
-find(struct place *place, const char *contracts, const char *method,
+routes_find(struct place *place, const char *contracts, const char *method,
     const char *path)
 {
 	place->route = NULL;
 	place->first = ROUTES;
 	place->use = GATE_GLANCE;
-	/* LibreChat's contract asks in its own way, also where it has no route.
+	/* LibreChat's contract has its own scheme, also where it has no route.
 	 */
-	place->manner = reply_contract(path) == REPLY_LIBRECHAT &&
+	place->scheme = reply_contract(path) == REPLY_LIBRECHAT &&
 		is_served("librechat", contracts) ?
-	    &librechat_manner :
+	    &librechat_scheme :
 	    &gate_by_token;
 	for (size_t i = 0; i < ROUTES && place->route == NULL; i++) {
 		place->ids[0][0] = place->ids[1][0] = '\0';
@@ -236,8 +235,8 @@ find(struct place *place, const char *contracts, const char *method,
 	}
 }
 
-/* A path with slashes at its end goes to the one without, as the contract's
- * framework has it.  False: there is none either. */
+/* Redirect a path with slashes at its end to the one without, as the contract's
+ * framework does.  False: there is no such path either. */
 static bool
 redirect(const struct api_app *app, struct http_request *req)
 {
@@ -254,7 +253,7 @@ redirect(const struct api_app *app, struct http_request *req)
 	if (contract == REPLY_EVAL || contract == REPLY_PISTON ||
 	    req->path[len] == '\0')
 		return false;
-	find(&place, app->config->api_contracts, req->method, path);
+	routes_find(&place, app->config->api_contracts, req->method, path);
 	if (place.first == ROUTES)
 		return false;
 	buf_adds(&headers, "Location: ");
@@ -299,11 +298,11 @@ refuse_method(struct http_request *req, const char *path)
 	}
 	add_allowed(&allow, path, ", ");
 	buf_adds(&allow, eval ? ", OPTIONS\r\n" : "\r\n");
-	reply_error(req, 405, buf_str(&allow), "Method Not Allowed");
+	reply_refuse(req, 405, buf_str(&allow), "Method Not Allowed");
 }
 
-/* Piston's contract knows no 405, and wants to be told of JSON first: a page
- * from elsewhere cannot say that without being asked.  False: the route may
+/* Piston's contract knows no 405, and checks for the JSON type first: a page of
+ * another site cannot send that type without a preflight.  False: the route may
  * answer. */
 static bool
 refuse_piston(struct http_request *req, const struct place *place)
@@ -314,14 +313,14 @@ refuse_piston(struct http_request *req, const struct place *place)
 	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++)
 		if (strcmp(req->method, bodies[i]) == 0 &&
 		    !piston_is_json(http_param(req, "CONTENT_TYPE"))) {
-			reply_error(req, 415, NULL,
+			reply_refuse(req, 415, NULL,
 			    "requests must be of type application/json");
 			return true;
 		}
 	if (place->route != NULL)
 		return false;
 	if (place->first == ROUTES || strcmp(req->method, "OPTIONS") != 0) {
-		reply_error(req, 404, NULL, REPLY_NOT_FOUND);
+		reply_refuse(req, 404, NULL, REPLY_NOT_FOUND);
 		return true;
 	}
 	add_allowed(&allow, routes[place->first].path, ",");
@@ -344,9 +343,9 @@ dispatch(struct api_app *app, struct http_request *req,
 		return;
 	if (place->route == NULL && use != GATE_OPEN)
 		use = GATE_GLANCE; /* nothing will run */
-	if (!gate_enter(app, req, use, place->manner))
+	if (!gate_enter(app, req, use, place->scheme))
 		return;
-	/* What it holds up are processes of its own kind, and its slot. */
+	/* A slow reader holds up processes of this kind, and its own slot. */
 	if (use != GATE_OPEN && use != GATE_GLANCE)
 		http_allow_slow_reader(req, READER_MS);
 	if (req->gate)
@@ -359,14 +358,14 @@ dispatch(struct api_app *app, struct http_request *req,
 	else if (place->first < ROUTES)
 		refuse_method(req, routes[place->first].path);
 	else
-		reply_error(req, 404, NULL, REPLY_NOT_FOUND);
+		reply_refuse(req, 404, NULL, REPLY_NOT_FOUND);
 	gate_leave(app);
 }
 
 /* A client that is answered before its body was read would see the connection
  * break before the answer. */
 static void
-drain(struct http_request *req)
+routes_drain(struct http_request *req)
 {
 	char piece[65536];
 
@@ -374,9 +373,10 @@ drain(struct http_request *req)
 		continue;
 }
 
-/* To the node that has what the path names; that one counts it. */
+/* Pass the request on to the node that has the path's session or file.  That
+ * node counts it. */
 static bool
-pass_on(const struct api_app *app, struct http_request *req,
+routes_pass_on(const struct api_app *app, struct http_request *req,
     const struct route *route)
 {
 	if (req->gate || route == NULL ||
@@ -384,12 +384,11 @@ pass_on(const struct api_app *app, struct http_request *req,
 		strcmp(route->contract, "librechat") == 0 ? NODES_TO_LIBRECHAT :
 							    NODES_TO_V1))
 		return false;
-	drain(req);
+	routes_drain(req);
 	return true;
 }
 
-/* A request, and the end of all waits for it: found, let in, answered, counted.
- */
+/* Answer a request: find its route, pass the gate, answer, count. */
 bool
 api_answer(void *arg, struct http_request *req, size_t index)
 {
@@ -400,30 +399,30 @@ api_answer(void *arg, struct http_request *req, size_t index)
 	struct place place;
 
 	(void)index;
-	find(&place, app->config->api_contracts, req->method, req->path);
+	routes_find(&place, app->config->api_contracts, req->method, req->path);
 	app->id = place.ids[0];
 	app->second_id = place.ids[1];
 	node_table_refresh(app->nodes, started_us / 1000);
 	app->fetched = 0;
 	app->away[0] = '\0';
-	if (pass_on(app, req, place.route))
+	if (routes_pass_on(app, req, place.route))
 		return false;
 	if (!req->gate) {
 		if (waited_us >= 0)
 			metrics_queued(&app->metrics, waited_us);
 		metrics_change(&app->metrics, METRICS_REQUESTS, 1);
 	}
-	/* Nothing is done for who hung up while it waited.  (Of a run that is
-	 * found out, and counted, when its cell is asked for.) */
+	/* A client that hung up while it waited gets nothing.  (A run notices
+	 * that when it asks for its cell, and counts it.) */
 	if (req->gate || place.use == GATE_CELL || place.use == GATE_SESSION ||
 	    !http_client_gone(req))
 		dispatch(app, req, &place);
 	app->id = app->second_id = "";
 	if (!req->gate) {
-		drain(req);
+		routes_drain(req);
 		metrics_change(&app->metrics, METRICS_REQUESTS, -1);
 	}
-	/* What may come is counted when it has come. */
+	/* A request that nginx may read is counted when it comes itself. */
 	if (req->gate && req->status < 400)
 		return false;
 	took_us = clock_monotonic_us() - started_us;

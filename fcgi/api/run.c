@@ -11,7 +11,6 @@
 
 #include "api/app.h"
 #include "api/reply.h"
-#include "api/session_holder.h"
 #include "pytext/pyutf8.h"
 #include "server/http.h"
 
@@ -367,7 +366,7 @@ api_read_body(struct http_request *req, struct buf *body)
 {
 	if (req->length <= (int64_t)API_BODY_MAX)
 		return http_read_all(req, body);
-	reply_error(req, 413, NULL, "The body is too long");
+	reply_refuse(req, 413, NULL, "The body is too long");
 	return false;
 }
 

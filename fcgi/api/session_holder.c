@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/session_holder.h"
+#include "api/app.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,6 @@
 
 #include <sodium.h>
 
-#include "api/app.h"
 #include "server/http.h"
 
 #include "base/buf.h"
@@ -35,18 +34,19 @@
 /* The lease outlives the session: its holder ends that. */
 #define MORE_MS 60000
 #define LEASE_MS_MAX (INT64_C(24) * 3600 * 1000)
-#define ROOM_TIMES 3 /* others want it as well */
+#define ROOM_TIMES 3 /* other requests may get the evicted one's cell */
 
-/* One byte each way; but what begins is a struct question, LOOK is answered by
- * a struct look, and the last word to who has the cell may be a FRAME_LOST. */
+/* Messages to and from a holder, of one byte each, with three exceptions: the
+ * first one is a struct question, the answer to STATE is a struct
+ * session_state, and the last one to the borrower may be a FRAME_LOST. */
 enum message {
 	BORROW = 'b',
 	LENT = 'l',
 	RETURNED = 'r',
 	END = 'e',
 	FULL = 'f',
-	LOOK = 'o',
-	YIELD = 'y', /* as END, if it may be asked of it */
+	STATE = 'o',
+	YIELD = 'y', /* as END, if the session may be evicted */
 };
 
 struct question {
@@ -54,30 +54,30 @@ struct question {
 	unsigned char owner[TOKENS_HASH_LEN];
 };
 
-struct look {
-	bool rests; /* and is the asker's */
-	int64_t ms; /* so long; else until it may, or has ended */
+struct session_state {
+	bool rests; /* the session is at rest, and the caller's */
+	int64_t ms; /* time at rest; else time until it may rest or ends */
 };
 
 struct session_holder {
 	struct api_app *app;
 	const char *path; /* of its socket */
 	int64_t until_ms;
-	int64_t rest_ms;  /* so long it may be at rest */
-	int64_t since_ms; /* when it was used last */
+	int64_t rest_ms;  /* longest time at rest */
+	int64_t since_ms; /* time of its last use */
 	int cell_fd;
 	int broker_fd;
 	int listen_fd;
-	int lent; /* the connection of who has the cell; -1: nobody */
-	/* Who has it next; -1: nobody.  Each that waits holds one of il-api's
-	 * IL_API_SESSIONS processes: were it more than one, the commands of one
-	 * session could keep all others waiting. */
+	int lent; /* connection of the cell's borrower; -1: none */
+	/* Connection of the next borrower; -1: none.  Each waiting request
+	 * holds one of il-api's IL_API_SESSIONS processes.  With more than one
+	 * the commands of one session could make all others wait. */
 	int waiting;
 };
 
-/* passed: a descriptor that goes with it, or -1. */
+/* passed: a descriptor to pass, or -1. */
 static int
-tell(int fd, char message, int passed, struct err *err)
+session_holder_send(int fd, char message, int passed, struct err *err)
 {
 	return fd_send_packet(fd, &message, 1, passed, ASK_MS, err);
 }
@@ -93,10 +93,9 @@ end_session(const struct session_holder *k)
 	_exit(0);
 }
 
-/* The cell is gone, or the lease: who has the cell is told why, as the broker
- * tells us. */
+/* The cell or the lease is gone: tell the borrower the broker's reason. */
 static void
-end_lost(const struct session_holder *k)
+session_holder_end_lost(const struct session_holder *k)
 {
 	struct frame frame;
 	struct err err;
@@ -111,7 +110,7 @@ end_lost(const struct session_holder *k)
 	end_session(k);
 }
 
-/* When it ends, if nobody comes (monotonic). */
+/* Time of the session's end without further requests (monotonic). */
 static int64_t
 end_ms(const struct session_holder *k)
 {
@@ -122,27 +121,27 @@ end_ms(const struct session_holder *k)
 	    k->until_ms;
 }
 
-/* It is told to everybody when there will be room. */
-static struct look
-look(const struct session_holder *k, bool own)
+/* The session's state.  Other owners learn only when there may be room. */
+static struct session_state
+session_holder_state(const struct session_holder *k, bool own)
 {
 	int64_t now = clock_monotonic_ms();
 	int64_t left = end_ms(k) > now ? end_ms(k) - now : 0;
 
 	if (own && k->lent < 0 && k->waiting < 0)
-		return (struct look){ true, now - k->since_ms };
-	return (struct look){ false,
+		return (struct session_state){ true, now - k->since_ms };
+	return (struct session_state){ false,
 		own && left > SESSION_REST_MS ? SESSION_REST_MS : left };
 }
 
-/* Only programs of ours reach the socket; what makes no sense is dropped, and
- * so is whoever the session does not belong to. */
+/* Accept a connection.  Only il-api's processes reach the socket.  A malformed
+ * question is dropped, and so is one of another owner. */
 static void
-take_connection(struct session_holder *k)
+session_holder_accept(struct session_holder *k)
 {
 	auto_close int fd = accept4(k->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 	struct question question;
-	struct look seen;
+	struct session_state seen;
 	struct err err;
 	bool own;
 
@@ -152,26 +151,26 @@ take_connection(struct session_holder *k)
 		return;
 	own = sodium_memcmp(question.owner, k->app->owner,
 		  sizeof(question.owner)) == 0;
-	seen = look(k, own);
-	if (question.message == LOOK)
+	seen = session_holder_state(k, own);
+	if (question.message == STATE)
 		(void)fd_send_packet(fd, &seen, sizeof(seen), -1, ASK_MS, &err);
-	if (!own || question.message == LOOK)
+	if (!own || question.message == STATE)
 		return;
 	if (question.message == END ||
 	    (question.message == YIELD && seen.rests &&
 		seen.ms >= SESSION_REST_MS)) {
-		(void)tell(fd, END, -1, &err);
+		(void)session_holder_send(fd, END, -1, &err);
 		end_session(k);
 	}
 	if (question.message == BORROW && k->waiting < 0)
 		k->waiting = steal_fd(&fd);
 	else
-		(void)tell(fd, FULL, -1, &err);
+		(void)session_holder_send(fd, FULL, -1, &err);
 }
 
-/* Who had the cell is done with it, or has broken off in the middle. */
+/* The borrower has returned the cell, or has broken off a request. */
 static void
-take_back(struct session_holder *k)
+session_holder_end_loan(struct session_holder *k)
 {
 	char message = 0;
 	struct err err;
@@ -183,18 +182,19 @@ take_back(struct session_holder *k)
 	k->since_ms = clock_monotonic_ms();
 }
 
-/* The holder's loop: who has the cell, who waits for it, and what ends it. */
+/* The holder's loop: lend the cell, and end the session. */
 static void
 serve_requests(struct session_holder *k)
 {
 	struct err err;
 
 	for (;;) {
-		/* The cell is free: who waits for it has it now, unless it has
-		 * given up. */
+		/* The cell is free: lend it to the next borrower, unless that
+		 * one has given up. */
 		if (k->lent < 0 && k->waiting >= 0) {
 			k->lent = steal_fd(&k->waiting);
-			if (tell(k->lent, LENT, k->cell_fd, &err) != 0)
+			if (session_holder_send(k->lent, LENT, k->cell_fd,
+				&err) != 0)
 				cleanup_close(&k->lent);
 		}
 		struct pollfd p[] = {
@@ -210,22 +210,21 @@ serve_requests(struct session_holder *k)
 		    clock_monotonic_ms() >= end_ms(k))
 			end_session(k);
 		if (p[3].revents != 0 || p[4].revents != 0)
-			end_lost(k);
-		/* Who waits has nothing to say but that it does not any more.
-		 */
+			session_holder_end_lost(k);
+		/* A waiting borrower sends nothing: it has given up. */
 		if (p[2].revents != 0)
 			cleanup_close(&k->waiting);
 		if (p[1].revents != 0)
-			take_back(k);
+			session_holder_end_loan(k);
 		if (p[0].revents != 0)
-			take_connection(k);
+			session_holder_accept(k);
 	}
 }
 
-/* All but standard error and what the holder needs: above all the client's
- * connection.  From one that is kept to the next. */
+/* Close all descriptors but standard error and the holder's own, above all the
+ * client's connection. */
 static void
-close_others(const struct session_holder *k)
+session_holder_close_others(const struct session_holder *k)
 {
 	const int kept[] = { k->cell_fd, k->broker_fd, k->listen_fd,
 		k->app->slot };
@@ -243,9 +242,9 @@ close_others(const struct session_holder *k)
 	}
 }
 
-/* id: one that was checked. */
+/* id: a valid one. */
 static char *
-path_of(const struct api_app *app, const char *id)
+session_holder_path(const struct api_app *app, const char *id)
 {
 	return xprintf("%s/%s", app->sessions, id + strlen(SESSION_PREFIX));
 }
@@ -254,7 +253,7 @@ int
 session_holder_claim(struct api_app *app, struct session_claim *claim,
     struct err *err)
 {
-	auto_free char *path = path_of(app, claim->id);
+	auto_free char *path = session_holder_path(app, claim->id);
 	auto_close int dir = -1;
 
 	if (fd_make_dirs(app->sessions, 0700, err) != 0)
@@ -271,7 +270,7 @@ session_holder_claim(struct api_app *app, struct session_claim *claim,
 void
 session_holder_disclaim(struct api_app *app, struct session_claim *claim)
 {
-	auto_free char *path = path_of(app, claim->id);
+	auto_free char *path = session_holder_path(app, claim->id);
 
 	(void)unlink(path);
 	(void)close(claim->listen_fd);
@@ -281,7 +280,7 @@ int
 session_holder_start_claimed(struct api_app *app, struct lease *lease,
     int64_t ttl_ms, struct session_claim *claim, struct err *err)
 {
-	auto_free char *path = path_of(app, claim->id);
+	auto_free char *path = session_holder_path(app, claim->id);
 	struct session_holder k = { .app = app,
 		.path = path,
 		.until_ms = clock_monotonic_ms() + ttl_ms,
@@ -297,11 +296,11 @@ session_holder_start_claimed(struct api_app *app, struct lease *lease,
 	    NULL);
 
 	if (pid == 0) {
-		close_others(&k);
+		session_holder_close_others(&k);
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
 		    getppid() != app->master)
 			_exit(1);
-		/* The socket is of who listens last, while that lives. */
+		/* The kernel names the process that listened last. */
 		(void)listen(k.listen_fd, SOMAXCONN);
 		metrics_change(&app->metrics, METRICS_SESSIONS, 1);
 		serve_requests(&k);
@@ -323,7 +322,7 @@ session_holder_start(struct api_app *app, struct lease *lease, int64_t ttl_ms,
 {
 	struct session_claim claim = { .rest_ms = INT64_MAX };
 
-	/* The socket is there before anybody knows the id. */
+	/* The socket exists before a client learns the id. */
 	memcpy(claim.id, SESSION_PREFIX, sizeof(SESSION_PREFIX));
 	text_random_hex(claim.id + strlen(SESSION_PREFIX), SESSION_DIGITS);
 	node_table_mark(app->nodes, claim.id + strlen(SESSION_PREFIX));
@@ -347,9 +346,11 @@ session_holder_sweep(const char *folder)
 
 /* ---- its clients ---- */
 
-/* A connection on which the question was asked, or -1 with ERR_NOT_FOUND. */
+/* Connect to a holder and send the question.  -1 with ERR_NOT_FOUND: there is
+ * no such session. */
 static int
-ask(const struct api_app *app, const char *id, char message, struct err *err)
+session_holder_ask(const struct api_app *app, const char *id, char message,
+    struct err *err)
 {
 	const size_t prefix = strlen(SESSION_PREFIX);
 	struct question question = { .message = message };
@@ -359,7 +360,7 @@ ask(const struct api_app *app, const char *id, char message, struct err *err)
 	if (strncmp(id, SESSION_PREFIX, prefix) == 0 &&
 	    strlen(id) == prefix + SESSION_DIGITS &&
 	    strspn(id + prefix, "0123456789abcdef") == SESSION_DIGITS) {
-		path = path_of(app, id);
+		path = session_holder_path(app, id);
 		fd = fd_connect_unix(path, SOCK_SEQPACKET, err);
 	}
 	memcpy(question.owner, app->owner, sizeof(question.owner));
@@ -375,7 +376,7 @@ session_holder_borrow(const struct api_app *app, const char *id, int client,
     int wait_ms, struct session_borrowed *b, struct err *err)
 {
 	const struct pollfd gone = { .fd = client, .events = POLLRDHUP };
-	auto_close int fd = ask(app, id, BORROW, err);
+	auto_close int fd = session_holder_ask(app, id, BORROW, err);
 	int64_t deadline = clock_monotonic_ms() + wait_ms;
 	struct err unheard;
 	char message = 0;
@@ -397,8 +398,8 @@ session_holder_borrow(const struct api_app *app, const char *id, int client,
 		return err_set(err, ERR_TIMEOUT, "too many wait for it");
 	if (n >= 0)
 		return err_set(err, ERR_NOT_FOUND, "the session has ended");
-	/* It may be lent to us by now, and nothing is begun. */
-	(void)tell(fd, RETURNED, -1, &unheard);
+	/* The cell may be lent to us by now, and is unused. */
+	(void)session_holder_send(fd, RETURNED, -1, &unheard);
 	return -1;
 }
 
@@ -407,27 +408,28 @@ session_holder_return(struct session_borrowed *b)
 {
 	struct err err;
 
-	/* A connection that is closed without a word ends the session. */
-	if (!b->lost && tell(b->connection, RETURNED, -1, &err) != 0)
+	/* A connection that is closed without a message ends the session. */
+	if (!b->lost &&
+	    session_holder_send(b->connection, RETURNED, -1, &err) != 0)
 		log_warn("session: %s", err.text);
 	cleanup_close(&b->connection);
 	cleanup_close(&b->cell_fd);
 }
 
-/* Have it end by END or YIELD; returns when it has. */
+/* End a session by END or YIELD; returns when it has ended. */
 static bool
-end_by(const struct api_app *app, const char *id, char how)
+session_holder_end_by(const struct api_app *app, const char *id, char how)
 {
 	struct err err;
-	auto_close int fd = ask(app, id, how, &err);
+	auto_close int fd = session_holder_ask(app, id, how, &err);
 	char message = 0;
 
-	/* Another one's holder hangs up without a word. */
+	/* Another owner's holder hangs up without a message. */
 	if (fd < 0 ||
 	    fd_receive_packet(fd, &message, 1, NULL, END_MS, &err) != 1 ||
 	    message != END)
 		return false;
-	/* At its end the session has ended, too. */
+	/* The connection ends with the session. */
 	(void)fd_receive_packet(fd, &message, 1, NULL, END_MS, &err);
 	return true;
 }
@@ -435,23 +437,25 @@ end_by(const struct api_app *app, const char *id, char how)
 bool
 session_holder_end(const struct api_app *app, const char *id)
 {
-	return end_by(app, id, END);
+	return session_holder_end_by(app, id, END);
 }
 
-/* False: it has ended meanwhile. */
+/* False: the session has ended. */
 static bool
-look_at(const struct api_app *app, const char *id, struct look *seen)
+session_holder_ask_state(const struct api_app *app, const char *id,
+    struct session_state *seen)
 {
 	struct err err;
-	auto_close int fd = ask(app, id, LOOK, &err);
+	auto_close int fd = session_holder_ask(app, id, STATE, &err);
 
 	return fd >= 0 &&
 	    fd_receive_packet(fd, seen, sizeof(*seen), NULL, ASK_MS, &err) ==
 	    (ssize_t)sizeof(*seen);
 }
 
-/* The session of the owner's that has been at rest for the longest time: how
- * long; -1: none is.  *next_ms: of all, when the next one will give way. */
+/* Find the owner's session that has been at rest for the longest time.  Returns
+ * that time; -1: there is none.  *next_ms: the time until one of all sessions
+ * may be evicted. */
 static int64_t
 find_resting(const struct api_app *app, char id[SESSION_ID_SIZE],
     int64_t *next_ms)
@@ -463,13 +467,13 @@ find_resting(const struct api_app *app, char id[SESSION_ID_SIZE],
 	*next_ms = SESSION_REST_MS;
 	while (dir != NULL && (entry = readdir(dir)) != NULL) {
 		char name[SESSION_ID_SIZE];
-		struct look seen;
+		struct session_state seen;
 
 		if (strlen(entry->d_name) != SESSION_DIGITS)
 			continue;
 		(void)snprintf(name, sizeof(name), SESSION_PREFIX "%.*s",
 		    SESSION_DIGITS, entry->d_name);
-		if (!look_at(app, name, &seen))
+		if (!session_holder_ask_state(app, name, &seen))
 			continue;
 		if (seen.rests && seen.ms > longest) {
 			longest = seen.ms;
@@ -492,9 +496,9 @@ session_holder_make_room(const struct api_app *app, bool end, int64_t *next_ms)
 		return false;
 	if (!end)
 		return true;
-	if (!end_by(app, id, YIELD))
+	if (!session_holder_end_by(app, id, YIELD))
 		return false;
-	log_info("a session gives way to a new one of the same owner's");
+	log_info("a session is evicted for a new one of the same owner");
 	return true;
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/pages.h"
+#include "api/routes.h"
 #include "base/buf.h"
 #include "contract/base64.h"
 #include "contract/code_interpreter/execute_answer.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Limits of tokens over several processes, of which any may be killed. */
-#include "api/limits.h"
+#include "api/gate.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -91,7 +91,8 @@ sit_down(const struct token *token)
 	if (pipe(ready) != 0 || (pid = fork()) < 0)
 		return -1;
 	if (pid == 0) {
-		byte = limits_take_slot(&limits, token, LIMITS_CELL, MOST) >= 0;
+		byte = limits_claim_slot(&limits, token, LIMITS_CELL, MOST) >=
+		    0;
 		if (write(ready[1], &byte, 1) == 1)
 			for (;;)
 				(void)pause();
@@ -110,33 +111,33 @@ test_slots(void)
 	const struct token one = make_token(43, 1, 0);
 	const struct token any = make_token(44, MOST, 0);
 	pid_t pid = sit_down(&two);
-	int slot = limits_take_slot(&limits, &two, LIMITS_CELL, MOST);
+	int slot = limits_claim_slot(&limits, &two, LIMITS_CELL, MOST);
 	int copy = dup(slot);
 
 	ok(slot >= 0, "there are two slots");
-	is_int(limits_take_slot(&limits, &two, LIMITS_CELL, MOST), -1,
+	is_int(limits_claim_slot(&limits, &two, LIMITS_CELL, MOST), -1,
 	    "not three");
-	(void)close(limits_take_slot(&limits, &one, LIMITS_CELL, MOST));
-	ok(limits_take_slot(&limits, &one, LIMITS_CELL, MOST) >= 0,
+	(void)close(limits_claim_slot(&limits, &one, LIMITS_CELL, MOST));
+	ok(limits_claim_slot(&limits, &one, LIMITS_CELL, MOST) >= 0,
 	    "others have theirs");
 	(void)close(slot);
-	is_int(limits_take_slot(&limits, &two, LIMITS_CELL, MOST), -1,
+	is_int(limits_claim_slot(&limits, &two, LIMITS_CELL, MOST), -1,
 	    "a copy holds it");
 	(void)close(copy);
-	slot = limits_take_slot(&limits, &two, LIMITS_CELL, MOST);
+	slot = limits_claim_slot(&limits, &two, LIMITS_CELL, MOST);
 	ok(slot >= 0, "when it is closed, too, it is free");
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
-	ok(limits_take_slot(&limits, &two, LIMITS_CELL, MOST) >= 0,
+	ok(limits_claim_slot(&limits, &two, LIMITS_CELL, MOST) >= 0,
 	    "who is killed leaves his");
-	is_int(limits_take_slot(&limits, &two, LIMITS_CELL, MOST), -1,
+	is_int(limits_claim_slot(&limits, &two, LIMITS_CELL, MOST), -1,
 	    "now both are taken");
-	ok(limits_take_slot(&limits, &two, LIMITS_COMMAND, MOST) >= 0 &&
-		limits_take_slot(&limits, &two, LIMITS_COMMAND, MOST) >= 0,
+	ok(limits_claim_slot(&limits, &two, LIMITS_COMMAND, MOST) >= 0 &&
+		limits_claim_slot(&limits, &two, LIMITS_COMMAND, MOST) >= 0,
 	    "commands are counted for themselves");
-	is_int(limits_take_slot(&limits, &two, LIMITS_COMMAND, MOST), -1,
+	is_int(limits_claim_slot(&limits, &two, LIMITS_COMMAND, MOST), -1,
 	    "and are as many");
-	is_int(limits_take_slot(&limits, &any, LIMITS_CELL, MOST), LIMITS_NONE,
+	is_int(limits_claim_slot(&limits, &any, LIMITS_CELL, MOST), LIMITS_NONE,
 	    "no slot is needed where there are as many as can be");
 }
 

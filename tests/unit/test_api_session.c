@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The holder of a session: whoever made it may be killed, and so may it. */
-#include "api/session_holder.h"
+#include "api/app.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "api/app.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"

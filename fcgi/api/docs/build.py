@@ -6,7 +6,7 @@
 
 The page is page.html with page.css and page.js in it and, made here, an index
 and a section for each operation.  Its policy lets in that style and that script
-by their hashes, and nothing else.  ../pages.h declares what is made.
+by their hashes, and nothing else.  ../routes.h declares what is made.
 """
 
 import base64
@@ -334,7 +334,7 @@ def main():
     print("/* Made by fcgi/api/docs/build.py; do not edit. */")
     # ISO C asks for 4,095 bytes of a literal, our compilers take more.
     print('#pragma GCC diagnostic ignored "-Woverlength-strings"')
-    print('#include "api/pages.h"\n')
+    print('#include "api/routes.h"\n')
     for name, data in (("pages_openapi", text),
                        ("pages_docs", page.encode()),
                        ("pages_docs_headers", headers.encode())):
