@@ -27,7 +27,7 @@
 #include "protocol/condition.h"
 #include "protocol/lease.h"
 #include "protocol/tokens.h"
-#include "rest/brake.h"
+#include "rest/limiter.h"
 #include "store/db.h"
 #include "store/job.h"
 #include "store/rule.h"
@@ -438,20 +438,20 @@ print_jobs(struct db *db, const struct job_counts *counts)
 /* The workers write down what they know of Discord's limits.  Before the first
  * of them has done so this prints nothing. */
 static void
-print_brake(const struct config *config)
+print_limiter(const struct config *config)
 {
 	auto_free char *path = config_state_path(config, "worker/brake");
-	struct brake_state brake;
+	struct limiter_state limiter;
 	struct err err = { 0 };
 
-	if (brake_read(path, clock_wall_ms(), &brake, &err) < 0)
+	if (limiter_read_file(path, clock_wall_ms(), &limiter, &err) < 0)
 		return;
 	printf("discord      ");
-	if (brake.blocked_ms > 0)
+	if (limiter.blocked_ms > 0)
 		printf("takes nothing for %" PRId64 " s more, ",
-		    brake.blocked_ms / 1000 + 1);
+		    limiter.blocked_ms / 1000 + 1);
 	printf("%" PRId64 " invalid requests in 10 minutes (at most %d)\n",
-	    brake.invalid, BRAKE_HALT);
+	    limiter.invalid, LIMITER_HALT);
 }
 
 /* A value that is not known is 0, false or "". */
@@ -510,7 +510,7 @@ print_text(const struct doctor *d, struct db *db,
 	    facts->workers.alive, facts->workers.moving);
 	if (facts->broker)
 		print_broker(&facts->status);
-	print_brake(d->config);
+	print_limiter(d->config);
 	if (facts->database)
 		print_jobs(db, &d->counts);
 }

@@ -19,7 +19,7 @@ struct language {
 
 #define ENGLISH LANGUAGES
 
-/* What the texts are for that are made just now. */
+/* Language of the texts that are being made; ENGLISH where none is set. */
 static size_t current = ENGLISH;
 
 void
@@ -43,8 +43,8 @@ locale_name(size_t index)
 	return languages[index].name;
 }
 
-/* Some hundred comparisons, most of them of one character: an answer has a few
- * texts. */
+/* An answer has a few texts, and most comparisons end at the first
+ * character. */
 const char *
 locale_text_in(size_t index, const char *text)
 {

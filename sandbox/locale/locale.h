@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 /*
- * What people read, in their language.  A text stands in the code in English,
- * marked; its translations are compiled in, from po/.  A program has one
- * language at a time: that of the interaction or the job for which it makes
- * texts just now.
+ * Texts that people read, in their language.  A text stands in the code in
+ * English, marked; its translations are compiled in, from po/.  A program has
+ * one language at a time: that of the interaction or the job for which it makes
+ * texts at that moment.
  *
  *	_("text")		in the language that is set
  *	N_("text")		in a table: marked, for _() where it is used
@@ -21,8 +21,8 @@
 #define N_(text) text
 #define Q_(one, many, n) locale_plural(one, many, n)
 
-/* Discord's name of a language, as "de": whatever else it is (NULL, bytes of a
- * stranger's), English is set. */
+/* Discord's name of a language, as "de".  Any other value (NULL, any bytes)
+ * sets English. */
 void locale_set(const char *name);
 
 /* Static; the format of a printf is checked as that of the English. */
@@ -30,7 +30,7 @@ const char *locale_text(const char *text) __attribute__((format_arg(1)));
 const char *locale_plural(const char *one, const char *many, int64_t n)
     __attribute__((format_arg(1), format_arg(2)));
 
-/* All languages but English, for who tells Discord of each. */
+/* All languages but English, for the registration with Discord. */
 size_t locale_count(void);
 const char *locale_name(size_t index);
 /* NULL: there is no translation. */

@@ -15,30 +15,30 @@ struct err;
  * for retry_after, 5xx and connection errors back off 1, 2, 4, 8 s with jitter,
  * 404 right after a deferral is tried again for about 10 s, 50027 means that
  * the token is dead.  A block (Cloudflare's, a global limit) and the number of
- * invalid requests are known to all processes that share a brake (brake.h).
+ * invalid requests are known to all processes that share a limiter (limiter.h).
  * Everything that Discord answers is bounded (1 MiB) and checked.
  */
 struct rest;
 
-/* In each request, in the form that Discord asks for; without one Cloudflare
- * answers in its place.  The URL is a variable of the build. */
+/* Header of each request, in the form that Discord asks for.  Cloudflare
+ * refuses requests without it.  The URL is a variable of the build. */
 #define REST_USER_AGENT "DiscordBot (" INLINE_URL ", " INLINE_VERSION ")"
 
 /* api_base is borrowed; bot_token, "" when unset, is for application routes
- * only.  brake_path: the file of the brake, NULL or one that cannot be opened
- * (which is logged): nobody shares it.  stop_fd: a descriptor that becomes
- * readable when the process should end (a signalfd; never read here, -1: none).
- * From then on a call that waits has at most 10 s left and then says
- * REST_LATER. */
+ * only.  limiter_path: the file of the limiter.  With NULL, or a file that
+ * cannot be opened (which is logged), the limiter is this process's own.
+ * stop_fd: a descriptor that becomes readable when the process should end (a
+ * signalfd; never read here, -1: none).  From then on a call that waits has at
+ * most 10 s left and then says REST_LATER. */
 struct rest *rest_new(const char *api_base, const char *bot_token,
-    int64_t application_id, const char *brake_path, int stop_fd,
+    int64_t application_id, const char *limiter_path, int stop_fd,
     struct err *err);
 void rest_free(struct rest *rest);
 
-/* Log the end of a block, should one have passed.  Each call does so, too. */
+/* Log the end of a block.  Each call does so, too. */
 void rest_note_end(struct rest *rest);
 
-/* One try, for who counts. */
+/* A try, as reported to the function of rest_watch(). */
 struct rest_exchange {
 	enum rest_route {
 		REST_ROUTE_EDIT, /* or a further message */
@@ -54,10 +54,10 @@ struct rest_exchange {
 		REST_LIMIT_SHARED, /* not for what we alone have sent */
 		REST_LIMIT_GLOBAL,
 		REST_LIMIT_BLOCK, /* Cloudflare's, in Discord's place */
-	} limit;		  /* that is reached, as the answer says */
-	int64_t blocked_ms;	  /* nobody may send anything for so long */
+	} limit;		  /* limit that the answer reports */
+	int64_t blocked_ms;	  /* remaining time of a block */
 };
-/* Tell somebody of each exchange from now on. */
+/* Call this function after each exchange from now on. */
 void rest_watch(struct rest *rest,
     void (*tell)(void *arg, const struct rest_exchange *exchange), void *arg);
 
@@ -71,11 +71,11 @@ struct rest_file {
 enum rest_outcome {
 	REST_DONE,
 	REST_GONE,    /* for good: token dead, message deleted, 404 for long */
-	REST_REFUSED, /* Discord understood and said no (400, 403, 413 …):
-			 * another body may succeed; status and code say more */
-	REST_LATER,   /* not delivered within the deadline, or Discord takes
-		       * nothing of us now; may be retried */
-	REST_DROPPED, /* it would have had to wait, and was not to */
+	REST_REFUSED, /* Discord refused the request (400, 403, 413 …).  Another
+		       * body may succeed; status and code say more */
+	REST_LATER,   /* not delivered within the deadline, or all requests are
+		       * blocked; may be retried */
+	REST_DROPPED, /* the call must not wait, and would have had to */
 };
 
 #define REST_MESSAGE_SIZE 256
@@ -83,26 +83,26 @@ enum rest_outcome {
 struct rest_reply {
 	int status;   /* HTTP status of the last answer, 0: none */
 	int64_t code; /* Discord's error code, 0: none */
-	/* its own words for it, "": none; cut to fit, not cleaned */
+	/* Discord's text, "": none; cut to fit, not cleaned */
 	char message[REST_MESSAGE_SIZE];
 	bool json;		/* the answer was an error of Discord's own: an
 				 * object with message and code */
 	bool global;		/* 429: the limit is for all that we send */
 	bool shared;		/* 429: not for what we alone have sent */
-	int64_t retry_after_ms; /* how long to wait; -1: not told */
+	int64_t retry_after_ms; /* time to wait; -1: not given */
 };
 
 /* Does the server's moderation (AutoMod) forbid such a text there? */
 bool rest_is_moderated(const struct rest_reply *reply);
 
-/* Within this time from its beginning a call about a message begins its tries:
- * whoever makes it has others to serve, too. */
+/* A call about a message begins no try later than this after its start, as its
+ * worker has other users to serve. */
 #define REST_HOLD_MS 20000
 
 enum rest_patience {
 	REST_FINAL,    /* tried again for REST_HOLD_MS, then REST_LATER */
 	REST_ONCE,     /* one try; dropped when it would have to wait */
-	REST_PROGRESS, /* the same, and dropped while requests are spared */
+	REST_PROGRESS, /* the same, and dropped while progress edits are */
 };
 
 /* A message of an interaction's. */
@@ -122,12 +122,11 @@ enum rest_outcome rest_send_message(struct rest *rest,
 /* DELETE the original; of a message that is not there REST_GONE. */
 enum rest_outcome rest_delete_original(struct rest *rest, const char *token,
     int64_t until_ms, struct rest_reply *reply, struct err *err);
-/* Wait for so long, or until the process should end. */
+/* Wait for ms, or until the process should end. */
 void rest_pause(const struct rest *rest, int64_t ms);
 
-/* With the bot's token.  answer: what Discord said is put there, JSON or not;
- * empty when it said nothing.  Register commands: PUT the JSON array; guild_id
- * 0: global. */
+/* Register commands, with the bot's token: PUT the JSON array; guild_id 0:
+ * global.  answer receives the body of the answer, JSON or not. */
 enum rest_outcome rest_register(struct rest *rest, const char *commands,
     int64_t guild_id, struct buf *answer, struct rest_reply *reply,
     struct err *err);
@@ -135,7 +134,7 @@ enum rest_outcome rest_register(struct rest *rest, const char *commands,
 enum rest_outcome rest_application(struct rest *rest, const char *changes,
     enum rest_patience patience, struct buf *answer, struct rest_reply *reply,
     struct err *err);
-/* What an answer may have. */
+/* Largest answer of the API, in bytes. */
 #define REST_ANSWER_MAX (1024 * 1024)
 
 /* Fetch an attachment that a user uploaded: only from Discord's two CDN hosts

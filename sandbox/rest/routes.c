@@ -19,12 +19,11 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "rest/brake.h"
-#include "rest/retry.h"
+#include "rest/limiter.h"
 #include "rest/transfer.h"
 
 #define URL_MAX 4096
-#define UNRESERVED "-._~" /* of RFC 3986, beside letters and digits */
+#define UNRESERVED "-._~" /* of RFC 3986, with letters and digits */
 #define ORIGINAL "/messages/@original"
 #define ONCE_MS 5000
 #define REGISTER_MS 60000
@@ -33,12 +32,11 @@
 #define RETRY_AFTER_MOST 3600.0 /* seconds */
 #define DOWNLOAD_TRIES 3
 #define DOWNLOAD_PAUSE_MS 500
-#define DOWNLOAD_ERROR_MAX 65536 /* what an answer that is no file may have */
-/* What a call may still take when the process was told to end. */
+#define DOWNLOAD_ERROR_MAX 65536 /* largest answer that is no file */
+/* Time that a call still has once the process should end. */
 #define STOP_GRACE_MS 10000
 
-/* Knowledge of one token: when it may be used again, and the 404s that its
- * calls have met so far. */
+/* State of one token: the end of its rate limit, and the 404s of its calls. */
 struct bucket {
 	uint64_t key; /* of the token, odd; 0: none */
 	int64_t free_at_ms;
@@ -53,9 +51,8 @@ struct rest {
 	char *authorization; /* the header; NULL without a token */
 	int64_t application_id;
 	int stop_fd;
-	/* Limits for later calls: for all of them, and for those with the same
-	 * token. */
-	struct brake *brake;
+	/* Limits of later calls: of all, and of those with the same token. */
+	struct limiter *limiter;
 	struct bucket buckets[REST_BUCKETS];
 	struct bucket no_bucket; /* of calls without one */
 	void (*tell)(void *arg, const struct rest_exchange *exchange);
@@ -68,11 +65,11 @@ struct call {
 	enum rest_route route;
 	uint64_t key;	    /* of its bucket, 0: none */
 	int64_t until_ms;   /* monotonic: every try has ended by then */
-	struct buf *answer; /* for the body of the last one; NULL: nobody's */
+	struct buf *answer; /* body of the last answer; NULL: not wanted */
 	struct retry retry;
 };
 
-/* A larger body has more time. */
+/* Timeout of an exchange; larger bodies have more time. */
 static int
 rest_timeout_ms(size_t bytes)
 {
@@ -84,23 +81,24 @@ rest_timeout_ms(size_t bytes)
 
 struct rest *
 rest_new(const char *api_base, const char *bot_token, int64_t application_id,
-    const char *brake_path, int stop_fd, struct err *err)
+    const char *limiter_path, int stop_fd, struct err *err)
 {
 	struct transfer *transfer = transfer_new(err);
-	struct brake *brake = NULL;
+	struct limiter *limiter = NULL;
 	struct rest *rest;
 
 	if (transfer == NULL)
 		return NULL;
-	if (brake_path != NULL && (brake = brake_open(brake_path, err)) == NULL)
+	if (limiter_path != NULL &&
+	    (limiter = limiter_open(limiter_path, err)) == NULL)
 		log_warn("%s: Discord's limits are not shared", err->text);
-	if (brake == NULL && (brake = brake_open(NULL, err)) == NULL) {
+	if (limiter == NULL && (limiter = limiter_open(NULL, err)) == NULL) {
 		transfer_free(transfer);
 		return NULL;
 	}
 	rest = xcalloc(1, sizeof(*rest));
 	rest->transfer = transfer;
-	rest->brake = brake;
+	rest->limiter = limiter;
 	rest->api_base = api_base;
 	rest->application_id = application_id;
 	rest->stop_fd = stop_fd;
@@ -116,12 +114,12 @@ rest_free(struct rest *rest)
 	if (rest == NULL)
 		return;
 	transfer_free(rest->transfer);
-	brake_close(rest->brake);
+	limiter_close(rest->limiter);
 	free(rest->authorization);
 	free(rest);
 }
 
-/* ---- what an answer says ---- */
+/* ---- answers ---- */
 
 bool
 rest_is_moderated(const struct rest_reply *reply)
@@ -162,7 +160,7 @@ read_reply(struct rest_reply *reply, const struct transfer_answer *answer,
 	    message != NULL ? message : "");
 }
 
-/* ---- who counts ---- */
+/* ---- counters ---- */
 
 void
 rest_watch(struct rest *rest,
@@ -172,16 +170,16 @@ rest_watch(struct rest *rest,
 	rest->tell_arg = arg;
 }
 
-/* Report an exchange that began then to the one who counts. */
+/* Report an exchange to the function of rest_watch(). */
 static void
-tell(const struct rest *rest, enum rest_route route, int64_t since_us,
-    const struct rest_reply *reply)
+report_exchange(const struct rest *rest, enum rest_route route,
+    int64_t since_us, const struct rest_reply *reply)
 {
 	struct rest_exchange exchange = {
 		.route = route,
 		.status = reply->status,
 		.took_us = clock_monotonic_us() - since_us,
-		.blocked_ms = brake_look(rest->brake, clock_wall_ms())
+		.blocked_ms = limiter_read_state(rest->limiter, clock_wall_ms())
 				  .blocked_ms,
 	};
 
@@ -197,8 +195,8 @@ tell(const struct rest *rest, enum rest_route route, int64_t since_us,
 
 /* ---- waiting ---- */
 
-/* The bucket of a call; another token's bucket gives way to it.  Calls without
- * a token share one whose content nobody reads. */
+/* Bucket of a call, which may evict another token's.  Calls without a token
+ * share one whose content is never read. */
 static struct bucket *
 bucket_of(struct rest *rest, const struct call *call)
 {
@@ -214,7 +212,7 @@ bucket_of(struct rest *rest, const struct call *call)
 
 /* No try begins or lasts past this end. */
 static void
-end_by(struct call *call, int64_t end_ms)
+call_end_by(struct call *call, int64_t end_ms)
 {
 	if (call->until_ms > end_ms)
 		call->until_ms = end_ms;
@@ -222,8 +220,9 @@ end_by(struct call *call, int64_t end_ms)
 		call->retry.deadline_ms = end_ms;
 }
 
-/* Wait until the time has come.  The stop descriptor is only looked at: from
- * when it is readable the call has STOP_GRACE_MS left. */
+/* Wait until until_ms.  Once the stop descriptor is readable the call has
+ * STOP_GRACE_MS left; the descriptor is never read.  False: the deadline comes
+ * first. */
 static bool
 wait_until(const struct rest *rest, struct call *call, int64_t until_ms)
 {
@@ -233,7 +232,7 @@ wait_until(const struct rest *rest, struct call *call, int64_t until_ms)
 	while (now_ms < until_ms && until_ms <= call->retry.deadline_ms) {
 		if (poll(&stop, 1, clock_poll_timeout(until_ms)) > 0) {
 			stop.fd = -1;
-			end_by(call, clock_monotonic_ms() + STOP_GRACE_MS);
+			call_end_by(call, clock_monotonic_ms() + STOP_GRACE_MS);
 		}
 		now_ms = clock_monotonic_ms();
 	}
@@ -253,25 +252,25 @@ rest_pause(const struct rest *rest, int64_t ms)
 void
 rest_note_end(struct rest *rest)
 {
-	if (brake_take_end(rest->brake, clock_wall_ms()))
+	if (limiter_is_over(rest->limiter, clock_wall_ms()))
 		log_info("the block by Discord has passed");
 }
 
-/* When this call may be tried, on the monotonic clock; so far as is known. */
+/* Monotonic time at which this call may be tried, as far as is known. */
 static int64_t
 turn_of(struct rest *rest, const struct call *call,
-    const struct brake_state *brake)
+    const struct limiter_state *limiter)
 {
 	const struct bucket *bucket = bucket_of(rest, call);
-	int64_t at_ms = clock_monotonic_ms() + brake->blocked_ms;
+	int64_t at_ms = clock_monotonic_ms() + limiter->blocked_ms;
 
 	return call->key != 0 && bucket->free_at_ms > at_ms ?
 	    bucket->free_at_ms :
 	    at_ms;
 }
 
-/* Before a try: no block may be in force, and the token's bucket be free.
- * Another process may learn of a block while this one waits. */
+/* Wait until no block is in force and the token's bucket is free.  Another
+ * process may report a block meanwhile.  False: *outcome is the end. */
 static bool
 wait_for_turn(struct rest *rest, struct call *call, enum rest_outcome *outcome,
     struct err *err)
@@ -279,21 +278,22 @@ wait_for_turn(struct rest *rest, struct call *call, enum rest_outcome *outcome,
 	enum rest_patience patience = call->retry.patience;
 
 	for (;;) {
-		struct brake_state brake;
+		struct limiter_state limiter;
 		int64_t at_ms;
 		bool waits;
 
 		rest_note_end(rest);
-		brake = brake_look(rest->brake, clock_wall_ms());
-		at_ms = turn_of(rest, call, &brake);
+		limiter = limiter_read_state(rest->limiter, clock_wall_ms());
+		at_ms = turn_of(rest, call, &limiter);
 		waits = at_ms > clock_monotonic_ms();
-		if (brake.blocked_ms > 0)
+		if (limiter.blocked_ms > 0)
 			(void)err_set(err, ERR_BUSY,
 			    "Discord takes nothing for %" PRId64 " s more",
-			    brake.blocked_ms / 1000 + 1);
+			    limiter.blocked_ms / 1000 + 1);
 		*outcome = REST_DROPPED;
 		if ((waits && patience != REST_FINAL) ||
-		    (brake.invalid >= BRAKE_SPARE && patience == REST_PROGRESS))
+		    (limiter.invalid >= LIMITER_SPARE &&
+			patience == REST_PROGRESS))
 			return false;
 		*outcome = REST_LATER;
 		if (at_ms > call->retry.deadline_ms)
@@ -307,8 +307,7 @@ wait_for_turn(struct rest *rest, struct call *call, enum rest_outcome *outcome,
 
 /* ---- one call ---- */
 
-/* What this answer means for the calls after it: it may itself not wait for so
- * long. */
+/* Store the limits that the answer reports, for all later calls. */
 static void
 remember(struct rest *rest, const struct call *call,
     const struct transfer_answer *answer, const struct rest_reply *reply)
@@ -322,18 +321,18 @@ remember(struct rest *rest, const struct call *call,
 	if (reply->status == 429 || reply->status == 401)
 		bucket->free_at_ms = now_ms + pause_ms;
 	if (retry_is_block(reply) &&
-	    brake_block(rest->brake, clock_wall_ms(), pause_ms))
+	    limiter_block(rest->limiter, clock_wall_ms(), pause_ms))
 		log_warn("Discord blocks us (status %d, code %" PRId64
 			 "): nothing is sent for %" PRId64 " s",
 		    reply->status, reply->code, pause_ms / 1000);
 	if (retry_is_invalid(reply) &&
-	    brake_count(rest->brake, clock_wall_ms()))
+	    limiter_count(rest->limiter, clock_wall_ms()))
 		log_warn("more than %d invalid requests in ten minutes: "
 			 "nothing is sent to Discord for %d s",
-		    BRAKE_HALT, BRAKE_HALT_MS / 1000);
+		    LIMITER_HALT, LIMITER_HALT_MS / 1000);
 }
 
-/* One try, which ends with the call. */
+/* Make one try, which ends with the call at the latest. */
 static void
 try_once(struct rest *rest, const struct call *call, struct rest_reply *reply,
     struct err *err)
@@ -351,11 +350,11 @@ try_once(struct rest *rest, const struct call *call, struct rest_reply *reply,
 	(void)transfer_run(rest->transfer, &request, &answer, body, err);
 	read_reply(reply, &answer, body);
 	remember(rest, call, &answer, reply);
-	tell(rest, call->route, since_us, reply);
+	report_exchange(rest, call->route, since_us, reply);
 }
 
-/* Wait until it may be, try, and ask what follows.  Fills reply; err only when
- * the outcome is not REST_DONE. */
+/* Make tries until retry_decide() ends the call.  Fills reply, and err unless
+ * the outcome is REST_DONE. */
 static enum rest_outcome
 call_run(struct rest *rest, struct call *call, const struct buf *url,
     struct rest_reply *reply, struct err *err)
@@ -407,14 +406,14 @@ call_run(struct rest *rest, struct call *call, const struct buf *url,
 
 /* No try of the call lasts longer than timeout_ms from now. */
 static void
-end_within(struct call *call, int64_t timeout_ms)
+call_end_within(struct call *call, int64_t timeout_ms)
 {
 	call->until_ms = clock_monotonic_ms() + timeout_ms;
 	call->retry.deadline_ms = call->until_ms;
 }
 
-/* A call to the interaction that a token stands for; rest_of_path: of the
- * message, "" for a further one. */
+/* Make a call with an interaction's token; rest_of_path: the message's, "" for
+ * a further message. */
 static enum rest_outcome
 call_token(struct rest *rest, const char *token, const char *rest_of_path,
     struct call *call, int64_t until_ms, struct rest_reply *reply,
@@ -428,9 +427,8 @@ call_token(struct rest *rest, const char *token, const char *rest_of_path,
 		return REST_GONE;
 	}
 	call->key = text_hash(token) | 1;
-	/* Tries end when the token dies, and begin only for a while: the caller
-	 * has other things to do. */
-	end_within(call, until_ms - clock_wall_ms());
+	/* Tries end when the token dies, and begin within REST_HOLD_MS. */
+	call_end_within(call, until_ms - clock_wall_ms());
 	if (call->retry.deadline_ms > clock_monotonic_ms() + REST_HOLD_MS)
 		call->retry.deadline_ms = clock_monotonic_ms() + REST_HOLD_MS;
 	buf_addf(&url, "%s/webhooks/%" PRId64 "/", rest->api_base,
@@ -499,7 +497,7 @@ bot_call(const struct rest *rest, const char *method, const char *body,
 		.retry = { .patience = patience, .bot = true },
 	};
 
-	end_within(&call, REGISTER_MS);
+	call_end_within(&call, REGISTER_MS);
 	return call;
 }
 
@@ -533,11 +531,10 @@ rest_application(struct rest *rest, const char *changes,
 
 /* ---- files that people have uploaded ---- */
 
-/* One try.  The body is longer than the file may be only where that is
- * short. */
+/* Make one try.  The buffer has room for an error's text, too. */
 static enum rest_outcome
-fetch(struct rest *rest, const struct transfer_request *request, size_t max,
-    void **data, size_t *len, struct err *err)
+download_once(struct rest *rest, const struct transfer_request *request,
+    size_t max, void **data, size_t *len, struct err *err)
 {
 	auto_buf struct buf body = BUF_INIT(max > DOWNLOAD_ERROR_MAX ?
 		max :
@@ -550,7 +547,7 @@ fetch(struct rest *rest, const struct transfer_request *request, size_t max,
 	/* The limits of a file's host are none of the API's. */
 	reply.status = answer.status;
 	reply.json = true;
-	tell(rest, REST_ROUTE_FETCH, since_us, &reply);
+	report_exchange(rest, REST_ROUTE_FETCH, since_us, &reply);
 	if (result < 0)
 		return err->code == ERR_LIMIT ? REST_REFUSED : REST_LATER;
 	if (answer.status != 200) {
@@ -589,7 +586,7 @@ rest_download(struct rest *rest, const char *url, size_t max, void **data,
 		request.timeout_ms = clock_poll_timeout(until_ms);
 		if (request.timeout_ms == 0) /* for libcurl: for ever */
 			break;
-		outcome = fetch(rest, &request, max, data, len, err);
+		outcome = download_once(rest, &request, max, data, len, err);
 	}
 	return outcome;
 }

@@ -58,15 +58,15 @@ transfer_parse_seconds(const char *text)
 	return (int64_t)(seconds * 1000.0 + 0.5);
 }
 
-/* For libcurl while it works: a short count ends the exchange. */
+/* Callback of libcurl: a short count ends the exchange. */
 static size_t
-take_body(char *data, size_t size, size_t count, void *body)
+append_body(char *data, size_t size, size_t count, void *body)
 {
 	buf_add(body, data, size * count);
 	return ((struct buf *)body)->overflow ? 0 : size * count;
 }
 
-/* A header of the last answer; "": there is none. */
+/* Value of a header of the last answer; "": there is none. */
 static const char *
 header_of(CURL *curl, const char *name)
 {
@@ -86,7 +86,7 @@ header_ms(CURL *curl, const char *name)
 
 /* ---- where to ---- */
 
-/* Is a part of the URL that, as libcurl understands it? */
+/* Is this part of the URL equal to `want`, as libcurl reads it? */
 static bool
 part_is(CURLU *url, CURLUPart part, const char *want)
 {
@@ -127,7 +127,7 @@ transfer_is_local(const char *url)
 	return local;
 }
 
-/* What is no URL has no host. */
+/* A text that is no URL has no host, so it is refused. */
 bool
 transfer_may_download(const char *url, const char *api_base)
 {
@@ -155,7 +155,7 @@ transfer_may_download(const char *url, const char *api_base)
 
 /* ---- one exchange ---- */
 
-/* The JSON and the files, as Discord wants them. */
+/* Multipart body of the JSON and the files, in Discord's form. */
 static curl_mime *
 make_mime(CURL *curl, const struct transfer_request *request)
 {
@@ -180,7 +180,7 @@ make_mime(CURL *curl, const struct transfer_request *request)
 	return mime;
 }
 
-/* JSON in the body needs to be named; libcurl names a form itself. */
+/* libcurl adds the content type of a form by itself, but not that of JSON. */
 static struct curl_slist *
 make_headers(const struct transfer_request *request)
 {
@@ -195,9 +195,9 @@ make_headers(const struct transfer_request *request)
 	return headers;
 }
 
-/* All options, since the last exchange left none. */
+/* All options are set anew, since the last exchange left none. */
 static void
-prepare(struct transfer *t, const struct transfer_request *request,
+set_options(struct transfer *t, const struct transfer_request *request,
     struct buf *body, struct curl_slist *headers, curl_mime *mime)
 {
 	CURL *curl = t->curl;
@@ -213,10 +213,10 @@ prepare(struct transfer *t, const struct transfer_request *request,
 	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
 	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
 	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, SILENCE_S);
-	/* the token in a path stays where it is, whatever it looks like */
+	/* the token in a path is sent as it is, whatever it looks like */
 	curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, append_body);
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
 	if (transfer_is_local(request->url))
 		curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
@@ -240,7 +240,7 @@ transfer_run(struct transfer *transfer, const struct transfer_request *request,
 	CURLcode code;
 
 	transfer->error[0] = '\0';
-	prepare(transfer, request, body, headers, mime);
+	set_options(transfer, request, body, headers, mime);
 	code = curl_easy_perform(curl);
 	if (code == CURLE_OK)
 		curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);

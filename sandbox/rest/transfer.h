@@ -34,17 +34,17 @@ struct transfer_request {
 
 struct transfer_answer {
 	int status;		/* 0: no answer */
-	int64_t retry_after_ms; /* from the headers; -1: not told */
-	int64_t remaining;	/* X-RateLimit-Remaining; -1: not told */
-	int64_t reset_after_ms; /* X-RateLimit-Reset-After; -1: not told */
+	int64_t retry_after_ms; /* from the headers; -1: not given */
+	int64_t remaining;	/* X-RateLimit-Remaining; -1: not given */
+	int64_t reset_after_ms; /* X-RateLimit-Reset-After; -1: not given */
 	bool shared;		/* X-RateLimit-Scope: shared */
 	bool json;		/* Content-Type: application/json */
 	int64_t date;		/* its header, Unix seconds; 0, -1: none */
 };
 
-/* The answer's body is put into an empty buffer; a longer one than that may
- * hold ends the exchange: ERR_LIMIT.  -1: no (whole) answer; err says why,
- * status is 0. */
+/* The body of the answer goes to an empty buffer.  If it does not fit, the
+ * exchange ends with ERR_LIMIT.  -1: there is no whole answer, err says why,
+ * and status is 0. */
 int transfer_run(struct transfer *transfer,
     const struct transfer_request *request, struct transfer_answer *answer,
     struct buf *body, struct err *err);
@@ -53,7 +53,7 @@ int transfer_run(struct transfer *transfer,
 int transfer_once(const struct transfer_request *request,
     struct transfer_answer *answer, struct buf *body, struct err *err);
 
-/* Is it on this machine, and so not behind a proxy: http://127.0.0.1…? */
+/* Is the URL on this machine (http://127.0.0.1…), and so not behind a proxy? */
 bool transfer_is_local(const char *url);
 /* May an attachment be fetched from this URL?  From Discord's two CDN hosts
  * over https, without user, password or another port; or, when api_base is on

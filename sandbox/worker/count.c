@@ -18,7 +18,7 @@ static_assert((int)TALLY_ROUTE_EDIT == (int)REST_ROUTE_EDIT &&
 	(int)TALLY_LIMIT_BLOCK + 1 == (int)REST_LIMIT_BLOCK,
     "what rest tells has its place");
 
-/* A try of any call. */
+/* Count a try of any call. */
 static void
 count_exchange(void *arg, const struct rest_exchange *exchange)
 {
@@ -82,8 +82,8 @@ count_rest(struct worker *worker, int64_t wait_ms)
 static enum tally_end
 end_of(const struct task *task)
 {
-	/* without a request the command did what it does, or has said why it
-	 * could not: there is no reason */
+	/* reason is 0 after a command without a request, which is done, or has
+	 * said why not */
 	static const enum tally_end of_reason[] = {
 		[0] = TALLY_DONE,
 		[REASON_EXIT] = TALLY_FAILED,

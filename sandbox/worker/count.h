@@ -10,19 +10,19 @@ struct task;
 struct worker;
 
 /* Open the worker's counters for the operator (protocol/tally.h), and its pulse
- * (protocol/pulse.h).  A file that cannot be opened is done without: no job
- * waits for it. */
+ * (protocol/pulse.h).  The worker goes on without a file that cannot be
+ * opened. */
 void count_open(struct worker *worker);
 void count_close(const struct worker *worker);
 
-/* The worker does its job; called wherever it may have waited. */
+/* Beat: the worker is busy; called wherever it may have waited. */
 void count_beat(struct worker *worker);
-/* It waits in its job: it calls one of these again within so long. */
+/* Beat: the worker waits within its job, and beats again within wait_ms. */
 void count_wait(struct worker *worker, int64_t wait_ms);
-/* It waits for so long at most, with nothing to do. */
+/* Beat: the worker is idle, and beats again within wait_ms. */
 void count_rest(struct worker *worker, int64_t wait_ms);
 
-/* A job is over; how long it waited for us, and took. */
+/* Count a job that is over, the time that it waited and its duration. */
 void count_task(const struct task *task, int64_t waited_ms, int64_t took_ms);
 
 #endif

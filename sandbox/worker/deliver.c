@@ -14,33 +14,33 @@
 #include "worker/run.h"
 #include "worker/task.h"
 
-/* A 404 so much after the interaction is not "not yet" any more. */
+/* A 404 this long after the interaction does not mean "not yet". */
 #define MISSING_MS 20000
-/* In one round; then the rest waits for the next one. */
+/* Failures that end a round. */
 #define FAILURES_MOST 2
-/* Rounds in which Discord fails over the files, then the answer goes without
- * them: they may be what it cannot digest. */
+/* Failed rounds after which an answer is sent without its files, which may be
+ * the cause. */
 #define FILE_TRIES 6
 /* Time for il-fcgi to pass a response on, beyond the time that it holds one. */
 #define PASS_ON_MS 1000
-/* After a first response has left, Discord may not know yet what an edit is to
- * change. */
+/* Discord may need this long after a first response before it accepts an
+ * edit. */
 #define EDIT_AFTER_MS 250
-/* "thinking…", for its user alone. */
+/* Response "thinking…", for its user alone. */
 #define DEFERRAL "{\"type\":5,\"data\":{\"flags\":64}}"
 
-/* One answer on its way. */
+/* An answer on its way. */
 struct delivery {
 	struct worker *worker;
 	const struct job *job;
 	const char *body;	       /* without files */
-	const struct message *message; /* NULL: there are no files any more */
+	const struct message *message; /* NULL: its files are gone */
 	enum rest_patience patience;
 	bool remove; /* delete it, and edit it only if that fails */
-	bool apart;  /* moderated: its owner alone may read the body */
-	char *owned; /* the body, where it is not the caller's; or NULL */
+	bool apart;  /* moderated: only its owner may read the body */
+	char *owned; /* heap: the body, where the caller does not own it */
 	bool first;  /* it was the first response */
-	bool lasts;  /* it is in the database for good */
+	bool lasts;  /* it is stored, and on the disk */
 	struct rest_reply reply;
 	struct err err;
 };
@@ -50,13 +50,13 @@ deliver_read_rules(struct worker *worker, const struct job *job)
 {
 	struct err err = { 0 };
 
-	/* where they cannot be read the settings hold */
+	/* the settings hold where the rules cannot be read */
 	if (rules_find(worker->db, job->user_id, job->guild_id, &worker->rules,
 		&err) != 0)
 		log_err("%s job=%" PRId64, err.text, job->id);
 }
 
-/* ---- what was kept for its files ---- */
+/* ---- messages that are kept for their files ---- */
 
 /* The message of a job whose files are still to be sent, or NULL. */
 static struct deliver_kept *
@@ -79,8 +79,8 @@ kept_forget(struct worker *worker, int64_t job_id)
 	kept->job_id = 0;
 }
 
-/* The new message takes the place of the oldest one, whose answer is still
- * sent, without files. */
+/* Keep a message, in the place of the oldest one, whose answer is then sent
+ * without files. */
 static void
 kept_add(struct worker *worker, int64_t job_id, struct message *message)
 {
@@ -103,9 +103,9 @@ deliver_release(struct worker *worker)
 	free(worker->owed.body);
 }
 
-/* ---- what the database is owed ---- */
+/* ---- ends of jobs that are not stored ---- */
 
-/* A note that failed, or may be lost again, is repeated until it lasts. */
+/* Keep the end of a job that was not stored, or may be lost again. */
 static void
 owe(struct worker *worker, const struct task *task, const char *body,
     int64_t cpu_ms, bool told)
@@ -119,11 +119,11 @@ owe(struct worker *worker, const struct task *task, const char *body,
 	    task->outcome);
 }
 
-/* A job whose answer a power cut takes back is reported as "interrupted".  So
- * each answer waits for the disk, except a first response, which is sent
+/* After a power cut, a job without a stored answer is reported as interrupted.
+ * So each answer waits for the disk, except a first response, which is sent
  * meanwhile. */
 static bool
-flush(struct worker *worker, int64_t job_id)
+deliver_flush(struct worker *worker, int64_t job_id)
 {
 	struct err err = { 0 };
 
@@ -133,19 +133,19 @@ flush(struct worker *worker, int64_t job_id)
 	return false;
 }
 
-/* The job is noted as finished first: from there on the rounds of telling know
- * of it, too. */
+/* The job is stored as finished first: from there on the rounds of deliveries
+ * find it, too. */
 bool
 deliver_note(struct worker *worker)
 {
 	struct deliver_owed *owed = &worker->owed;
 	struct err err = { 0 };
-	int result = 0; /* 1: it is somebody else's job now */
+	int result = 0; /* 1: another worker has the job */
 
 	if (owed->body != NULL) {
 		result = job_finish(worker->db, owed->job_id, worker->slot,
 		    owed->body, owed->outcome, owed->cpu_ms, &err);
-		if (!flush(worker, owed->job_id))
+		if (!deliver_flush(worker, owed->job_id))
 			return false;
 	}
 	if (result >= 0) {
@@ -183,7 +183,7 @@ send_body(struct delivery *d, enum rest_message which, const char *body,
 	    &d->err);
 }
 
-/* Another message in its place, with the files that it has. */
+/* Send another message in the answer's place, with its files. */
 static enum rest_outcome
 send_instead(struct delivery *d, const struct message *message)
 {
@@ -192,8 +192,8 @@ send_instead(struct delivery *d, const struct message *message)
 	return send_body(d, REST_ORIGINAL, body, message);
 }
 
-/* All were to see it, and their server's moderation has refused it.  From here
- * on it is for its owner alone, for those who try again, too. */
+/* The server's moderation refused a shared answer: from here on it is for its
+ * owner alone, in later tries, too. */
 static void
 narrow(struct delivery *d)
 {
@@ -207,8 +207,8 @@ narrow(struct delivery *d)
 		log_err("%s job=%" PRId64, err.text, d->job->id);
 }
 
-/* All see that there was an answer, and its owner gets it in a further message
- * that nobody else sees. */
+/* All see that there was an answer.  Its owner gets it in a further message,
+ * which is private. */
 static enum rest_outcome
 deliver_apart(struct delivery *d)
 {
@@ -231,15 +231,15 @@ deliver_apart(struct delivery *d)
 	return outcome;
 }
 
-/* The last answer was a refusal of a text that all were to see. */
+/* Did Discord refuse a shared text for its content? */
 static bool
 is_moderated(const struct delivery *d)
 {
 	return d->job->share && rest_is_moderated(&d->reply);
 }
 
-/* The answer is sent with its files, else without them, else as a text file,
- * where it may pass. */
+/* Send the answer with its files; if Discord refuses, without them; if it
+ * refuses again, as a text file. */
 static enum rest_outcome
 deliver_to_all(struct delivery *d, struct rest_reply *objection)
 {
@@ -267,8 +267,8 @@ deliver_to_all(struct delivery *d, struct rest_reply *objection)
 	return send_instead(d, &as_file);
 }
 
-/* The answer goes to all who were to see it, else to its owner, else we say in
- * our words why not. */
+/* Send the answer to all who were to see it; if it is moderated, to its owner;
+ * if Discord refuses it, say why in its place. */
 static enum rest_outcome
 deliver(struct delivery *d)
 {
@@ -285,22 +285,22 @@ deliver(struct delivery *d)
 		outcome = deliver_to_all(d, &objection);
 	if (d->apart)
 		outcome = deliver_apart(d);
-	/* then at least say why */
+	/* the refusal is explained */
 	if (outcome == REST_REFUSED) {
 		render_not_accepted(&plain,
 		    objection.status != 0 ? &objection : &d->reply, d->job->id);
 		outcome = send_instead(d, &plain);
 	}
-	/* Discord says 404 of a message that it has not made yet, too */
+	/* Discord may answer 404 before it has made the message */
 	if (outcome != REST_DONE && d->reply.status == 404 &&
 	    clock_wall_ms() - d->job->received_ms > MISSING_MS)
 		outcome = REST_GONE;
 	return outcome;
 }
 
-/* The answer cannot be delivered any more; the job ends here. */
+/* Give the answer up: it cannot be delivered. */
 static void
-give_up(const struct delivery *d, const char *why)
+deliver_give_up(const struct delivery *d, const char *why)
 {
 	struct err err = { 0 };
 
@@ -312,14 +312,14 @@ give_up(const struct delivery *d, const char *why)
 	kept_forget(d->worker, d->job->id);
 }
 
-/* Note what became of it.  True: there is nothing more to do. */
+/* Store the outcome.  True: the delivery is over. */
 static bool
-settle(struct delivery *d, enum rest_outcome outcome)
+deliver_settle(struct delivery *d, enum rest_outcome outcome)
 {
 	struct err err = { 0 };
 
 	if (outcome == REST_GONE || outcome == REST_REFUSED) {
-		give_up(d, outcome == REST_GONE ? "gone" : "refused");
+		deliver_give_up(d, outcome == REST_GONE ? "gone" : "refused");
 		return true;
 	}
 	if (outcome != REST_DONE) {
@@ -339,9 +339,8 @@ settle(struct delivery *d, enum rest_outcome outcome)
 
 /* ---- a task that is over ---- */
 
-/* Must the answer be an edit?  Files come with their text in one.  A server's
- * moderation may refuse an answer for all, and Discord says so of edits alone.
- */
+/* Must the answer be an edit?  Files need one.  So do shared answers, as
+ * Discord reports the refusal of a server's moderation for edits alone. */
 static bool
 is_edit(const struct task *task)
 {
@@ -350,8 +349,8 @@ is_edit(const struct task *task)
 		(task->job->share && !task->apart));
 }
 
-/* The answer as the first response, should the front still wait for it, or a
- * deferral before its edit.  -1: nobody is there. */
+/* Send the first response to the front that waits for it: the answer, or a
+ * deferral before its edit. -1: no front waits. */
 static int
 give_first(const struct task *task, struct err *err)
 {
@@ -361,7 +360,7 @@ give_first(const struct task *task, struct err *err)
 	auto_free char *own = NULL;
 	const char *json = task->editor;
 
-	/* the front's own deferral of an editor is a message */
+	/* the front would open a message for an editor */
 	if (is_edit(task))
 		json = job->answer == ANSWER_EDITOR ? DEFERRAL : "";
 	if (json == NULL)
@@ -369,8 +368,9 @@ give_first(const struct task *task, struct err *err)
 	return first_response_give(path, job->id, json, PASS_ON_MS, err);
 }
 
-/* The first response leaves now at the latest where we have just asked for it,
- * otherwise when its time is over.  The clock may have been set back. */
+/* Wait until Discord knows the first response.  It has just been sent, or the
+ * front has sent its own when its time was over.  The clock may have been set
+ * back. */
 static void
 wait_to_edit(const struct task *task)
 {
@@ -385,7 +385,7 @@ wait_to_edit(const struct task *task)
 	rest_pause(worker->rest, wait_ms < most_ms ? wait_ms : most_ms);
 }
 
-/* The first response, or what it leaves to be done.  True: nothing, and the
+/* Send the first response.  True: it was the answer, or none can follow; the
  * outcome is filled. */
 static bool
 deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
@@ -397,18 +397,18 @@ deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 	auto_close int fd = held ? give_first(task, &d->err) : -1;
 
 	/* the response is on its way meanwhile */
-	d->lasts = flush(task->worker, job->id);
+	d->lasts = deliver_flush(task->worker, job->id);
 	if (fd >= 0)
 		first = first_response_outcome(fd, PASS_ON_MS, &d->err);
 	if (first == FIRST_RESPONSE_NOBODY) {
 		log_warn("no first response: %s job=%" PRId64, d->err.text,
 		    job->id);
-		/* there may be nothing to edit: the rounds see to it */
+		/* there may be nothing to edit yet: later rounds deliver it */
 		d->patience = REST_ONCE;
 	}
-	/* the user has been answered, or must be patient for an edit */
+	/* nothing is left to be sent before an edit */
 	run_keep_names(task);
-	/* a late editor has a button, which only a front has sent */
+	/* a late editor became a button, which a front has sent */
 	*outcome = first == FIRST_RESPONSE_NOBODY ? REST_GONE : REST_DONE;
 	if ((first == FIRST_RESPONSE_SENT && !is_edit(task)) ||
 	    task->editor != NULL)
@@ -417,9 +417,9 @@ deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 	return false;
 }
 
-/* Processor time of what the last request ran, where it ran something. */
+/* Processor time of the last request's run; -1: it ran nothing. */
 static int64_t
-cpu_of(const struct task *task)
+deliver_cpu_ms(const struct task *task)
 {
 	const struct run_outcome *run = &task->run;
 
@@ -428,8 +428,8 @@ cpu_of(const struct task *task)
 	    -1;
 }
 
-/* The answer goes into the database first; when that fails (a full disk, say)
- * its user is told all the same, and the database later. */
+/* The answer is stored first.  If that fails (the disk may be full), it is sent
+ * all the same, and stored later. */
 void
 deliver_task(struct task *task)
 {
@@ -446,7 +446,7 @@ deliver_task(struct task *task)
 	struct err err = { 0 };
 	enum rest_outcome outcome;
 	bool settled;
-	int64_t cpu_ms = cpu_of(task);
+	int64_t cpu_ms = deliver_cpu_ms(task);
 	int finished = job_finish(worker->db, task->job->id, worker->slot, body,
 	    task->outcome, cpu_ms, &err);
 
@@ -458,8 +458,9 @@ deliver_task(struct task *task)
 		log_err("%s job=%" PRId64, err.text, task->job->id);
 	d.first = deliver_first(task, &d, &outcome);
 	if (!d.first) {
-		/* Discord did not answer the last time, and others wait: one
-		 * try of 5 s, not of 35, and the rounds see to the rest. */
+		/* After a call without an answer, and while jobs wait, an
+		 * answer has one try of 5 s, not 35 s; later rounds try
+		 * again. */
 		if (worker->unanswered && job_peek(worker->db, &err) == 0)
 			d.patience = REST_ONCE;
 		outcome = deliver(&d);
@@ -467,7 +468,7 @@ deliver_task(struct task *task)
 		    d.reply.status == 0;
 	}
 	d.lasts = d.lasts && finished == 0;
-	settled = d.lasts ? settle(&d, outcome) : outcome == REST_DONE;
+	settled = d.lasts ? deliver_settle(&d, outcome) : outcome == REST_DONE;
 	if (!d.lasts)
 		owe(worker, task, d.body, cpu_ms, settled);
 	if (!settled && task->message.file_count > 0)
@@ -475,9 +476,9 @@ deliver_task(struct task *task)
 	free(d.owned);
 }
 
-/* ---- what was left ---- */
+/* ---- answers that wait ---- */
 
-/* A job that was running when its worker died: now it gets its answer. */
+/* Finish a job whose worker died while it ran.  Returns its answer, heap. */
 static char *
 lost_body(struct worker *worker, int64_t slot, const struct job *job)
 {
@@ -496,13 +497,13 @@ lost_body(struct worker *worker, int64_t slot, const struct job *job)
 	if (job_finish(worker->db, job->id, slot, body, "interrupted", -1,
 		&err) < 0)
 		log_err("%s", err.text);
-	flush(worker, job->id);
+	deliver_flush(worker, job->id);
 	return body;
 }
 
-/* True: it is settled. */
+/* Deliver a waiting answer.  True: the delivery is over. */
 static bool
-tell(struct worker *worker, int64_t slot, const struct job *job)
+deliver_one(struct worker *worker, int64_t slot, const struct job *job)
 {
 	struct deliver_kept *kept = kept_find(worker, job->id);
 	struct delivery d = {
@@ -516,10 +517,10 @@ tell(struct worker *worker, int64_t slot, const struct job *job)
 	bool settled;
 
 	locale_set(job->locale);
-	/* a late editor has a button instead */
+	/* a late editor became a button */
 	if (clock_wall_ms() >= job->received_ms + TOKEN_LIFE_MS ||
 	    job->answer == ANSWER_EDITOR) {
-		give_up(&d, "too late");
+		deliver_give_up(&d, "too late");
 		return true;
 	}
 	if (kept != NULL && kept->tries >= FILE_TRIES) {
@@ -531,10 +532,10 @@ tell(struct worker *worker, int64_t slot, const struct job *job)
 		d.body = d.owned = lost_body(worker, slot, job);
 	d.apart = job->share && message_is_private(d.body);
 	outcome = deliver(&d);
-	/* a Discord that takes nothing at all says nothing of the files */
+	/* a refusal of any request does not count against the files */
 	if (kept != NULL && outcome == REST_LATER)
 		kept->tries++;
-	settled = settle(&d, outcome);
+	settled = deliver_settle(&d, outcome);
 	free(d.owned);
 	return settled;
 }
@@ -552,7 +553,7 @@ deliver_untold(struct worker *worker, int64_t slot)
 	    (result = job_next_untold(worker->db, slot, after, &job, &err)) ==
 		0) {
 		after = job.id;
-		if (!tell(worker, slot, &job))
+		if (!deliver_one(worker, slot, &job))
 			failures++;
 		job_release(&job);
 	}

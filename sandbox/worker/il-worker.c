@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * il-worker: does what people asked for, and tells them.
+ * il-worker does the jobs of people in chat, and sends them the answers.
  *
  * Each worker is one process with one slot (-s) and does one job at a time:
  *
@@ -13,17 +13,17 @@
  * workspace; all of that is behind il-sandboxd.
  *
  * The life of a job is in the database (store/job.h), changed by
- * compare-and-set: claimed here, started right before the cell gets the
- * request, finished with the rendered answer before that is sent (which waits
- * for the disk, but for a first response: store/README.md), delivered when
- * Discord has taken it.  So a worker can be killed at any moment: whoever gets
- * its slot's lock (worker/<slot>.lock) queues again what it had only claimed,
- * tells "interrupted" for what it had started, and sends what it had finished.
- * Nothing runs twice.
+ * compare-and-set.  It is claimed here, started right before the cell gets the
+ * request, finished with the rendered answer, and delivered when Discord has
+ * accepted that.  The answer waits for the disk before it is sent, except a
+ * first response (store/README.md).  So a worker can be killed at any moment.
+ * The next holder of its slot's lock (worker/<slot>.lock) queues a claimed job
+ * again, reports a started one as interrupted, and sends the answer of a
+ * finished one.  Nothing runs twice.
  *
  * Between jobs it waits on the FIFO "wake", on signals and for the next round
- * of sweeping.  On SIGTERM it ends after the job that it has, which
- * loses its cell after IL_STOP_SECONDS.
+ * of sweeping.  On SIGTERM it ends after its job, which loses its cell after
+ * IL_STOP_SECONDS.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -50,31 +50,31 @@
 #define EXIT_USAGE 64
 #define EXIT_CONFIG 78
 #define SLOT_MOST 255
-/* A worker that sweeps may hold our lock for a moment. */
+/* A worker that sweeps may lock our slot for a moment. */
 #define LOCK_ROUND_MS 100
 #define LOCK_ROUNDS 200
-/* A round comes at least this often: operators change rows with sqlite3, and a
- * byte in the FIFO can be lost with the worker that read it. */
+/* Longest time between rounds: operators change rows with sqlite3, and a byte
+ * in the FIFO can be lost with the worker that read it. */
 #define ROUND_MS 10000
 #define EXPIRE_MOST 16 /* sandboxes in one round */
 #define REMOVE_WAIT_MS 10000
 #define SLOTS_MAX 256
 #define PRUNE_EVERY_MS (60 * 60 * 1000)
-/* Rows of one step: it takes 5 ms in which nobody else writes; 5,000 rows take
- * 40. */
+/* Rows of one step, which locks the database for 5 ms; 5,000 rows take 40
+ * ms. */
 #define PRUNE_STEP 200
 #define PRUNE_STEPS 25
 #define DAY_MS (INT64_C(24) * 60 * 60 * 1000)
 #define JOB_DAYS 30
 
 static void
-usage(void)
+worker_usage(void)
 {
 	(void)fputs("usage: il-worker [-t] [-e envfile] -s slot\n", stderr);
 	exit(EXIT_USAGE);
 }
 
-/* ---- opening all that it holds ---- */
+/* ---- opening ---- */
 
 /* True once SIGTERM or SIGINT is pending, waiting for it so long. */
 static bool
@@ -85,8 +85,8 @@ is_stopping(const struct worker *worker, int wait_ms)
 	return poll(&stop, 1, wait_ms) > 0;
 }
 
-/* Take the slot's lock, worker/<slot>.lock: its descriptor.  -1 with ERR_BUSY:
- * its holder lives. */
+/* Lock worker/<slot>.lock.  Returns its descriptor, -1 with ERR_BUSY: its
+ * holder lives. */
 static int
 lock_slot(const struct worker *worker, int64_t slot, int64_t timeout_ms,
     struct err *err)
@@ -121,8 +121,8 @@ lock_own_slot(struct worker *worker)
 	log_fatal(1, "%s", err.text);
 }
 
-/* Open all that the worker needs, or say what is missing.  The descriptor of
- * the signals is first, as each wait heeds it. */
+/* Open all that the worker needs, or exit and say what is missing.  The
+ * descriptor of the signals comes first, as each wait needs it. */
 static void
 open_all(struct worker *worker)
 {
@@ -163,7 +163,8 @@ open_all(struct worker *worker)
 	worker->lease_socket = config_state_path(config, SOCKET_BROKER_WORKER);
 }
 
-/* What the database is owed is noted before it is closed. */
+/* The end of a job that was not stored is stored before the database is
+ * closed. */
 static void
 close_all(struct worker *worker)
 {
@@ -191,7 +192,7 @@ obey_rules(struct task *task)
 	const struct config *config = worker->config;
 
 	deliver_read_rules(worker, task->job);
-	task->limits = *config; /* what it points to is the settings' */
+	task->limits = *config; /* its pointers are those of the settings */
 	task->limits.timeout_ms = rules_timeout(&worker->rules,
 	    config->timeout_ms);
 	task->limits.quota = rules_quota(&worker->rules, config->quota);
@@ -199,8 +200,8 @@ obey_rules(struct task *task)
 	task->message.banner = worker->rules.of[RULE_SERVICE].banner;
 }
 
-/* A person who was blocked after il-fcgi had let them in is told so, and their
- * job does not begin.  Jobs that came before a pause are done. */
+/* Is the job allowed to begin?  If its user was blocked after il-fcgi accepted
+ * it, the message says so.  Jobs from before a pause are done. */
 static bool
 is_let_in(struct task *task)
 {
@@ -238,7 +239,7 @@ do_job(struct worker *worker, struct job *job)
 	int64_t took_ms;
 	int64_t waited_ms;
 
-	/* its user cannot be told any more */
+	/* the token is dead, so no answer can be sent */
 	if (clock_wall_ms() >= task.until_ms) {
 		log_warn("too late job=%" PRId64, job->id);
 		worker->tally->jobs[job->kind][TALLY_TOO_LATE]++;
@@ -247,7 +248,7 @@ do_job(struct worker *worker, struct job *job)
 			log_err("%s", err.text);
 		return;
 	}
-	/* for its texts; the commands may have been registered anew */
+	/* the commands may have been registered anew */
 	if (command_ids_load(worker->db, job->application_id, &worker->ids,
 		&err) < 0)
 		log_err("%s job=%" PRId64, err.text, job->id);
@@ -260,8 +261,8 @@ do_job(struct worker *worker, struct job *job)
 	locale_set(job->locale);
 	if (is_let_in(&task))
 		command_run(&task);
-	/* whoever has it now is still to be told that it is cancelled, and once
-	 * it is finished nobody asks for it any more */
+	/* a job of another worker keeps its cancellation; that of a finished
+	 * job is not read again */
 	if (!task.taken) {
 		deliver_task(&task);
 		cancel_forget(worker->config, job->id);
@@ -286,17 +287,17 @@ do_job(struct worker *worker, struct job *job)
  * and the slots' locks keep them out of each other's way.
  */
 
-/* Take over what was left of a slot: claimed jobs are queued again, started
- * ones are told as interrupted, answers are sent.  The slot is one whose lock
- * we hold: a dead worker's, or our own between two jobs, where a database that
- * failed may have left a job that nobody works on. */
+/* Take over the jobs of a slot whose lock we own: claimed jobs are queued
+ * again, started ones are reported as interrupted, answers are sent.  The slot
+ * is a dead worker's, or our own between two jobs, where a failure of the
+ * database may have left a job. */
 static void
 sweep_slot(struct worker *worker, int64_t slot)
 {
 	struct err err = { 0 };
 	int count;
 
-	if (!deliver_note(worker)) /* it is still "started" to the database */
+	if (!deliver_note(worker)) /* the database still has it as started */
 		return;
 	count = job_recover(worker->db, slot, &err);
 	if (count < 0) {
@@ -310,7 +311,7 @@ sweep_slot(struct worker *worker, int64_t slot)
 	deliver_untold(worker, slot);
 }
 
-/* Every slot that has unfinished jobs and no living worker, and our own. */
+/* Sweep every slot with unfinished jobs and no living worker, and our own. */
 static void
 sweep_slots(struct worker *worker)
 {
@@ -331,7 +332,7 @@ sweep_slots(struct worker *worker)
 	}
 }
 
-/* True: try the next one. */
+/* Remove an expired sandbox.  True: there may be more. */
 static bool
 remove_expired(struct worker *worker)
 {
@@ -344,7 +345,7 @@ remove_expired(struct worker *worker)
 			log_err("%s", err.text);
 		return false;
 	}
-	/* the row is not given again for a minute */
+	/* the row is not returned again for a minute */
 	if (!command_remove_files(worker, sandbox.id, REMOVE_WAIT_MS))
 		return false;
 	log_info("removed sandbox=%s user=%" PRId64, sandbox.id,
@@ -352,8 +353,8 @@ remove_expired(struct worker *worker)
 	return true;
 }
 
-/* Rows that are too old, in small steps: fronts write between them.  True:
- * there may be more. */
+/* Delete rows that are too old, in small steps, between which fronts write.
+ * True: there may be more. */
 static bool
 prune(struct db *db, enum statement which, int64_t days)
 {
@@ -371,7 +372,7 @@ prune(struct db *db, enum statement which, int64_t days)
 	return count == PRUNE_STEP;
 }
 
-/* A busy day's rows take several rounds. */
+/* Delete all old rows; those of a busy day take several rounds. */
 static void
 prune_all(struct worker *worker)
 {
@@ -383,10 +384,10 @@ prune_all(struct worker *worker)
 		worker->prune_at_ms = clock_monotonic_ms() + PRUNE_EVERY_MS;
 }
 
-/* One round: dead workers' slots and our own, expired sandboxes, old rows, the
- * database's log.  Returns the monotonic time of the next one. */
+/* Make a round: dead workers' slots and our own, expired sandboxes, old rows,
+ * the database's log.  Returns the monotonic time of the next one. */
 static int64_t
-sweep(struct worker *worker)
+worker_sweep(struct worker *worker)
 {
 	struct err err = { 0 };
 	int64_t seconds;
@@ -399,7 +400,7 @@ sweep(struct worker *worker)
 		prune_all(worker);
 		cancel_sweep(worker->config);
 	}
-	/* nobody waits for us now: fronts do without this (db.h) */
+	/* the worker is idle here; fronts make no checkpoints (db.h) */
 	db_checkpoint(worker->db);
 	seconds = sandbox_next_expiry(worker->db, &err);
 	if (seconds < 0 || seconds > ROUND_MS / 1000)
@@ -440,7 +441,7 @@ wait(struct worker *worker, int64_t until_ms)
 
 /* Do jobs as long as there are any. */
 static void
-run(struct worker *worker)
+worker_run(struct worker *worker)
 {
 	int64_t sweep_at_ms = 0;
 
@@ -455,7 +456,7 @@ run(struct worker *worker)
 			wait(worker, sweep_at_ms);
 			continue;
 		}
-		sweep_at_ms = sweep(worker);
+		sweep_at_ms = worker_sweep(worker);
 	}
 }
 
@@ -476,10 +477,10 @@ main(int argc, char **argv)
 			test = true;
 		else if (c != 's' ||
 		    !text_parse_int(optarg, 0, SLOT_MOST, &worker.slot))
-			usage();
+			worker_usage();
 	}
 	if (optind != argc || (worker.slot < 0 && !test))
-		usage();
+		worker_usage();
 	log_init("il-worker", LOG_LEVEL_INFO);
 	if (config_load(&config, env_file, &err) < 0)
 		log_fatal(EXIT_CONFIG, "%s", err.text);
@@ -489,7 +490,7 @@ main(int argc, char **argv)
 		process_take_short_slices();
 		open_all(&worker);
 		log_info("ready slot=%" PRId64, worker.slot);
-		run(&worker);
+		worker_run(&worker);
 		log_info("ending slot=%" PRId64, worker.slot);
 		close_all(&worker);
 	}

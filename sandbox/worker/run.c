@@ -13,7 +13,7 @@
 #include "worker/task.h"
 
 #define SEND_MS 10000
-/* A run that is over sooner shows no progress. */
+/* Shorter runs show no progress. */
 #define TICK_FIRST_MS 2000
 #define TICK_MS 3000
 /* There is no message to edit before the first response has left. */
@@ -27,7 +27,7 @@
  * only when the command may have changed them: most runs do not.
  */
 
-/* Names that the cell has not told by then are asked for another time. */
+/* Names that the cell has not listed by then are asked for another time. */
 #define TELL_MS 1000
 #define TELL_SEND_MS 100
 #define PYTHON_MAX 32
@@ -40,8 +40,8 @@ may_rename(const struct task *task, const struct cell_request *request)
 {
 	const struct cell_result *result = &task->run.result;
 
-	/* a directory that was made, what was removed: there are more of them,
-	 * or fewer */
+	/* a run may make directories and remove files: their number changes
+	 * then */
 	if (request->op == OP_RUN)
 		return task->collect.images + task->collect.others > 0 ||
 		    (result->used_files >= 0 &&
@@ -58,7 +58,7 @@ struct told {
 };
 
 static void
-take_name(void *arg, const struct cell_event *event)
+names_append(void *arg, const struct cell_event *event)
 {
 	struct told *told = arg;
 
@@ -66,7 +66,7 @@ take_name(void *arg, const struct cell_event *event)
 		buf_add(&told->text, event->data, event->len);
 }
 
-/* Is it a version, as "3.11"? */
+/* Is the text a version, as "3.11"? */
 static bool
 is_python(const char *text)
 {
@@ -75,12 +75,12 @@ is_python(const char *text)
 	return len <= PYTHON_MAX && strspn(text, "0123456789.") == len;
 }
 
-/* Read the names that the cell has told and that are fit to be kept.  Entries
- * after a name belong to it (a package's version, its size). */
+/* Parse the names of the list that are fit to be stored.  Entries after a name
+ * belong to it (a package's version, its size). */
 static void
 read_told(struct told *told, bool packages)
 {
-	/* before a name */
+	/* the byte before a name */
 	static const char letters[NAME_KINDS] = {
 		[NAME_DIRECTORY] = 'd', [NAME_FILE] = 'f', [NAME_PACKAGE] = 'p'
 	};
@@ -104,7 +104,7 @@ read_told(struct told *told, bool packages)
 	}
 }
 
-/* False: the cell did not tell. */
+/* False: the cell did not list its names. */
 static bool
 ask_names(struct task *task, struct told *told)
 {
@@ -120,10 +120,10 @@ ask_names(struct task *task, struct told *told)
 	struct conversation c = {
 		.cell_fd = task->lease.cell_fd,
 		.broker_fd = task->lease.broker_fd,
-		.event = take_name,
+		.event = names_append,
 		.arg = told,
 		.send_ms = TELL_SEND_MS,
-		/* names are not worth the usual time beyond the limit */
+		/* names are not worth the default time beyond the limit */
 		.within_ms = TELL_MS - LIMIT_OUTSIDE_MS,
 		.stop = &stop,
 	};
@@ -169,7 +169,7 @@ run_keep_names(struct task *task)
 
 /* ---- a lease ---- */
 
-/* While a cell is waited for. */
+/* Beat while a cell is waited for. */
 static void
 wait_tick(void *worker)
 {
@@ -177,8 +177,8 @@ wait_tick(void *worker)
 	count_wait(worker, TICK_MS);
 }
 
-/* While a run goes on: the command edits its message, which may take long, and
- * then the worker is back within TICK_MS. */
+/* Beat during a run, and let the command edit its message, which may take
+ * long. */
 static void
 run_tick(void *arg)
 {
@@ -192,7 +192,7 @@ run_tick(void *arg)
 
 /* A cancellation arrived: is it for this job? */
 static bool
-is_cancelled(void *arg)
+run_is_cancelled(void *arg)
 {
 	struct task *task = arg;
 
@@ -203,9 +203,10 @@ is_cancelled(void *arg)
 	return task->run.cancelled;
 }
 
-/* Wait for a cell, unless the job is cancelled; when another one is, go on. */
+/* Wait for a cell until the job is cancelled. */
 static enum refusal
-wait_for_cell(struct task *task, struct lease_request request, struct err *err)
+run_wait_for_cell(struct task *task, struct lease_request request,
+    struct err *err)
 {
 	struct pollfd cancel = { .fd = task->worker->cancel_fd,
 		.events = POLLIN };
@@ -213,13 +214,14 @@ wait_for_cell(struct task *task, struct lease_request request, struct err *err)
 	    config_lease_wait_ms(task->worker->config);
 	enum refusal refusal;
 
-	/* in the queue already: there need not be one, then */
-	if (is_cancelled(task)) {
+	/* a job that was cancelled in the queue needs no cell */
+	if (run_is_cancelled(task)) {
 		(void)err_set(err, ERR_BUSY, "cancelled before it began");
 		return REFUSAL_TIME;
 	}
 	request.unless = &cancel;
-	/* not by the connection: each new job would cost us our place */
+	/* the pulse keeps the connection: a new one would lose its place in the
+	 * queue */
 	request.tick = wait_tick;
 	request.tick_arg = task->worker;
 	request.tick_ms = TICK_MS;
@@ -228,12 +230,12 @@ wait_for_cell(struct task *task, struct lease_request request, struct err *err)
 		    task->worker->lease_socket, &request,
 		    clock_poll_timeout(until_ms), until_ms, err);
 	while (refusal == REFUSAL_TIME && poll(&cancel, 1, 0) > 0 &&
-	    !is_cancelled(task) && clock_monotonic_ms() < until_ms);
+	    !run_is_cancelled(task) && clock_monotonic_ms() < until_ms);
 	return refusal;
 }
 
-/* The broker holds the lease's time from outside, too: what the requests
- * may take, and what is needed around them. */
+/* The broker ends the lease from outside, too, after the time of the requests
+ * and that around them. */
 bool
 run_open(struct task *task, const char *class, enum access access,
     int64_t wall_ms)
@@ -248,11 +250,11 @@ run_open(struct task *task, const char *class, enum access access,
 	};
 	struct err err = { 0 };
 
-	/* of a cell that a request before it had, for another class */
+	/* a cell of another class may be leased from an earlier request */
 	run_keep_names(task);
 	task->run = (struct run_outcome){ .end = RUN_REFUSED };
 	task->at_packages = strcmp(class, "user") != 0;
-	task->run.refusal = wait_for_cell(task, request, &err);
+	task->run.refusal = run_wait_for_cell(task, request, &err);
 	count_beat(task->worker);
 	if (task->run.cancelled)
 		task->run.end = RUN_CANCELLED;
@@ -267,8 +269,8 @@ run_open(struct task *task, const char *class, enum access access,
 
 /* ---- a request ---- */
 
-/* From here on the job is never requested again: a worker that takes it
- * over tells that it was interrupted. */
+/* From here on the job never runs again: a worker that takes it over reports
+ * that it was interrupted. */
 bool
 run_start(struct task *task)
 {
@@ -290,7 +292,7 @@ run_start(struct task *task)
 }
 
 static void
-take_event(void *arg, const struct cell_event *event)
+run_collect(void *arg, const struct cell_event *event)
 {
 	struct task *task = arg;
 
@@ -310,13 +312,14 @@ first_tick_ms(const struct task *task)
 	left_ms = task->job->received_ms + first_ms - clock_wall_ms();
 	if (left_ms <= 0)
 		return 1;
-	return left_ms < first_ms ? left_ms : first_ms; /* was the clock set? */
+	return left_ms < first_ms ? left_ms : first_ms; /* the clock may have
+							 * been set */
 }
 
-/* Ask the leased cell, and wait for its result.  A cell that died with its run
- * of a lack of memory has told its result. */
+/* Send the request to the leased cell, and wait for its result.  A cell that
+ * died of a lack of memory may have sent one. */
 static enum run_end
-hold(struct task *task, const struct cell_request *request)
+run_converse(struct task *task, const struct cell_request *request)
 {
 	const struct worker *worker = task->worker;
 	struct pollfd stop = { .fd = worker->signal_fd, .events = POLLIN };
@@ -324,12 +327,12 @@ hold(struct task *task, const struct cell_request *request)
 	struct conversation c = {
 		.cell_fd = task->lease.cell_fd,
 		.broker_fd = task->lease.broker_fd,
-		.event = take_event,
+		.event = run_collect,
 		.tick = run_tick,
 		.tick_ms = TICK_MS,
 		.tick_first_ms = first_tick_ms(task),
 		.cancel = &cancel,
-		.cancelled = is_cancelled,
+		.cancelled = run_is_cancelled,
 		.arg = task,
 		.send_ms = SEND_MS,
 		.within_ms = request->wall_ms,
@@ -350,14 +353,14 @@ hold(struct task *task, const struct cell_request *request)
 	else if (result->error_text[0] != '\0')
 		log_info("the cell says: %s job=%" PRId64, result->error_text,
 		    task->job->id);
-	/* such a cell is ended, whatever goes on in it */
+	/* closing the lease ends such a cell */
 	if (end != RUN_RESULT || c.died)
 		lease_close(&task->lease);
 	return end;
 }
 
-/* A request is not begun if its end would come too late to be told, or if the
- * job was cancelled. */
+/* A request is not begun if its end would come too late for an answer, or if
+ * the job was cancelled. */
 bool
 run_request(struct task *task, const struct cell_request *request)
 {
@@ -369,7 +372,7 @@ run_request(struct task *task, const struct cell_request *request)
 	else if (!run_start(task))
 		task->run.end = RUN_TAKEN;
 	else
-		task->run.end = hold(task, request);
+		task->run.end = run_converse(task, request);
 	if (task->run.end == RUN_RESULT && may_rename(task, request))
 		task->renamed = true;
 	return task->run.end == RUN_RESULT;

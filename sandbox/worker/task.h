@@ -29,14 +29,14 @@ struct deliver_kept {
 	struct message message;
 };
 
-/* End of one job that the database could not note, as it is full, or was locked
- * for long.  No other job is begun before. */
+/* End of one job that could not be stored, since the database was full or
+ * locked.  The worker begins no other job before it is stored. */
 struct deliver_owed {
 	int64_t job_id; /* 0: nothing */
-	char *body;	/* heap; NULL: it is noted as finished */
+	char *body;	/* heap; NULL: it is stored as finished */
 	char outcome[WORD_SIZE];
 	int64_t cpu_ms; /* -1: not known */
-	bool told;	/* note that, too */
+	bool told;	/* store that it was delivered, too */
 };
 
 /* State of a worker for as long as it lives. */
@@ -47,21 +47,20 @@ struct worker {
 	/* The other nodes (node_table.h); NULL: there are none. */
 	struct node_table *nodes;
 	struct tally *tally;	/* count.h */
-	struct pulse *pulse;	/* pulse.h; NULL: nothing is noted */
-	struct command_ids ids; /* for the texts; read for each job, */
-	struct rules rules;	/* as what the operator has said */
+	struct pulse *pulse;	/* pulse.h; NULL: it could not be opened */
+	struct command_ids ids; /* for the texts; loaded for each job */
+	struct rules rules;	/* the operator's, loaded for each job */
 	int64_t slot;		/* its number to the database */
 	int slot_lock;		/* flock on worker/<slot>.lock */
 	int signal_fd;		/* SIGTERM, SIGINT; never read */
 	int wake_fd;		/* the FIFO (wake.h) */
 	int wait_fd;		/* for the FIFO and for signal_fd */
-	int cancel_fd;		/* jobs are to be cancelled (cancel.h); -1:
-				 * nothing is watched */
+	int cancel_fd;		/* cancellations (cancel.h); -1: none is seen */
 	char *lease_socket;	/* of the broker */
 	int64_t prune_at_ms;	/* monotonic: when old rows are deleted next */
-	bool unanswered;	/* Discord did not answer the last time */
-	int64_t untold_after;	/* the job after which the next round of telling
-				 * begins; 0: the first */
+	bool unanswered;	/* Discord did not answer the last call */
+	int64_t untold_after;	/* the next round of deliveries begins after
+				 * this job; 0: with the first */
 	struct deliver_kept kept[DELIVER_KEPT];
 	struct deliver_owed owed;
 };
@@ -70,8 +69,8 @@ struct worker {
 #define TOKEN_LIFE_MS (14 * 60 * 1000 + 30 * 1000)
 
 /*
- * A job while it is being done.  A command fills the message and the outcome
- * word; how it gets to Discord is not its concern.
+ * A job that is being done.  Its command fills the message and the outcome
+ * word; deliver.c sends the message.
  */
 struct task {
 	struct worker *worker;
@@ -79,45 +78,48 @@ struct task {
 	int64_t begun_ms; /* monotonic */
 	int64_t until_ms; /* wall clock: the token is dead */
 	bool started;	  /* job_start() has succeeded */
-	bool taken;	  /* the job is not ours any more */
+	bool taken;	  /* another worker has the job */
 
-	struct sandbox sandbox; /* for kinds that need one: it is active */
-	bool made_sandbox;	/* for this job: people are told */
-	int64_t lost_at;	/* when the one before it expired; 0: none */
-	char path[PATH_SIZE];	/* what it is about; command_resolve() */
+	struct sandbox sandbox; /* active; of kinds that need one */
+	bool made_sandbox;	/* the answer says so */
+	int64_t lost_at;	/* when the sandbox before it expired; 0: there
+				 * was none */
+	char path[PATH_SIZE];	/* the job's path; command_resolve() */
 
-	/* commands/place.c: the current directory that is gone, and where there
-	 * is a path that is not in it; "": none */
+	/* the current directory that is gone, and the job's path at the top,
+	 * where it is not in the current directory; "": none */
 	char gone[PATH_SIZE];
 	char elsewhere[PATH_SIZE];
-	bool place_told; /* the answer says where one is now */
+	bool place_told; /* the answer names the current directory */
 
-	/* of the cell; "": whichever it has; command_choose_version() */
+	/* of the cell's Python; "": any; command_choose_version() */
 	char version[COMMAND_VERSION_MAX + 1];
 
-	/* run.c: the cell, what it sent and what came of the last request */
+	/* run.c: the cell, its events and the outcome of the last request */
 	struct lease lease;
-	int64_t asked_ms;	  /* monotonic: the cell, the last time */
-	bool keep;		  /* it may keep an interpreter, or does */
-	enum kept_end kept_ended; /* why it does not, as the broker says */
-	void (*tick)(void *task); /* while a request goes on; NULL: none */
-	bool quiet; /* it has nothing more to show before its end */
+	int64_t asked_ms;	  /* monotonic, of the last request */
+	bool keep;		  /* the cell may keep an interpreter, or
+				   * does */
+	enum kept_end kept_ended; /* why the broker ended that; 0: it did not */
+	void (*tick)(void *task); /* called during a request; NULL: none */
+	bool quiet;		  /* no more progress is to be shown */
 	struct collect collect;
 	struct run_outcome run;
-	bool at_packages; /* it is one that mounts the packages alone */
-	bool renamed;	  /* names may not be those that are kept: run.c */
+	bool at_packages; /* the cell mounts the packages alone */
+	bool renamed;	  /* the stored names may be out of date: run.c */
 
-	struct config limits; /* the settings, with what the operator has
-			       * said of this person: env.config */
+	struct config limits; /* the settings, with the operator's rules for
+			       * this person: env.config */
 	struct render_env env;
 	struct message message;
 	const char *outcome;  /* for statistics: "stored", "exit 0" */
-	bool our_fault;	      /* it says "error" */
-	char word[WORD_SIZE]; /* room for one that is not static */
-	char *editor;	      /* heap: JSON of the first response that opens
-			      * one, in the message's place; NULL: none */
-	bool apart;  /* the first response is for its sender alone after all */
-	bool remove; /* the message of the button goes */
+	bool our_fault;	      /* the message says so */
+	char word[WORD_SIZE]; /* room for an outcome that is not static */
+	char *editor;	      /* heap: JSON of the first response that opens an
+			       * editor, in the message's place; NULL: none */
+	bool apart;  /* the answer is for its sender alone, whatever the job
+		      * says */
+	bool remove; /* delete the message of the button */
 };
 
 #endif

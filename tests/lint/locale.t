@@ -27,8 +27,9 @@ SPEAKING = re.compile(r"fcgi/discord/|sandbox/worker/render/|"
                       r"sandbox/worker/commands/|sandbox/store/editor\.h|"
                       r"sandbox/store/commands\.def")
 SILENT = re.compile(r"log_\w+|err_\w+|http_answer|strstr|strspn|strcspn|strchr|"
-                    r"memmem|log_has|has|begins|source_is_one_of|deny|"
-                    r"reply_status|reply_set|EXAMPLE|__attribute__|json_pack|xprintf|"
+                    r"memmem|log_has|line_has|line_begins|looks_has|"
+                    r"looks_begins|source_is_one_of|deny|reply_status|"
+                    r"reply_set|EXAMPLE|__attribute__|json_pack|xprintf|"
                     r"static_assert|_Static_assert")
 # What has letters and a blank, and is not said to people in our words.
 OTHER = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Every row of the retry policy, without a network and without waiting. */
-#include "rest/retry.h"
+#include "rest/limiter.h"
 #include "rest/transfer.h"
 #include "tap.h"
 

@@ -108,7 +108,7 @@ def discord_failing_while_it_runs_does_not_harm_it():
 def progress_is_left_out_when_many_requests_were_invalid():
     house.stop()
     minute = int(time.time()) // 60
-    # sandbox/rest/brake.c: no block, 600 in this minute
+    # sandbox/rest/limiter.c: no block, 600 in this minute
     words = [0] + [minute << 24 | 600 if minute % 11 == i else 0
                    for i in range(11)]
     with open(os.path.join(house.state, "worker", "brake"), "r+b") as file:

@@ -13,7 +13,7 @@
 #include "store/editor.h"
 #include "worker/render/render_where.h"
 
-/* What does each kind of job, from the rows of commands.def. */
+/* The function of each kind of job, from the rows of commands.def. */
 static int (*const functions[JOB_UNKNOWN])(struct task *task,
     struct err *err) = {
 #define COMMAND(kind, name, function, ...) [JOB_##kind] = cmd_##function,
@@ -40,7 +40,7 @@ command_choose_version(struct task *task)
 	return true;
 }
 
-/* No il-fcgi of ours makes a job of these. */
+/* il-fcgi makes no jobs of these commands. */
 int
 cmd_none(struct task *task, struct err *err)
 {
@@ -48,8 +48,8 @@ cmd_none(struct task *task, struct err *err)
 	    commands[task->job->kind].name);
 }
 
-/* A button's view has the whole path; what people type is relative to where
- * they are. */
+/* A button's view has the whole path; a typed one is relative to the current
+ * directory. */
 bool
 command_resolve(struct task *task)
 {
@@ -57,7 +57,7 @@ command_resolve(struct task *task)
 	enum path_result result = path_resolve(cwd, task->job->path,
 	    task->path);
 
-	/* files are the same to each version, packages are not */
+	/* packages differ between versions, files do not */
 	if (result == PATH_OK)
 		return path_in_packages(task->path) == NULL ||
 		    command_choose_version(task);
@@ -93,15 +93,14 @@ command_open_editor(struct task *task, const char *custom_id, const char *title,
 	return 0;
 }
 
-/* A number in a row, for people and the operator: what cannot be noted now
- * is noted after the next request. */
+/* A usage that cannot be stored now is replaced after the next request. */
 void
 command_note_usage(struct task *task)
 {
 	const struct cell_result *result = &task->run.result;
 	struct err err = { 0 };
 
-	/* a run tells it itself, when it is over */
+	/* the run in the cell reports it at its end */
 	if (task->run.beside)
 		return;
 	if (task->run.end == RUN_RESULT && result->used_bytes >= 0 &&
@@ -112,7 +111,7 @@ command_note_usage(struct task *task)
 		log_warn("%s sandbox=%s", err.text, task->sandbox.id);
 }
 
-/* What a renderer has begun to say does not hold any more. */
+/* The message that was begun is dropped. */
 void
 command_not_done(struct task *task)
 {
@@ -141,7 +140,7 @@ command_show_progress(void *arg)
 	body = message_json(&message, false);
 	outcome = rest_send_message(task->worker->rest, &target, body, NULL, 0,
 	    REST_PROGRESS, &reply, &err);
-	/* there is no message, or such a text may not be in it */
+	/* there is no message, or its text is refused */
 	if (outcome == REST_GONE || rest_is_moderated(&reply))
 		task->quiet = true;
 }
@@ -156,8 +155,8 @@ command_succeeded(struct task *task)
 	return good;
 }
 
-/* A run that was broken off has output, and effects, that its user wants to
- * know of; so it counts as one that began. */
+/* A run that was broken off has output and effects, so it counts as one that
+ * began. */
 bool
 command_has_run(struct task *task)
 {
@@ -210,12 +209,12 @@ command_do(struct task *task, struct cell_request *request)
 {
 	request->path = task->path;
 	request->wall_ms = FILE_OP_MS;
-	/* what does not write needs no room on the disk */
+	/* only writing needs room on the disk */
 	if (run_open(task, "user",
 		request->op == OP_WRITE ? ACCESS_WRITE : ACCESS_TIDY,
 		3 * FILE_OP_MS) &&
 	    run_request(task, request)) {
-		/* a file in another directory was not meant to go */
+		/* a file in another directory is not removed */
 		if (request->op != OP_WRITE)
 			(void)place_find(task);
 		else if (place_find_room(task, ""))
@@ -266,7 +265,7 @@ command_remove_files(struct worker *worker, const char *sandbox, int wait_ms)
 	const struct lease_command remove = { .kind = FRAME_REMOVE,
 		.sandbox = sandbox };
 	struct err err = { 0 };
-	/* The row goes last: as long as it is there the sweeper finds it. */
+	/* The row goes last, so that the sweeper finds what is left. */
 	bool removed = lease_command(NULL, worker->lease_socket, &remove,
 			   wait_ms, &err) == REFUSAL_NONE &&
 	    sandbox_gone(worker->db, sandbox, &err) >= 0;
@@ -276,17 +275,17 @@ command_remove_files(struct worker *worker, const char *sandbox, int wait_ms)
 	return removed;
 }
 
-/* The sandbox of a command that needs one.  Who has none gets one, as with `/il
- * create`; but an editor that is waited for opens without.  1: the message says
- * why there is none. */
+/* Find the sandbox of a command that needs one, or make it, as `/il create`
+ * does.  An editor that Discord waits for opens without one.  1: the message
+ * says why there is none. */
 static int
-find_sandbox(struct task *task, struct err *err)
+command_find_sandbox(struct task *task, struct err *err)
 {
 	struct sandbox *sandbox = &task->sandbox;
 	int result = sandbox_find(task->worker->db, task->job->user_id, sandbox,
 	    err);
 
-	/* whoever uses it keeps it, and in between it may have gone */
+	/* each use extends its life; it may expire in between */
 	if (result == 0 && sandbox_is_usable(sandbox)) {
 		result = sandbox_touch(task->worker->db, sandbox->id,
 		    task->worker->config->retention_seconds, err);
@@ -303,9 +302,10 @@ find_sandbox(struct task *task, struct err *err)
 	return command_make_sandbox(task, &task->made_sandbox, err);
 }
 
-/* Add to the answer where in the sandbox one is, and that it is new. */
+/* Name the current directory below the answer, and say if the sandbox is
+ * new. */
 static void
-tell_sandbox(struct task *task, enum command_needs needs)
+command_tell_sandbox(struct task *task, enum command_needs needs)
 {
 	if (needs >= COMMAND_NEEDS_SANDBOX && !task->remove)
 		place_tell(task);
@@ -325,13 +325,13 @@ command_run(struct task *task)
 		task->outcome = "unknown kind";
 		return;
 	}
-	/* Commands that need none look for one themselves, if they want to. */
+	/* Commands that need no sandbox look for one themselves. */
 	if (commands[kind].needs >= COMMAND_NEEDS_SANDBOX)
-		result = find_sandbox(task, &err);
+		result = command_find_sandbox(task, &err);
 	if (result == 0) {
 		result = functions[kind](task, &err);
 		if (result >= 0 && !task->taken)
-			tell_sandbox(task, commands[kind].needs);
+			command_tell_sandbox(task, commands[kind].needs);
 	}
 	if (result >= 0)
 		return;

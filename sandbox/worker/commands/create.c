@@ -8,8 +8,8 @@
 #define CREATE_WAIT_MS 30000
 #define REMOVE_WAIT_MS 2000
 
-/* The row comes first, the workspace second.  Both can be made again: a worker
- * that died between them has left what the next /il create completes. */
+/* The row comes first, the workspace second.  If a worker dies between them,
+ * the next /il create completes the sandbox. */
 int
 command_make_sandbox(struct task *task, bool *created, struct err *err)
 {
@@ -19,7 +19,7 @@ command_make_sandbox(struct task *task, bool *created, struct err *err)
 	const char *id = task->sandbox.id;
 	struct err why = { 0 };
 
-	/* while this job is not one that is being done */
+	/* a started job counts as one that uses the sandbox */
 	if (!task->started && sandbox_give_up(worker->db, user_id, err) < 0)
 		return -1;
 	if (!run_start(task))
@@ -37,8 +37,8 @@ command_make_sandbox(struct task *task, bool *created, struct err *err)
 	if (task->run.refusal == REFUSAL_NONE)
 		return 0;
 	log_warn("no workspace: %s job=%" PRId64, why.text, task->job->id);
-	/* A row without a workspace is taken back, so that its owner is told
-	 * to create one rather than that something is broken. */
+	/* A row without a workspace is removed, so that the next command makes
+	 * the sandbox anew. */
 	if (*created && sandbox_remove(worker->db, id, &why) < 0)
 		log_warn("left to the sweeper: %s sandbox=%s", why.text, id);
 	else if (*created)

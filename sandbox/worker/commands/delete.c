@@ -10,9 +10,9 @@
 #define REMOVE_WAIT_MS 30000
 #define NONE_THEN 2
 
-/* What is kept for the buttons of this person's answers. */
+/* Delete the views of this person's answers. */
 static int
-forget(struct task *task, struct err *err)
+delete_views(struct task *task, struct err *err)
 {
 	if (!run_start(task))
 		return 0;
@@ -23,8 +23,7 @@ forget(struct task *task, struct err *err)
 	return 0;
 }
 
-/* From the row's change on the sandbox is gone for its owner, and with it all
- * that is kept for buttons. */
+/* Mark the sandbox as removed and delete its owner's views, at once. */
 static int
 remove_rows(struct task *task, struct err *err)
 {
@@ -40,8 +39,9 @@ remove_rows(struct task *task, struct err *err)
 	return -1;
 }
 
-/* The sandbox that the question was about, not one that was made since.  1: it
- * is not there; NONE_THEN: there was none, it was about what is kept beside. */
+/* Find the sandbox that the question was about, not one that was made since.
+ * 1: it is gone; NONE_THEN: there was none, and the question was about the
+ * views. */
 static int
 find_asked(struct task *task, struct err *err)
 {
@@ -60,7 +60,7 @@ find_asked(struct task *task, struct err *err)
 	return strcmp(view.path, task->sandbox.id) == 0 ? found : 1;
 }
 
-/* A folder that cannot be removed now is the sweeper's. */
+/* The sweeper removes a folder that cannot be removed now. */
 int
 cmd_delete(struct task *task, struct err *err)
 {
@@ -70,7 +70,7 @@ cmd_delete(struct task *task, struct err *err)
 	if (found < 0)
 		return -1;
 	if (found == NONE_THEN)
-		return forget(task, err);
+		return delete_views(task, err);
 	if (found == 1 || task->sandbox.state != SANDBOX_ACTIVE) {
 		buf_adds(&task->message.lead, _(TEXT_NO_SANDBOX));
 		task->outcome = "no sandbox";

@@ -3,9 +3,10 @@
 
 #define ENTRIES_MOST 10000 /* of a zip */
 
-/* A file as it is, a directory as a zip: only the cell knows which it is. */
+/* Read a file as it is, a directory as a zip: only the cell knows which the
+ * path is. */
 static bool
-ask(struct task *task, void *arg)
+get_read(struct task *task, void *arg)
 {
 	struct cell_request read = {
 		.op = OP_READ,
@@ -15,7 +16,7 @@ ask(struct task *task, void *arg)
 	bool *is_archive = arg;
 
 	*is_archive = false;
-	/* a larger one is refused by the cell, which tells its size */
+	/* the cell refuses a larger file, and reports its size */
 	if (command_ask(task, read))
 		return true;
 	*is_archive = outcome_failed_with(&task->run, ERROR_IS_DIRECTORY);
@@ -31,7 +32,8 @@ cmd_get(struct task *task, struct err *err)
 	bool is_archive = false;
 
 	collect_init(collect, 0, (size_t)task->env.file_most);
-	if (!command_resolve(task) || !command_look(task, ask, &is_archive))
+	if (!command_resolve(task) ||
+	    !command_look(task, get_read, &is_archive))
 		return 0;
 	if (is_archive)
 		render_archive(&task->message, task->path, collect,

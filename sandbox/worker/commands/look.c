@@ -7,7 +7,7 @@
 #include "store/view.h"
 
 static bool
-list(struct task *task, int64_t page)
+look_list(struct task *task, int64_t page)
 {
 	return command_ask(task,
 	    (struct cell_request){
@@ -18,14 +18,14 @@ list(struct task *task, int64_t page)
 	    });
 }
 
-/* A page past the end becomes the last one. */
+/* List the page; one past the end becomes the last one. */
 static bool
-list_page(struct task *task, struct render_listing *listing)
+look_list_page(struct task *task, struct render_listing *listing)
 {
 	int64_t page = task->job->page > 0 ? task->job->page : 1;
 	int64_t total;
 
-	if (!list(task, page))
+	if (!look_list(task, page))
 		return false;
 	total = task->run.result.total;
 	listing->pages = total / COLLECT_ENTRIES +
@@ -34,10 +34,10 @@ list_page(struct task *task, struct render_listing *listing)
 		listing->pages = 1;
 	listing->page = page < listing->pages ? page : listing->pages;
 	listing->asked = page;
-	return page == listing->page || list(task, listing->page);
+	return page == listing->page || look_list(task, listing->page);
 }
 
-/* The row that the buttons name.  A button that was pressed has one already. */
+/* Store the view of the buttons.  A button that was pressed has one already. */
 static int
 note_view(struct task *task, struct render_listing *listing, struct err *err)
 {
@@ -53,7 +53,7 @@ note_view(struct task *task, struct render_listing *listing, struct err *err)
 		return view_set_page(db, listing->view_id, listing->page, err);
 	if (listing->pages <= 1)
 		return 0;
-	/* whoever presses a button of it gets this path again */
+	/* its buttons ask for this path again */
 	memcpy(view.path, task->path, sizeof(task->path));
 	if (view_insert(db, &view, err) < 0)
 		return -1;
@@ -61,7 +61,8 @@ note_view(struct task *task, struct render_listing *listing, struct err *err)
 	return 0;
 }
 
-/* Say where one is, with a button back, or add a button to the top. */
+/* Change the directory and offer a button back, or offer a button to the
+ * top. */
 static int
 go_there(struct task *task, struct render_listing *listing, struct err *err)
 {
@@ -78,7 +79,7 @@ go_there(struct task *task, struct render_listing *listing, struct err *err)
 	if (!listing->moved)
 		return 0;
 	listing->moved = place_set(task, task->path);
-	/* nothing leads back from where one still is */
+	/* without a change there is nothing to go back to */
 	if (!listing->moved)
 		listing->back_id = 0;
 	task->place_told = listing->back_id != 0;
@@ -117,15 +118,17 @@ show_file(struct task *task, struct err *err)
 	return 0;
 }
 
-/* Only the cell knows which of the two it is; without pages it is a file. */
+/* List a directory, or read a file: only the cell knows which the path is.  A
+ * file leaves listing->pages 0. */
 static bool
-ask(struct task *task, void *arg)
+look_read(struct task *task, void *arg)
 {
 	struct render_listing *listing = arg;
 	/* a file in the place of the current directory was not asked for */
 	bool is_place = task->job->view_id == 0 &&
 	    strcmp(task->path, task->sandbox.cwd) == 0;
-	/* one that is too large is cut, so that its beginning can be shown */
+	/* a file that is too large is cut, so that its beginning can be
+	 * shown */
 	struct cell_request read = {
 		.op = OP_READ,
 		.path = task->path,
@@ -134,19 +137,19 @@ ask(struct task *task, void *arg)
 	};
 
 	*listing = (struct render_listing){ 0 };
-	return list_page(task, listing) ||
+	return look_list_page(task, listing) ||
 	    (outcome_failed_with(&task->run, ERROR_NOT_DIRECTORY) &&
 		!is_place && command_ask(task, read));
 }
 
-/* A look at a path: a directory is listed, a file is shown. */
+/* `/il look` lists a directory, and shows a file. */
 int
 cmd_look(struct task *task, struct err *err)
 {
 	struct render_listing listing;
 
 	collect_init(&task->collect, 0, (size_t)task->env.file_most);
-	if (!command_resolve(task) || !command_look(task, ask, &listing))
+	if (!command_resolve(task) || !command_look(task, look_read, &listing))
 		return 0;
 	return listing.pages > 0 ? show_directory(task, &listing, err) :
 				   show_file(task, err);

@@ -13,7 +13,7 @@
 #include "worker/render/render_view.h"
 
 static int
-open_editor(struct task *task, const char *code, const char *input,
+edit_open(struct task *task, const char *code, const char *input,
     struct err *err)
 {
 	const struct job *job = task->job;
@@ -31,9 +31,9 @@ open_editor(struct task *task, const char *code, const char *input,
 	return py_view_editor(task, custom_id, code, input, err);
 }
 
-/* What has been found of the message before, if anything, in the view that is
- * kept for it; run: the view of the run that the message answers, if any.  1:
- * this person has no such view (any more). */
+/* Load the code that was found in the message earlier, if any, from the job's
+ * view.  *run: the view of the run that the message answers, or 0.  1: this
+ * person has no such view. */
 static int
 load_code(struct task *task, struct source *source, char **code, int64_t *run,
     struct err *err)
@@ -60,7 +60,7 @@ load_code(struct task *task, struct source *source, char **code, int64_t *run,
 	return 0;
 }
 
-/* Keep what was found for the button. */
+/* Store the code in the job's view, for its button. */
 static int
 keep_code(struct task *task, char *code, const struct source *source,
     struct err *err)
@@ -78,11 +78,11 @@ keep_code(struct task *task, char *code, const struct source *source,
 	return view_set_program(task->worker->db, &view, err);
 }
 
-/* The code of the message, or of the file whose run it answers.  1: the message
- * says that there is none. */
+/* Find the code of the message, or of the file whose run it answers.  1: the
+ * message says that there is none. */
 static int
-find_code(struct task *task, int64_t run, struct source *source, char **code,
-    struct err *err)
+edit_find_code(struct task *task, int64_t run, struct source *source,
+    char **code, struct err *err)
 {
 	int none = program_find(task, run, source, err);
 	struct job *job = task->job;
@@ -104,8 +104,8 @@ find_code(struct task *task, int64_t run, struct source *source, char **code,
 	return 0;
 }
 
-/* "Edit and run" of a message's menu.  Should it come too late, a button asks
- * again: what was found is kept for that, as links of files grow old. */
+/* "Edit and run" of a message's menu.  If the editor comes too late, a button
+ * asks again.  The code is stored for that, as links to files expire. */
 int
 cmd_message_edit(struct task *task, struct err *err)
 {
@@ -117,7 +117,7 @@ cmd_message_edit(struct task *task, struct err *err)
 	if (found < 0)
 		return -1;
 	if (code == NULL) {
-		int none = find_code(task, run, &source, &code, err);
+		int none = edit_find_code(task, run, &source, &code, err);
 
 		if (none != 0)
 			return none;
@@ -125,14 +125,15 @@ cmd_message_edit(struct task *task, struct err *err)
 			return -1;
 	}
 	if (text_codepoints(code, strlen(code)) <= EDITOR_POINTS)
-		return open_editor(task, code, buf_str(&source.input), err);
-	/* it can be edited as a file */
+		return edit_open(task, code, buf_str(&source.input), err);
+	/* the code can be edited as a file */
 	render_long_code(&task->message, code, &task->env);
 	task->outcome = "too long to edit";
 	return 0;
 }
 
-/* "Run Python" of a message's menu: from its code on it is `/il py`. */
+/* "Run Python" of a message's menu: it finds the code, and runs it as `/il py`
+ * does. */
 int
 cmd_message_run(struct task *task, struct err *err)
 {
@@ -141,7 +142,7 @@ cmd_message_run(struct task *task, struct err *err)
 
 	if (found != 0)
 		return found;
-	task->job->view_id = 0; /* it is a run of its own */
+	task->job->view_id = 0; /* the run gets a view of its own */
 	return command_choose_version(task) ? program_run(task, &source, err) :
 					      0;
 }

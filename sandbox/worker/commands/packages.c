@@ -34,8 +34,8 @@ cmd_packages_list(struct task *task, struct err *err)
 	return 0;
 }
 
-/* The view of a button that removes what nothing needs any more; 0: there is no
- * such thing, or no view could be stored. */
+/* Store the view of a button that removes unneeded packages; 0: there are none,
+ * or no view could be stored. */
 static int64_t
 offer_rest(struct task *task)
 {
@@ -54,9 +54,8 @@ offer_rest(struct task *task)
 	return view.id;
 }
 
-/* A cell that mounts nothing but the packages removes them, as they are
- * read-only to code.  A button names none: packages that nothing needs any more
- * go. */
+/* Code cannot write to packages, so a cell that mounts nothing else removes
+ * them.  A button names no package: it removes unneeded ones. */
 int
 cmd_packages_remove(struct task *task, struct err *err)
 {
@@ -75,7 +74,7 @@ cmd_packages_remove(struct task *task, struct err *err)
 		return 0;
 	collect_init(&task->collect, LIST_MAX, 0);
 	run_once(task, "packages", &request);
-	/* nothing was ever installed for that Python, or not this */
+	/* nothing was installed for that Python, or not this package */
 	if (name != NULL &&
 	    ((task->run.end == RUN_REFUSED &&
 		 task->run.refusal == REFUSAL_NO_WORKSPACE) ||

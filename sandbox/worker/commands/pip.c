@@ -8,7 +8,8 @@
 #define LOG_MAX (4 * 1024 * 1024)
 #define WAIT_MS 60000
 
-/* The first packages of a version need a volume of their own. */
+/* Lease a cell; the first packages of a version need a volume, which is made
+ * here. */
 static bool
 open_cell(struct task *task, const struct cell_request *request)
 {
@@ -46,7 +47,7 @@ cmd_pip(struct task *task, struct err *err)
 	(void)err;
 	if (!command_choose_version(task))
 		return 0;
-	/* nothing that is not a requirement reaches pip */
+	/* only requirements reach pip */
 	if (result != REQUIREMENTS_OK) {
 		render_bad_requirements(&task->message, result, &words);
 		task->outcome = "not a requirement";

@@ -13,7 +13,7 @@
 
 /* Send one more request to the leased cell. */
 static bool
-ask(struct task *task, enum cell_op op, const char *path)
+place_ask(struct task *task, enum cell_op op, const char *path)
 {
 	return command_ask(task,
 	    (struct cell_request){ .op = op, .path = path });
@@ -21,7 +21,7 @@ ask(struct task *task, enum cell_op op, const char *path)
 
 /* Is the path missing or closed? */
 static bool
-is_lost(const struct run_outcome *run)
+place_is_lost(const struct run_outcome *run)
 {
 	return outcome_failed_with(run, ERROR_NOT_FOUND) ||
 	    outcome_failed_with(run, ERROR_NOT_DIRECTORY) ||
@@ -60,13 +60,13 @@ place_find(struct task *task)
 	bool found;
 
 	memcpy(was, task->sandbox.cwd, sizeof(was));
-	if (was[0] == '\0' || !is_lost(&failed))
+	if (was[0] == '\0' || !place_is_lost(&failed))
 		return false;
 	memcpy(path, was, sizeof(path));
-	found = ask(task, OP_LIST, path);
-	while (!found && is_lost(&task->run)) {
+	found = place_ask(task, OP_LIST, path);
+	while (!found && place_is_lost(&task->run)) {
 		cut_last_name(path);
-		found = path[0] == '\0' || ask(task, OP_LIST, path);
+		found = path[0] == '\0' || place_ask(task, OP_LIST, path);
 	}
 	task->run = failed;
 	if (!found || strcmp(path, was) == 0 || !place_set(task, path))
@@ -87,7 +87,7 @@ place_find_room(struct task *task, const char *name)
 	    path_resolve(task->sandbox.cwd, typed, folder) != PATH_OK ||
 	    path_resolve(folder, name, path) != PATH_OK)
 		return false;
-	if (ask(task, OP_STAT, path) ||
+	if (place_ask(task, OP_STAT, path) ||
 	    !outcome_failed_with(&task->run, ERROR_NOT_FOUND)) {
 		task->run = failed;
 		return false;
@@ -108,7 +108,7 @@ place_look_at_top(struct task *task)
 	    path_resolve("", typed, path) != PATH_OK || path[0] == '\0' ||
 	    strcmp(path, task->path) == 0 || path_in_packages(path) != NULL)
 		return;
-	if (ask(task, OP_STAT, path))
+	if (place_ask(task, OP_STAT, path))
 		memcpy(task->elsewhere, path, sizeof(path));
 	task->run = failed;
 }
@@ -136,7 +136,7 @@ place_make_way(struct task *task, enum job_kind kind, const char *path,
     struct err *err)
 {
 	struct view view = { .kind = kind, .user_id = task->job->user_id };
-	/* to go there is as if it had been typed */
+	/* a path with a tilde is as if it had been typed */
 	int len = snprintf(view.path, sizeof(view.path), "%s%s%s",
 	    kind == JOB_LOOK ? "~" : "",
 	    kind == JOB_LOOK && *path != '\0' ? "/" : "", path);
@@ -146,7 +146,7 @@ place_make_way(struct task *task, enum job_kind kind, const char *path,
 	return view_insert(task->worker->db, &view, err) < 0 ? -1 : view.id;
 }
 
-/* Add a button that goes there. */
+/* Add a button to this path. */
 static void
 offer(struct task *task, enum job_kind kind, const char *path)
 {

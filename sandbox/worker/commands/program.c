@@ -19,7 +19,7 @@
 #include "worker/render/render_view.h"
 
 #define NODE_AWAY 2
-#define NODE_MS 1500 /* for what another one says of a run */
+#define NODE_MS 1500 /* deadline of another node's answer */
 _Static_assert(NODE_VIEW_TEXT_MAX <= SOURCE_TEXT_MAX, "what comes has room");
 
 #define MARK "\xef\xbb\xbf" /* "I am UTF-8", at the begin of a file */
@@ -35,7 +35,7 @@ refuse_many(struct task *task)
 
 /* ---- files ---- */
 
-/* The data may be any bytes, whatever Discord says of them. */
+/* Read a file's data, which may be any bytes. */
 static bool
 read_script(struct task *task, struct source *source, const char *name,
     char *data, size_t len)
@@ -63,7 +63,7 @@ read_script(struct task *task, struct source *source, const char *name,
 	return true;
 }
 
-/* Discord announces the bytes of all files together. */
+/* Fetch and read a file. *left: bytes of all files that are still announced. */
 static bool
 fetch_script(struct task *task, struct source *source, const char *link,
     const char *name, int64_t *left)
@@ -79,10 +79,10 @@ fetch_script(struct task *task, struct source *source, const char *link,
 	return read_script(task, source, name, data, len);
 }
 
-/* A name may say that a file is Python, or that it is none.  Any other file has
- * to look like it. */
+/* Is the file a program?  Its name may decide that; otherwise its text has to
+ * look like Python. */
 static bool
-is_program(const char *name, const struct source *source)
+program_is_python(const char *name, const struct source *source)
 {
 	enum script script = script_of(name);
 
@@ -90,7 +90,7 @@ is_program(const char *name, const struct source *source)
 				 script == SCRIPT_PYTHON;
 }
 
-/* Prose is dropped, but not the languages and the input in it. */
+/* Drop the code of prose, but not its languages and its input. */
 static void
 drop_code(struct source *source)
 {
@@ -107,13 +107,14 @@ append_script(struct task *task, struct source *all, const char *link,
 
 	if (!fetch_script(task, &one, link, name, left))
 		return false;
-	if (!is_program(name, &one))
+	if (!program_is_python(name, &one))
 		drop_code(&one);
 	source_append(all, &one);
 	return true;
 }
 
-/* Those of the job, which stand in lines; as long in all as announced. */
+/* Append the files of the job, a link and a name a line.  They are as long as
+ * announced. */
 static bool
 append_scripts(struct task *task, struct source *all)
 {
@@ -134,7 +135,8 @@ append_scripts(struct task *task, struct source *all)
 
 /* ---- messages ---- */
 
-/* Text files are for messages without any other code. */
+/* Are the message's files to be read?  Text files only if there is no other
+ * code. */
 static bool
 wants_scripts(const struct job *job, const struct source *source)
 {
@@ -145,7 +147,8 @@ wants_scripts(const struct job *job, const struct source *source)
 	return source->pieces == 0 || script_of(name) < SCRIPT_TEXT;
 }
 
-/* The one text file of a message is named when it is no program. */
+/* Say that there is no code; only: the message's only file, which is named if
+ * it is a text. */
 static void
 refuse_message(struct task *task, const struct source *source, const char *only)
 {
@@ -160,18 +163,20 @@ refuse_message(struct task *task, const struct source *source, const char *only)
 	task->outcome = "no code";
 }
 
-/* May the job's user run what this view did?  A file is in one sandbox. */
+/* May the job's user run the program of this view?  A file is in one
+ * sandbox. */
 static bool
-may_have(const struct job *job, const struct view *view, bool code)
+program_may_have(const struct job *job, const struct view *view, bool code)
 {
 	if (view->user_id != job->user_id)
 		return code && view->share != 0;
 	return code || view->path[0] != '\0';
 }
 
-/* The code of a run, and how it was run. */
+/* Copy the code of a run, and its options. */
 static void
-take_run(struct job *job, struct source *source, const struct node_view *run)
+program_copy_run(struct job *job, struct source *source,
+    const struct node_view *run)
 {
 	source_read(source, run->text, SOURCE_TEXT);
 	buf_reset(&source->code);
@@ -186,7 +191,7 @@ take_run(struct job *job, struct source *source, const struct node_view *run)
 	job->timeit = run->timeit;
 }
 
-/* Take the code from this node's row.  1: there is none that the user may
+/* Copy the run from this node's row.  1: there is none that the user may
  * have. */
 static int
 find_own_run(struct task *task, int64_t view_id, struct source *source,
@@ -199,20 +204,21 @@ find_own_run(struct task *task, int64_t view_id, struct source *source,
 
 	if (found != 0)
 		return found;
-	if (view.kind != JOB_PY || !may_have(job, &view, *texts.text != '\0'))
+	if (view.kind != JOB_PY ||
+	    !program_may_have(job, &view, *texts.text != '\0'))
 		return 1;
 	if (*texts.text == '\0') {
 		free(job->path);
 		job->path = xprintf("~/%s", view.path);
 	}
-	take_run(job, source,
+	program_copy_run(job, source,
 	    &(struct node_view){
 		texts.text, texts.input, view.version, view.timeit });
 	return 0;
 }
 
-/* The other node that has the row, by the table or since its slot has gone
- * there; NULL: this node has it. */
+/* Find the other node that has the row, by the table or by the move of its
+ * slot; NULL: this node has it. */
 static const struct node_entry *
 find_node(struct worker *worker, int64_t view_id)
 {
@@ -231,8 +237,8 @@ find_node(struct worker *worker, int64_t view_id)
 	return other;
 }
 
-/* Take the code from another node's row (protocol/node_ask.h), which somebody
- * there has shared.  NODE_AWAY: that node does not answer. */
+/* Copy a shared run from another node's row (protocol/node_ask.h).  NODE_AWAY:
+ * that node does not answer. */
 static int
 find_shared_run(struct task *task, const struct node_entry *node,
     int64_t view_id, struct source *source)
@@ -255,7 +261,7 @@ find_shared_run(struct task *task, const struct node_entry *node,
 		return 1;
 	if (status == 200 &&
 	    node_view_read(&run, buf_str(&ask.body), ask.body.len, &err) == 0) {
-		take_run(task->job, source, &run);
+		program_copy_run(task->job, source, &run);
 		return 0;
 	}
 	if (status > 0 && status != 200)
@@ -267,9 +273,9 @@ find_shared_run(struct task *task, const struct node_entry *node,
 	return NODE_AWAY;
 }
 
-/* The run that the message answers, if the user may have its code.  1: there is
- * none.  Then only a block marked as Python counts in that message, as the rest
- * may be output. */
+/* Find the run that the message answers, if the user may have its code.  1:
+ * there is none.  Then only blocks marked as Python count in that message, as
+ * others may be output. */
 static int
 find_run(struct task *task, int64_t view_id, struct source *source,
     struct err *err)
@@ -281,7 +287,7 @@ find_run(struct task *task, int64_t view_id, struct source *source,
 }
 
 static bool
-find_code(struct task *task, bool ours, struct source *source)
+program_find_code(struct task *task, bool ours, struct source *source)
 {
 	const struct job *job = task->job;
 	bool one = job->attachment_url[0] != '\0' &&
@@ -310,7 +316,7 @@ program_find(struct task *task, int64_t view_id, struct source *source,
 
 	if (found != 1)
 		return found == NODE_AWAY ? 1 : found;
-	return find_code(task, view_id != 0, source) ? 0 : 1;
+	return program_find_code(task, view_id != 0, source) ? 0 : 1;
 }
 
 bool
@@ -327,7 +333,7 @@ program_read(struct task *task, struct source *source)
 	if (!fetch_script(task, source, job->attachment_url, name, &left) ||
 	    (left != 0 && !command_not_as_announced(task)))
 		return false;
-	if (is_program(name, source))
+	if (program_is_python(name, source))
 		return true;
 	render_not_python(&task->message, name, source->others,
 	    source->other_count);

@@ -7,18 +7,18 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* The file is in our memory on its way. */
+/* Most bytes of a file, which is in memory on its way. */
 #define PUT_MAX (100 * 1024 * 1024)
 
-/* The uploaded file; heap.  NULL: the message says why not. */
+/* Fetch the uploaded file; heap.  NULL: the message says why not. */
 static void *
-fetch(struct task *task, size_t *len)
+put_fetch(struct task *task, size_t *len)
 {
 	const struct job *job = task->job;
 	int64_t most = task->env.config->quota;
 	void *data;
 
-	/* what is announced bounds what is fetched */
+	/* the announced size bounds the download */
 	if (most > PUT_MAX)
 		most = PUT_MAX;
 	if (job->attachment_size < 0 || job->attachment_size > most) {
@@ -36,8 +36,8 @@ fetch(struct task *task, size_t *len)
 	return NULL;
 }
 
-/* The path is a directory: the file goes into it under its own name, or, where
- * that would lead to another place, under one that is made of it. */
+/* Append the file's name to the path of a directory.  A name that would lead
+ * elsewhere is replaced by a clean one. */
 static bool
 append_name(struct task *task)
 {
@@ -58,7 +58,8 @@ append_name(struct task *task)
 	return false;
 }
 
-/* A path that names a directory without saying so: it goes inside as well. */
+/* Append the file's name if the path is that of an existing directory.  False:
+ * message and outcome word say why not. */
 static bool
 look_at_target(struct task *task)
 {
@@ -74,10 +75,10 @@ look_at_target(struct task *task)
 	    collect->entries[0].kind != ENTRY_DIRECTORY || append_name(task);
 }
 
-/* Send the second request in the cell: the file, from our memory.  name: its
- * own, if the job's path is a folder's. */
+/* Send the file to the cell.  name: its own, if the job's path is a
+ * folder's. */
 static void
-store(struct task *task, const char *name, const void *data, size_t len)
+put_store(struct task *task, const char *name, const void *data, size_t len)
 {
 	struct cell_request write = {
 		.op = OP_WRITE,
@@ -98,7 +99,7 @@ store(struct task *task, const char *name, const void *data, size_t len)
 	task->outcome = "stored";
 }
 
-/* Without a path: into the current directory. */
+/* Without a path the file goes into the current directory. */
 int
 cmd_put(struct task *task, struct err *err)
 {
@@ -109,14 +110,14 @@ cmd_put(struct task *task, struct err *err)
 	(void)err;
 	if (!command_resolve(task) || (folder && !append_name(task)))
 		return 0;
-	data = fetch(task, &len);
+	data = put_fetch(task, &len);
 	if (data == NULL)
 		return 0;
-	/* the file is here before there is a cell: a slow host holds none */
+	/* the file is fetched first, so that a slow host holds no cell */
 	if (!run_open(task, "user", ACCESS_WRITE, 3 * FILE_OP_MS))
 		command_not_done(task);
 	else if (folder || look_at_target(task))
-		store(task, folder ? path_name(task->path) : "", data, len);
+		put_store(task, folder ? path_name(task->path) : "", data, len);
 	run_close(task);
 	return 0;
 }

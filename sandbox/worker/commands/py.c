@@ -15,12 +15,12 @@
 #define SOURCE_NAME "main.py"
 
 /*
- * An interpreter is kept after each run of a session, and after any run that
- * asks for it.  Before the run the database notes "broken off", so that the
- * next answer tells the truth whatever dies.
+ * A session keeps its interpreter after each run; so does any run that asks for
+ * it.  The run is stored as broken off before it begins, so that the next
+ * answer is right whatever dies.
  */
 
-/* Before the cell is leased: shall it be kept, and is one there? */
+/* Before the lease: is the interpreter to be kept, and is there one? */
 static int
 kept_before(struct task *task, struct cell_request *request,
     struct session *session, struct err *err)
@@ -40,8 +40,8 @@ kept_before(struct task *task, struct cell_request *request,
 	return session_put(db, task->sandbox.id, &begun, err);
 }
 
-/* The reason why an interpreter that was to be kept is gone, as far as its
- * client has seen it. */
+/* The reason why an interpreter that was to be kept is gone, as far as the run
+ * shows it. */
 static enum kept_end
 kept_end_of(const struct run_outcome *run)
 {
@@ -58,8 +58,8 @@ kept_end_of(const struct run_outcome *run)
 					KEPT_BROKEN_OFF;
 }
 
-/* After the run: note what came of it.  Returns why there was none, though
- * there should have been; 0: nothing to tell. */
+/* After the run: store the session.  Returns why its interpreter was gone
+ * before the run; 0: it was not. */
 static enum kept_end
 kept_after(struct task *task, bool keep, const struct session *before)
 {
@@ -72,7 +72,7 @@ kept_after(struct task *task, bool keep, const struct session *before)
 
 	if (!task->keep)
 		return 0;
-	/* nothing has begun: all is as it was */
+	/* the run did not begin, so the session is as before */
 	if (!began)
 		after = *before;
 	else if (known && result->kept)
@@ -95,7 +95,8 @@ kept_after(struct task *task, bool keep, const struct session *before)
 
 /* ---- the run ---- */
 
-/* Run it in the nearest directory that is there; a path is relative to that. */
+/* Run in the current directory, or in its nearest existing parent; a path is
+ * relative to that. */
 static void
 run_in_place(struct task *task, struct cell_request *request)
 {
@@ -111,7 +112,7 @@ run_in_place(struct task *task, struct cell_request *request)
 	run_close(task);
 }
 
-/* What was asked for, within the limits that the operator has set. */
+/* Run Python within the operator's limits. */
 static int
 run_python(struct task *task, struct cell_request *request, struct err *err)
 {
@@ -132,7 +133,7 @@ run_python(struct task *task, struct cell_request *request, struct err *err)
 	request->output_max = output;
 	request->collect_files = COLLECT_FILES;
 	request->collect_bytes = env->file_most;
-	/* room is kept in the message: the output may go as a file, too */
+	/* the message keeps room for the output, which may go as a file */
 	if (env->may_attach && output < MESSAGE_BYTES_MAX)
 		request->collect_total = MESSAGE_BYTES_MAX - output;
 	collect_init(&task->collect, (size_t)output,
@@ -149,9 +150,9 @@ run_python(struct task *task, struct cell_request *request, struct err *err)
 	return 0;
 }
 
-/* The program that measures a file, which is run as a program is, whatever is
- * in its name; heap.  It finds a file below the current directory from there,
- * should that be another one by then. */
+/* Program that measures a file, whatever bytes are in its name; heap.  A file
+ * below the current directory is found from there, as that may be another one
+ * by then. */
 static char *
 measure_file(const struct task *task, const char *path)
 {
@@ -170,7 +171,7 @@ measure_file(const struct task *task, const char *path)
 	    below ? "os.getcwd()" : "'/workspace'", buf_str(&name));
 }
 
-/* The same as a cell of a notebook that begins with %%timeit. */
+/* Run the program as a notebook's cell that begins with %%timeit. */
 static int
 measure_python(struct task *task, struct cell_request request, struct err *err)
 {
@@ -184,7 +185,8 @@ measure_python(struct task *task, struct cell_request request, struct err *err)
 	return run_python(task, &request, err);
 }
 
-/* Run what was chosen; again: in the place of the answer whose view it is. */
+/* Run the request and store its view; again: in the place of the answer
+ * before. */
 static int
 run_chosen(struct task *task, struct cell_request *request, bool again,
     struct err *err)
@@ -230,7 +232,7 @@ program_run(struct task *task, struct source *source, struct err *err)
 	return result;
 }
 
-/* A button runs the program of its view once more, byte for byte. */
+/* Run the program of the button's view once more, byte for byte. */
 static int
 run_again(struct task *task, struct err *err)
 {

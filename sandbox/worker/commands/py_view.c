@@ -15,11 +15,11 @@
 #include "worker/render/render_view.h"
 #include "worker/render/terminal.h"
 
-/* Of output that is too long the beginning and the end are kept. */
+/* Bytes that are stored of the beginning and the end of longer output. */
 #define OUTPUT_HEAD (VIEW_TEXT_MAX / 8 * 5)
 #define OUTPUT_TAIL (VIEW_TEXT_MAX / 4)
 
-/* Say that what the job is about is not kept any more.  Returns 1. */
+/* Say that the code is not stored any more.  Returns 1. */
 static int
 say_gone(struct task *task)
 {
@@ -28,10 +28,10 @@ say_gone(struct task *task)
 	return 1;
 }
 
-/* The view that the job is about, if its user may have it.  1: the message says
- * that it is not kept any more. */
+/* Load the job's view, if its user may have it.  1: the message says that it is
+ * gone. */
 static int
-load(struct task *task, struct view *view, struct view_texts *texts,
+py_view_load(struct task *task, struct view *view, struct view_texts *texts,
     struct err *err)
 {
 	const struct job *job = task->job;
@@ -63,7 +63,7 @@ py_view_again(struct task *task, struct err *err)
 	auto_free char *path = NULL;
 	auto_free char *version = NULL;
 	struct view view;
-	int result = load(task, &view, &texts, err);
+	int result = py_view_load(task, &view, &texts, err);
 
 	if (result != 0)
 		return result;
@@ -84,7 +84,7 @@ py_view_again(struct task *task, struct err *err)
 	return 0;
 }
 
-/* What it printed, as it is shown, within the room that there is for it. */
+/* Output as it is shown, cut to VIEW_TEXT_MAX; heap. */
 static char *
 shown_output(const struct buf *printed)
 {
@@ -123,10 +123,10 @@ can_be_fetched(const struct collected_left *left)
 	    strcmp(path, left->path) == 0;
 }
 
-/* Files that are in the sandbox and not in the message.  Before them the folder
- * of those that are told in one line (view.h). */
+/* List the files that are in the sandbox and not in the message, after the
+ * folder of those that are folded (view.h); heap. */
 static char *
-list_files(const struct task *task)
+py_view_list_files(const struct task *task)
 {
 	const struct collect *collect = &task->collect;
 	auto_buf struct buf list = BUF_INIT(VIEW_TEXT_MAX + 1);
@@ -150,7 +150,7 @@ list_files(const struct task *task)
 					     buf_steal(&list, NULL);
 }
 
-/* Code that can be kept: a NUL or too much of it cannot. */
+/* Can the code be stored?  Not if it is too long, or has a NUL. */
 static bool
 can_be_kept(const struct cell_request *request)
 {
@@ -159,10 +159,11 @@ can_be_kept(const struct cell_request *request)
 		strlen(request->source) == request->source_len);
 }
 
-/* Its buttons under an answer, of which all is shown or not: with the one that
- * installs its package. */
+/* Add the buttons of a view.  cut: not all of the output is shown; input: it
+ * needs input. */
 static void
-add_buttons(struct task *task, const struct view *view, bool cut, bool input)
+py_view_add_buttons(struct task *task, const struct view *view, bool cut,
+    bool input)
 {
 	render_buttons(&task->message,
 	    &(struct render_buttons){
@@ -201,7 +202,7 @@ py_view_keep(struct task *task, const struct cell_request *request, bool again)
 	texts.text = xstrdup(request->source != NULL ? request->source : "");
 	texts.input = xstrdup(job->input);
 	texts.output = shown_output(&task->collect.output);
-	texts.files = list_files(task);
+	texts.files = py_view_list_files(task);
 	texts.package = xstrdup(need.package);
 	(void)snprintf(view.version, sizeof(view.version), "%s", job->version);
 	if (request->source == NULL)
@@ -212,10 +213,10 @@ py_view_keep(struct task *task, const struct cell_request *request, bool again)
 			 view_insert(db, &view, &err);
 	if (result < 0)
 		log_err("no buttons: %s job=%" PRId64, err.text, job->id);
-	/* it may have been forgotten while it ran */
+	/* its view may have been deleted during the run */
 	if (result != 0)
 		return;
-	add_buttons(task, &view,
+	py_view_add_buttons(task, &view,
 	    texts.output[0] != '\0' && !message_fits(&task->message),
 	    need.input);
 }
@@ -231,12 +232,12 @@ py_view_offer(struct task *task)
 		&err) != 0)
 		return;
 	view.texts = &texts;
-	add_buttons(task, &view, false, false);
+	py_view_add_buttons(task, &view, false, false);
 }
 
 /* ---- editors ---- */
 
-/* What Discord would not give back as it was is left out. */
+/* Field for the input; a text that Discord would change is left out. */
 static json_t *
 make_input(const char *input, bool required)
 {
@@ -262,10 +263,10 @@ py_view_editor(struct task *task, const char *custom_id, const char *code,
 	    err);
 }
 
-/* ---- what its buttons do ---- */
+/* ---- buttons ---- */
 
-/* Editors that hold a run's code and input, for its owner or for somebody who
- * tries a shared one; or the input alone. */
+/* Open an editor with a run's code and input, for its owner or for somebody who
+ * tries a shared run; or with the input alone. */
 int
 cmd_py_edit(struct task *task, struct err *err)
 {
@@ -273,7 +274,7 @@ cmd_py_edit(struct task *task, struct err *err)
 	auto_view_texts struct view_texts texts = { 0 };
 	auto_free char *custom_id = NULL;
 	struct view view;
-	int result = load(task, &view, &texts, err);
+	int result = py_view_load(task, &view, &texts, err);
 
 	if (result != 0)
 		return result;
@@ -283,8 +284,7 @@ cmd_py_edit(struct task *task, struct err *err)
 		task->outcome = "not editable";
 		return 0;
 	}
-	/* code that somebody else shared runs as one's own, on a node that may
-	 * have no row of it */
+	/* shared code runs as one's own, on a node that may not have its row */
 	custom_id = kind == JOB_PY_TRY ?
 	    editor_id_tried(view.version, view.timeit) :
 	    editor_id(kind == JOB_PY_GIVE ? ACTION_PY_INPUT : ACTION_PY,
@@ -299,7 +299,7 @@ cmd_py_output(struct task *task, struct err *err)
 	auto_view_texts struct view_texts texts = { 0 };
 	struct view view;
 	int64_t page = task->job->page;
-	int result = load(task, &view, &texts, err);
+	int result = py_view_load(task, &view, &texts, err);
 
 	if (result != 0)
 		return result;
@@ -308,21 +308,21 @@ cmd_py_output(struct task *task, struct err *err)
 	return view_set_page(task->worker->db, view.id, page, err) < 0 ? -1 : 0;
 }
 
-/* The shared message is a copy: it lives on when the answer is deleted. */
+/* Share a run.  The shared message is a copy, which outlives the answer. */
 int
 cmd_py_share(struct task *task, struct err *err)
 {
 	auto_view_texts struct view_texts texts = { 0 };
 	struct view view;
 	int64_t copy = 0;
-	int result = load(task, &view, &texts, err);
+	int result = py_view_load(task, &view, &texts, err);
 
 	/* an error concerns one person */
 	task->apart = result != 0;
 	if (result != 0)
 		return result;
-	/* once the copy is there it is not shared a second time, so whoever
-	 * takes this job over must not say that it has been */
+	/* a run is shared once; if this worker dies, the next one must not
+	 * report that as "shared before" */
 	if (!run_start(task))
 		return 0;
 	result = view_share(task->worker->db, &view, &copy, err);
@@ -339,7 +339,7 @@ cmd_py_share(struct task *task, struct err *err)
 	return 0;
 }
 
-/* Ask for the package that the run was missing, as /il pip does. */
+/* Install the missing package of a run, as /il pip does. */
 static int
 install(struct task *task, const char *package, struct err *err)
 {
@@ -347,19 +347,20 @@ install(struct task *task, const char *package, struct err *err)
 
 	free(task->job->text);
 	task->job->text = xstrdup(package);
-	task->job->kind = JOB_PIP; /* so that it is called by that name */
+	task->job->kind = JOB_PIP; /* its texts are those of /il pip */
 	result = cmd_pip(task, err);
 	task->job->kind = JOB_PY_INSTALL;
 	return result;
 }
 
-/* Install, then the run again: one answer, in the place of the one before. */
+/* Install the package and run again, with one answer in the place of the one
+ * before. */
 int
 cmd_py_install(struct task *task, struct err *err)
 {
 	auto_view_texts struct view_texts texts = { 0 };
 	struct view view;
-	int result = load(task, &view, &texts, err);
+	int result = py_view_load(task, &view, &texts, err);
 
 	if (result != 0)
 		return result;
@@ -369,7 +370,7 @@ cmd_py_install(struct task *task, struct err *err)
 	if (result != 0 || task->taken)
 		return result;
 	if (!outcome_succeeded(&task->run)) {
-		add_buttons(task, &view, false, false);
+		py_view_add_buttons(task, &view, false, false);
 		return 0;
 	}
 	message_release(&task->message);
@@ -382,7 +383,7 @@ cmd_py_install(struct task *task, struct err *err)
 	return result;
 }
 
-/* The path in this place of the list (view.h), from 1; heap, NULL: none. */
+/* Path at this index of the list (view.h), from 1; heap, NULL: none. */
 static char *
 find_path(const char *list, int64_t place)
 {
@@ -395,7 +396,7 @@ find_path(const char *list, int64_t place)
 	return end == NULL ? NULL : xstrndup(list, (size_t)(end - list));
 }
 
-/* The job's path becomes the one in this place.  1: the message says that it is
+/* Set the job's path to the one at this index.  1: the message says that it is
  * gone. */
 static int
 choose_path(struct task *task, int64_t place, struct err *err)
@@ -403,7 +404,7 @@ choose_path(struct task *task, int64_t place, struct err *err)
 	auto_view_texts struct view_texts texts = { 0 };
 	struct view view;
 	char *path;
-	int result = load(task, &view, &texts, err);
+	int result = py_view_load(task, &view, &texts, err);
 
 	if (result != 0)
 		return result;
@@ -415,7 +416,7 @@ choose_path(struct task *task, int64_t place, struct err *err)
 	return 0;
 }
 
-/* As /il get. */
+/* Get a file of the view, as /il get does. */
 int
 cmd_py_file(struct task *task, struct err *err)
 {
@@ -424,7 +425,7 @@ cmd_py_file(struct task *task, struct err *err)
 	return result != 0 ? result : cmd_get(task, err);
 }
 
-/* The folder that the run's files are in, as /il look. */
+/* List the folder of the run's files, as /il look does. */
 int
 cmd_py_show(struct task *task, struct err *err)
 {
@@ -433,7 +434,7 @@ cmd_py_show(struct task *task, struct err *err)
 
 	if (result != 0)
 		return result;
-	/* this is no page of a listing, and its path is one from the top */
+	/* the path is one from the top, as if it had been typed */
 	path = xprintf("~/%s", task->job->path);
 	free(task->job->path);
 	task->job->path = path;
@@ -441,7 +442,7 @@ cmd_py_show(struct task *task, struct err *err)
 	return cmd_look(task, err);
 }
 
-/* The row first: should the message stay, it says so and has no buttons. */
+/* The row goes first: if the message stays, it says so and has no buttons. */
 int
 cmd_py_remove(struct task *task, struct err *err)
 {

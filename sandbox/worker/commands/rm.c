@@ -5,7 +5,7 @@
 
 #include "worker/render/render_where.h"
 
-/* Is it the path of the sandbox itself, or of something above it? */
+/* Is the path that of the sandbox itself, or of something above it? */
 static bool
 names_top(const struct job *job, const char *cwd)
 {
@@ -38,9 +38,8 @@ cmd_rm(struct task *task, struct err *err)
 	if (request.path == NULL) {
 		good = command_do(task, &request);
 	} else {
-		/* In a cell of the user's the packages can only be read: what
-		 * installs them mounts nothing else, and so does what removes
-		 * them. */
+		/* The user's cells cannot write to packages, so a cell that
+		 * mounts nothing else removes them. */
 		run_once(task, "packages", &request);
 		good = command_succeeded(task);
 	}

@@ -6,11 +6,11 @@
 
 #define ASK_MS 10000
 
-/* What the row says, and what the broker knows of it; *rest_ms: -1 when nothing
- * is in memory.  1: the message says why that cannot be told. */
+/* Read the session's row, and ask the broker for its interpreter; *rest_ms: -1
+ * if there is none.  1: the message says why that failed. */
 static int
-find(struct task *task, struct session *session, bool stop, int64_t *rest_ms,
-    struct err *err)
+session_ask(struct task *task, struct session *session, bool stop,
+    int64_t *rest_ms, struct err *err)
 {
 	struct err why = { 0 };
 
@@ -54,7 +54,7 @@ cmd_session_stop(struct task *task, struct err *err)
 	static const struct session none = { 0 };
 	struct session session;
 	int64_t rest_ms;
-	int result = find(task, &session, true, &rest_ms, err);
+	int result = session_ask(task, &session, true, &rest_ms, err);
 
 	if (result != 0)
 		return result;
@@ -72,7 +72,7 @@ cmd_session_status(struct task *task, struct err *err)
 	struct session session;
 	int64_t rest_ms;
 	int64_t until = 0;
-	int result = find(task, &session, false, &rest_ms, err);
+	int result = session_ask(task, &session, false, &rest_ms, err);
 
 	if (result != 0)
 		return result;

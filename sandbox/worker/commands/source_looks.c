@@ -12,7 +12,7 @@
 #define LETTERS (sizeof(PYTHON) - 1)
 #define DOTTED SOURCE_NAME_CHARS "."
 
-/* ---- what a block is marked as ---- */
+/* ---- tags of blocks ---- */
 
 bool
 source_is_one_of(const char *words, const char *word, size_t len)
@@ -77,7 +77,7 @@ source_class_of(const char *word, size_t len)
 
 /* Do these characters go on with an expression that a name has begun? */
 static bool
-goes_on(const char *rest)
+looks_goes_on(const char *rest)
 {
 	return *rest == '\0' || strchr("=,;:+-*/%.([)]}<>!&|^@#", *rest) ||
 	    source_is_one_of("in is if and or not", rest,
@@ -97,7 +97,7 @@ source_tag_word(const char *text)
 		return text[end + strspn(text + end, SOURCE_BLANKS)] == '\0' ?
 		    0 :
 		    end + 1;
-	return end == len || goes_on(text + end) ? 0 : end;
+	return end == len || looks_goes_on(text + end) ? 0 : end;
 }
 
 bool
@@ -107,10 +107,10 @@ source_is_output(const char *text)
 		   "Traceback (most recent call last)", 33) == 0;
 }
 
-/* ---- what looks like Python ---- */
+/* ---- the look of Python ---- */
 
 static bool
-has_any(const char *line, size_t len, const char *set)
+looks_has_any(const char *line, size_t len, const char *set)
 {
 	for (size_t i = 0; i < len; i++)
 		if (strchr(set, line[i]) != NULL)
@@ -119,7 +119,7 @@ has_any(const char *line, size_t len, const char *set)
 }
 
 static bool
-has(const char *line, size_t len, const char *text)
+looks_has(const char *line, size_t len, const char *text)
 {
 	return memmem(line, len, text, strlen(text)) != NULL;
 }
@@ -127,7 +127,7 @@ has(const char *line, size_t len, const char *text)
 /* Is the first word of the line one of these?  A sentence begins with a capital
  * letter. */
 static bool
-begins(const char *line, const char *words)
+looks_begins(const char *line, const char *words)
 {
 	return islower((unsigned char)*line) &&
 	    source_is_one_of(words, line, strspn(line, DOTTED));
@@ -140,29 +140,30 @@ is_import(const char *line, size_t len)
 	static const char word[] = "import ";
 	size_t at = sizeof(word) - 1;
 
-	if (begins(line, "from"))
-		return has(line, len, " import ");
+	if (looks_begins(line, "from"))
+		return looks_has(line, len, " import ");
 	return strncmp(line, word, at) == 0 && len > at &&
 	    strspn(line + at, DOTTED ",; ") >= len - at &&
-	    (!has_any(line + at, len - at, " ") || has_any(line, len, ",;") ||
-		has(line, len, " as "));
+	    (!looks_has_any(line + at, len - at, " ") ||
+		looks_has_any(line, len, ",;") || looks_has(line, len, " as "));
 }
 
 static bool
 is_statement(const char *line, size_t len)
 {
-	if (strchr("@%!", *line) != NULL || begins(line, "def elif except"))
+	if (strchr("@%!", *line) != NULL ||
+	    looks_begins(line, "def elif except"))
 		return true;
-	/* the others begin sentences, too */
-	if (begins(line,
+	/* these words begin sentences, too */
+	if (looks_begins(line,
 		"for while if with class try else finally match async"))
-		return has_any(line, len, ":");
-	if (begins(line,
+		return looks_has_any(line, len, ":");
+	if (looks_begins(line,
 		"return raise assert del await print global nonlocal yield not "
 		"lambda") &&
-	    has_any(line, len, "([=\"'"))
+	    looks_has_any(line, len, "([=\"'"))
 		return true;
-	if (begins(line, "pass break continue return") &&
+	if (looks_begins(line, "pass break continue return") &&
 	    strspn(line, DOTTED) == len)
 		return true;
 	return is_import(line, len);
@@ -194,10 +195,12 @@ is_expression(const char *line, size_t len)
 		    (strchr("([", line[name]) != NULL && line[name] != '\0' &&
 			strspn(line, DOTTED) == name) ||
 		    (next != '\0' && strchr("+-*/%|&^@:,", next) != NULL &&
-			has_any(line, len, "="));
+			looks_has_any(line, len, "="));
 	if (strchr("([{", *line) != NULL)
-		return has(line, len, " for ") && has(line, len, " in ");
-	return has_any(line, len, digits) && has_any(line, len, "+-*/%<>&|^") &&
+		return looks_has(line, len, " for ") &&
+		    looks_has(line, len, " in ");
+	return looks_has_any(line, len, digits) &&
+	    looks_has_any(line, len, "+-*/%<>&|^") &&
 	    strspn(line, "0123456789.+-*/%()<>=!&|^~, ") >= len;
 }
 
@@ -223,7 +226,7 @@ source_looks(const char *text)
 
 /* ---- slips ---- */
 
-/* Does it begin with "'''py" on a line, and end with the same quotes? */
+/* Does the code begin with "'''py" on a line, and end with the same quotes? */
 static bool
 has_quotes_for_ticks(const char *code)
 {

@@ -32,8 +32,8 @@ struct source_line {
 	const char *text;
 	size_t len;	    /* without its end */
 	size_t blanks;	    /* bytes before the first character that is seen */
-	bool in_string;	    /* it begins within a string */
-	bool inner;	    /* it goes on with the statement before it */
+	bool in_string;	    /* the line begins within a string */
+	bool inner;	    /* the line continues the statement before it */
 	bool code;	    /* something besides blanks and a comment */
 	bool opens;	    /* ends in a colon: a block follows */
 	size_t ticks;	    /* longest run of back-ticks outside of strings */
@@ -44,17 +44,18 @@ struct source_line {
 
 /* Three of these quotes? */
 bool source_is_triple(const char *p, char quote);
-/* From behind the quotes that open a string to those that close it, or to the
- * end of the text; of the line, if the string is a short one, or if in_line. */
+/* The quotes that close a string which begins at p, behind its opening quotes;
+ * or the end of the text; or of the line, if the string is a short one or
+ * in_line is true. */
 const char *source_string_end(const char *p, char quote, bool triple,
     bool in_line);
-/* The next line; false: there is none.  Every byte is looked at a bounded
+/* Read the next line; false: there is none.  Every byte is read a bounded
  * number of times.  A quote that is not closed is no string. */
 bool source_scan_next(struct source_scan *scan, struct source_line *line);
 /* Longest run of back-ticks outside of strings and comments. */
 size_t source_ticks(const char *text);
-/* The first run of so many back-ticks that no string holds, or that any text
- * holds where there is none of those; NULL: none. */
+/* First run of so many back-ticks outside of strings; if there is none, the
+ * first run of any; NULL: none. */
 const char *source_find_fence(const char *text, size_t ticks);
 /* The character here and its length; an invalid byte is U+FFFD. */
 uint32_t source_decode(const char *s, size_t *step);
@@ -71,8 +72,8 @@ bool source_shape(char *text, bool transcript);
 /* \r\n and \r become \n, in place. */
 void source_line_ends(char *text);
 
-/* Bring what a block of input holds into shape, in place.  before: the line of
- * its fence, of which len bytes stand before it: a quote's or list's marks. */
+/* Bring the content of a block of input into shape, in place.  before: len
+ * bytes of the fence's line before the fence: marks of a quote or a list. */
 void source_shape_input(char *text, const char *before, size_t len);
 /* People copy "/il py code:print(1) stdin:x": the code stays in the text, and
  * the value of stdin goes to input. */
@@ -89,7 +90,7 @@ enum source_class {
 	CLASS_TRANSCRIPT,
 	CLASS_TEXT,
 	CLASS_OTHER, /* another language's */
-	CLASS_COUNT, /* of those that are code */
+	CLASS_COUNT, /* number of classes that are code */
 	CLASS_INPUT = CLASS_COUNT,
 };
 
@@ -99,7 +100,7 @@ enum source_class source_class_of(const char *word, size_t len);
 /* Length of a word at the begin that marks the code behind it as Python, and
  * of the blanks after it; 0: none, or a name of the code. */
 size_t source_tag_word(const char *text);
-/* Is it the output of a program: a traceback? */
+/* Is the text a traceback, and so output? */
 bool source_is_output(const char *text);
 /* Does each statement look like Python, and is there one? */
 bool source_looks(const char *text);

@@ -11,15 +11,15 @@
 #include "store/script.h"
 #include "worker/render/message.h"
 
-/* The result of a round may be a message or a quote itself. */
+/* Rounds of reading: the result of one may be a message or a quote itself. */
 #define ROUNDS_MOST 4
-#define BLOCKS_MOST 400 /* of all kinds that are looked at */
+#define BLOCKS_MOST 400 /* blocks of any kind that are read */
 
-/* Back-ticks alone are no code, either. */
+/* Characters that are no code by themselves. */
 #define NO_CODE SOURCE_BLANKS "`"
 
 static bool
-is_blank(const char *text, size_t len)
+source_is_blank(const char *text, size_t len)
 {
 	while (len > 0 && strchr(NO_CODE, *text) != NULL) {
 		text++;
@@ -30,11 +30,11 @@ is_blank(const char *text, size_t len)
 
 /* Add a piece of code, on lines of its own. */
 static void
-add_code(struct source *source, const char *code)
+source_add_code(struct source *source, const char *code)
 {
 	struct buf *out = &source->code;
 
-	if (is_blank(code, strlen(code)))
+	if (source_is_blank(code, strlen(code)))
 		return;
 	if (out->len > 0 && out->data[out->len - 1] != '\n')
 		buf_addc(out, '\n');
@@ -44,7 +44,7 @@ add_code(struct source *source, const char *code)
 
 /* Name a language that is left out, once. */
 static void
-add_other(struct source *source, const char *word, size_t len)
+source_add_other(struct source *source, const char *word, size_t len)
 {
 	struct slip slip = { .kind = SLIP_LANGUAGE };
 
@@ -67,7 +67,7 @@ struct block {
 	enum source_class class;
 	const char *tag;
 	size_t tag_len;
-	const char *text; /* what it encloses, without the tag */
+	const char *text; /* content, without the tag */
 	size_t len;
 	const char *end; /* behind its fences */
 	bool closed;
@@ -79,8 +79,8 @@ struct blocks {
 	size_t count;
 };
 
-/* Length of the line that has nothing but a tag, or nothing; 0: it has code.
- * *word: the tag; braces around it are R Markdown's. */
+/* Length of a line that has nothing but a tag, or nothing; 0: the line has
+ * code. *word: the tag; braces around it are R Markdown's. */
 static size_t
 tag_line(const char *s, const char **word, size_t *len)
 {
@@ -129,11 +129,11 @@ has_tag_before(const char *text, const char *fence)
 static bool
 has_code(const struct block *block)
 {
-	return !is_blank(block->text, block->len);
+	return !source_is_blank(block->text, block->len);
 }
 
-/* Read the tag of a block.  A word with nothing behind it is no unknown
- * language but code. */
+/* Read the tag of a block.  A word with nothing behind it is code, not an
+ * unknown language. */
 static void
 find_class(struct block *block, const char *close)
 {
@@ -202,7 +202,7 @@ find_blocks(struct blocks *blocks, const char *text)
 }
 
 static void
-add_block(struct source *source, const struct block *block)
+source_add_block(struct source *source, const struct block *block)
 {
 	auto_free char *text = xstrndup(block->text, block->len);
 
@@ -215,7 +215,7 @@ add_block(struct source *source, const struct block *block)
 	(void)source_shape(text, block->class == CLASS_TRANSCRIPT);
 	if (block->class == CLASS_TEXT && !source_looks(text))
 		source->certain = false;
-	add_code(source, text);
+	source_add_code(source, text);
 }
 
 /* The program is the blocks of the first class that there is. */
@@ -232,7 +232,7 @@ choose_class(struct source *source, const struct blocks *blocks)
 			continue;
 		counts[block->class]++;
 		if (block->class == CLASS_OTHER)
-			add_other(source, block->tag, block->tag_len);
+			source_add_other(source, block->tag, block->tag_len);
 	}
 	while (best < CLASS_OTHER && counts[best] == 0)
 		best++;
@@ -253,7 +253,7 @@ add_blocks(struct source *source, const struct blocks *blocks)
 
 		if (has_code(block) &&
 		    (block->class == class || block->class == CLASS_INPUT))
-			add_block(source, block);
+			source_add_block(source, block);
 	}
 }
 
@@ -264,10 +264,11 @@ add_shaped(struct source *source, const char *text)
 	auto_free char *code = xstrdup(text);
 
 	(void)source_shape(code, false);
-	add_code(source, code);
+	source_add_code(source, code);
 }
 
-/* The only blocks are of input: then the text around them is the code. */
+/* Add the text around blocks of input as the code, where there are no other
+ * blocks. */
 static void
 add_around_input(struct source *source, const char *text,
     const struct blocks *blocks)
@@ -286,7 +287,8 @@ add_around_input(struct source *source, const char *text,
 	source->certain = source_looks(buf_str(&source->code));
 }
 
-/* The only fence ends the text: then the first one is missing. */
+/* Add the text before a fence at its end as the code: the first fence is
+ * missing. */
 static void
 add_before_fence(struct source *source, const char *text,
     const struct block *block)
@@ -298,13 +300,13 @@ add_before_fence(struct source *source, const char *text,
 		return;
 	(void)source_shape(before, false);
 	source->certain = source_looks(before);
-	add_code(source, before);
+	source_add_code(source, before);
 }
 
 /* ---- texts without a fence ---- */
 
-/* The text behind the back-ticks that close those at the begin; NULL: none
- * do. */
+/* Text behind the back-ticks that close those at the begin; NULL: they are not
+ * closed. */
 static const char *
 end_of_ticks(const char *text)
 {
@@ -320,7 +322,7 @@ end_of_ticks(const char *text)
 	return NULL;
 }
 
-/* Is it a command of ours, a path in a sandbox, or a script's name? */
+/* Is the text a command of ours, a path in a sandbox, or a script's name? */
 static bool
 names_something(const char *text)
 {
@@ -344,13 +346,13 @@ add_span(struct source *source, const char *text, size_t len)
 	source_read_command(begin, &input);
 	(void)source_shape(begin, false);
 	if (!names_something(begin))
-		add_code(source, begin);
+		source_add_code(source, begin);
 	if (source->pieces > pieces)
 		buf_adds(&source->input, buf_str(&input));
 }
 
-/* Add the code between pairs of back-ticks.  A run that nothing closes is not
- * looked for twice. */
+/* Add the code between pairs of back-ticks.  A closing run that is missing is
+ * searched for once. */
 static void
 add_spans(struct source *source, const char *text)
 {
@@ -394,7 +396,7 @@ add_plain(struct source *source, char *text)
 			    strlen(begin) - strspn(begin, "`"));
 	}
 	if (source->pieces == 0)
-		add_code(source, code);
+		source_add_code(source, code);
 	source->certain = source->certain && source->pieces > 0;
 }
 
@@ -429,9 +431,10 @@ has_many_objects(const char *text)
 	return false;
 }
 
-/* A NUL, which may stand for half a surrogate pair, is shown. */
+/* Append a text.  A NUL, which may stand for half a surrogate pair, becomes
+ * U+FFFD. */
 static void
-add_text(struct buf *out, const json_t *text)
+source_add_cell_text(struct buf *out, const json_t *text)
 {
 	const char *p = json_string_value(text);
 	const char *end = p + json_string_length(text);
@@ -452,10 +455,10 @@ add_cell_source(struct buf *out, const json_t *cell)
 	size_t i;
 
 	if (json_is_string(source))
-		add_text(out, source);
+		source_add_cell_text(out, source);
 	json_array_foreach(source, i, line)
 		if (json_is_string(line))
-			add_text(out, line);
+			source_add_cell_text(out, line);
 }
 
 static bool
@@ -467,8 +470,8 @@ is_code(const json_t *cell)
 	return type != NULL && strcmp(type, "code") == 0;
 }
 
-/* "%%bash" is a language, "%%time" is about its cell alone: below other cells
- * it would be about nothing.  False: the cell is left out. */
+/* Treat a cell's magic: "%%bash" is another language, and "%%time" becomes a
+ * comment, as it holds for its own cell alone.  False: the cell is left out. */
 static bool
 add_magic_cell(struct source *source, struct buf *code)
 {
@@ -485,12 +488,12 @@ add_magic_cell(struct source *source, struct buf *code)
 		buf_add(code, buf_str(&comment), comment.len);
 		return true;
 	}
-	add_other(source, text + 2, len);
+	source_add_other(source, text + 2, len);
 	return false;
 }
 
 static void
-add_cells(struct source *source, const json_t *cells)
+source_add_cells(struct source *source, const json_t *cells)
 {
 	auto_buf struct buf code = BUF_INIT(SOURCE_TEXT_MAX);
 	const json_t *cell;
@@ -505,7 +508,7 @@ add_cells(struct source *source, const json_t *cells)
 		buf_reset(&code);
 		add_cell_source(&code, cell);
 		if (count == 1 || add_magic_cell(source, &code))
-			add_code(source, buf_str(&code));
+			source_add_code(source, buf_str(&code));
 	}
 	if (source->pieces == 0 && source->other_count == 0)
 		source->fault = SOURCE_NO_CODE;
@@ -525,9 +528,10 @@ find_language(json_t *root)
 	return name;
 }
 
-/* Add its code cells to the code; source->fault says what is wrong with it. */
+/* Add the code cells of a notebook; source->fault says what is wrong with
+ * it. */
 static void
-read_cells(struct source *source, const char *text)
+source_read_cells(struct source *source, const char *text)
 {
 	json_error_t error;
 	json_auto_t *root = NULL;
@@ -538,10 +542,10 @@ read_cells(struct source *source, const char *text)
 		source->fault = SOURCE_TOO_DEEP;
 		return;
 	}
-	/* it bounds the depth */
+	/* jansson bounds the depth */
 	root = json_loads(text, JSON_ALLOW_NUL, &error);
 	if (root == NULL) {
-		/* what outputs hold says nothing about the code */
+		/* broken strings in outputs do not matter to the code */
 		auto_free char *mended = json_mend(text, strlen(text));
 
 		root = json_loads(mended, JSON_ALLOW_NUL, &error);
@@ -559,16 +563,16 @@ read_cells(struct source *source, const char *text)
 	language = find_language(root);
 	if (language != NULL && *language != '\0' &&
 	    source_class_of(language, strlen(language)) != CLASS_PYTHON)
-		add_other(source, language, strlen(language));
+		source_add_other(source, language, strlen(language));
 	else
-		add_cells(source, cells);
+		source_add_cells(source, cells);
 	source->certain = source->pieces > 0;
 }
 
 /* ---- the whole ---- */
 
 static void
-begin(struct source *source)
+source_begin(struct source *source)
 {
 	*source = (struct source){
 		.code = BUF_INIT(SOURCE_TEXT_MAX + SOURCE_PIECES_MAX + 1),
@@ -578,7 +582,7 @@ begin(struct source *source)
 }
 
 static void
-read_text(struct source *source, const char *given)
+source_read_text(struct source *source, const char *given)
 {
 	auto_free char *text = xstrdup(given);
 	struct blocks blocks;
@@ -601,7 +605,7 @@ read_text(struct source *source, const char *given)
 	}
 	add_before_fence(source, text, first);
 	begin += strspn(text, SOURCE_BLANKS);
-	/* a block alone that has no code is none */
+	/* an empty block alone is no code */
 	if (source->pieces == 0 &&
 	    (begin != first->before + first->before_len ||
 		first->end[strspn(first->end, SOURCE_BLANKS)] != '\0'))
@@ -615,19 +619,20 @@ add_beside(struct source *source, const struct source *next)
 	if (source->input.len == 0)
 		buf_add(&source->input, buf_str(&next->input), next->input.len);
 	for (size_t i = 0; i < next->other_count; i++)
-		add_other(source, next->others[i].word,
+		source_add_other(source, next->others[i].word,
 		    strlen(next->others[i].word));
 }
 
-/* Read the code until nothing changes: code that is given back is the same. */
+/* Read the code until nothing changes, so that an editor's code stays the
+ * same. */
 static void
 read_again(struct source *source)
 {
 	for (int i = 1; i < ROUNDS_MOST && !source->settled; i++) {
 		auto_source struct source next;
 
-		begin(&next);
-		read_text(&next, buf_str(&source->code));
+		source_begin(&next);
+		source_read_text(&next, buf_str(&source->code));
 		source->settled = next.too_many ||
 		    strcmp(buf_str(&next.code), buf_str(&source->code)) == 0;
 		source->too_many = source->too_many || next.too_many;
@@ -645,13 +650,13 @@ read_again(struct source *source)
 	}
 }
 
-/* False: it is no notebook, and need not be one. */
+/* Read a notebook.  False: the text is none, and need not be one. */
 static bool
 read_notebook(struct source *source, const char *text, enum source_kind kind)
 {
 	if (kind != SOURCE_NOTEBOOK && !may_be_notebook(text))
 		return false;
-	read_cells(source, text);
+	source_read_cells(source, text);
 	if (kind == SOURCE_NOTEBOOK || source->fault == SOURCE_FINE)
 		return true;
 	source->fault = SOURCE_FINE;
@@ -661,13 +666,13 @@ read_notebook(struct source *source, const char *text, enum source_kind kind)
 void
 source_read(struct source *source, const char *text, enum source_kind kind)
 {
-	begin(source);
+	source_begin(source);
 	if (strlen(text) > SOURCE_TEXT_MAX) {
 		source->too_many = true;
 		return;
 	}
 	if (!read_notebook(source, text, kind))
-		read_text(source, text);
+		source_read_text(source, text);
 	read_again(source);
 	source->slip = source_find_slip(buf_str(&source->code));
 	if (source->slip.kind == SLIP_NONE && !source->certain &&
@@ -687,7 +692,7 @@ source_append(struct source *all, const struct source *one)
 {
 	size_t pieces = all->pieces + one->pieces;
 
-	add_code(all, buf_str(&one->code));
+	source_add_code(all, buf_str(&one->code));
 	all->pieces = pieces;
 	all->too_many = all->too_many || one->too_many;
 	add_beside(all, one);
@@ -701,10 +706,10 @@ source_content(const char *text, size_t *len)
 	const char *begin = text + strspn(text, SOURCE_BLANKS);
 	struct block block;
 
-	/* one fence, and nothing but it */
+	/* the text is one fenced block */
 	if (strspn(begin, "`") >= SOURCE_FENCE &&
 	    next_block(begin, begin, &block) && block.closed &&
-	    is_blank(block.end, strlen(block.end))) {
+	    source_is_blank(block.end, strlen(block.end))) {
 		char *content = xstrndup(block.text, block.len);
 
 		source_line_ends(content);

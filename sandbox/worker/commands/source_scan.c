@@ -7,10 +7,10 @@
 
 #define WORD_MOST 8
 
-/* The name that ends here, before a quote say. */
+/* A name that ends here, before a quote for example. */
 struct word {
 	char text[WORD_MOST];
-	size_t len; /* more than WORD_MOST: no prefix */
+	size_t len; /* more than WORD_MOST: it is no prefix */
 };
 
 bool
@@ -50,7 +50,8 @@ source_blanks(const char *text)
 
 /* ---- strings ---- */
 
-/* Is it a prefix of strings, or a keyword that may stand right before one? */
+/* Is the word a prefix of strings, or a keyword that may stand right before
+ * one? */
 static bool
 may_precede(const struct word *word)
 {
@@ -81,7 +82,8 @@ source_string_end(const char *p, char quote, bool triple, bool in_line)
 	return p;
 }
 
-/* Does a string begin at this quote?  Only one that is closed does. */
+/* Does a string begin at this quote?  A quote that is not closed begins
+ * none. */
 static bool
 opens_string(struct source_scan *scan, const char *p, const struct word *word)
 {
@@ -109,16 +111,16 @@ opens_string(struct source_scan *scan, const char *p, const struct word *word)
 	return true;
 }
 
-/* Go on within a string, to its end or to that of the line. */
+/* Skip a string to its end or to that of the line. */
 static const char *
-skip_string(struct source_scan *scan, const char *p)
+scan_string(struct source_scan *scan, const char *p)
 {
 	p = source_string_end(p, scan->quote, scan->triple, true);
 	if (*p == scan->quote) {
 		scan->quote = 0;
 		return p + (scan->triple ? 3 : 1);
 	}
-	/* only a backslash takes a short one over the end of a line */
+	/* a short string goes on in the next line only after a backslash */
 	if (!scan->triple && *p == '\n' && p[-1] != '\\')
 		scan->quote = 0;
 	return p;
@@ -126,7 +128,8 @@ skip_string(struct source_scan *scan, const char *p)
 
 /* ---- lines ---- */
 
-/* Is it a command of a notebook?  Then the rest of the line is not Python. */
+/* Does a notebook's command begin here?  Then the rest of the line is not
+ * Python. */
 static bool
 is_magic(const char *p)
 {
@@ -193,7 +196,7 @@ note_bracket(struct source_scan *scan, char c)
 
 /* Read one token, or a part of one; *last: the last character that counts. */
 static const char *
-read_token(struct source_scan *scan, struct source_line *line, const char *p,
+scan_token(struct source_scan *scan, struct source_line *line, const char *p,
     struct word *word, char *last)
 {
 	if (*p == '#')
@@ -209,7 +212,7 @@ read_token(struct source_scan *scan, struct source_line *line, const char *p,
 	if ((*p == '"' || *p == '\'') && opens_string(scan, p, word)) {
 		word->len = 0;
 		*last = *p;
-		return skip_string(scan, p + (scan->triple ? 3 : 1));
+		return scan_string(scan, p + (scan->triple ? 3 : 1));
 	}
 	if (strchr(" \t\f", *p) == NULL)
 		*last = *p;
@@ -239,15 +242,15 @@ source_scan_next(struct source_scan *scan, struct source_line *line)
 	};
 	if (line->in_string) {
 		last = scan->quote;
-		p = skip_string(scan, p);
+		p = scan_string(scan, p);
 	} else if (!line->inner && is_magic(p + line->blanks)) {
 		last = '!';
 		p = skip_line(p);
 	}
 	while (*p != '\0' && *p != '\n' &&
 	    (!scan->stops || line->escape == NULL))
-		p = scan->quote != 0 ? skip_string(scan, p) :
-				       read_token(scan, line, p, &word, &last);
+		p = scan->quote != 0 ? scan_string(scan, p) :
+				       scan_token(scan, line, p, &word, &last);
 	scan->joined = scan->quote == 0 && last == '\\';
 	line->len = (size_t)(p - line->text);
 	line->code = last != '\0';
@@ -284,7 +287,7 @@ find_fence(const char *p, size_t ticks)
 		size_t run = strspn(p, "`");
 
 		if (scan.quote != 0) {
-			p = skip_string(&scan, p);
+			p = scan_string(&scan, p);
 			p += *p == '\n' ? 1 : 0;
 			continue;
 		}
@@ -295,7 +298,7 @@ find_fence(const char *p, size_t ticks)
 			p += run > 0 ? run : 1;
 			continue;
 		}
-		p = read_token(&scan, &line, p, &word, &last);
+		p = scan_token(&scan, &line, p, &word, &last);
 	}
 	return NULL;
 }

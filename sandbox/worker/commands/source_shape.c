@@ -32,7 +32,7 @@ line_length(const char *line)
 
 /* Move len bytes to an earlier place in the same text; returns its end. */
 static char *
-keep(char *to, const char *from, size_t len)
+shape_move(char *to, const char *from, size_t len)
 {
 	memmove(to, from, len);
 	return to + len;
@@ -61,10 +61,10 @@ is_blank_line(const char *line)
 
 /* ---- fences ---- */
 
-/* Discord knows back-ticks as fences; people type others, too. */
+/* Discord reads back-ticks as fences; people type other characters, too. */
 
-/* Bytes of a fence of characters that look like back-ticks and stand beside
- * them on keyboards, U+00B4 and U+FF40; *count: how many there are. */
+/* Bytes of a fence of characters that look like back-ticks, U+00B4 and U+FF40;
+ * *count: their number. */
 static size_t
 false_fence(const char *p, size_t *count)
 {
@@ -118,7 +118,7 @@ source_mend_fences(char *text)
 
 /* ---- a command of ours ---- */
 
-/* Our own messages show commands, which people copy. */
+/* People copy commands from our own messages. */
 
 /* Bytes of "/il py code:". */
 static size_t
@@ -171,7 +171,7 @@ cut_options(char *text)
 /* The last byte of the string that begins here, or this quote if nothing closes
  * it. */
 static char *
-skip_string(char *p)
+shape_skip_string(char *p)
 {
 	bool triple = source_is_triple(p, *p);
 	const char *end = source_string_end(p + (triple ? 3 : 1), *p, triple,
@@ -192,7 +192,7 @@ find_stdin(char *text)
 		if (*p == '\\' && p[1] != '\0')
 			p++;
 		else if (*p == '"' || *p == '\'')
-			p = skip_string(p);
+			p = shape_skip_string(p);
 		else if (strchr("([{", *p) != NULL)
 			depth++;
 		else if (strchr(")]}", *p) != NULL)
@@ -214,7 +214,7 @@ source_read_command(char *text, struct buf *input)
 		return;
 	cut(text, n);
 	cut_options(text);
-	/* it takes all that is behind it */
+	/* its value is the rest of the text */
 	at = find_stdin(text);
 	if (at == NULL)
 		return;
@@ -259,7 +259,7 @@ cut_begins(char *text, size_t (*begin)(const char *line, size_t most),
 
 		p += begin(p, most);
 		len = line_length(p);
-		to = keep(to, p, len);
+		to = shape_move(to, p, len);
 		p += len;
 	}
 	*to = '\0';
@@ -310,8 +310,8 @@ source_shape_input(char *text, const char *before, size_t len)
 
 /* ---- line ends ---- */
 
-/* A field of one line takes no line end, so people type "\n".  Outside of
- * strings that is nothing in Python. */
+/* People type "\n" in a field of one line, which takes no line ends.  Outside
+ * of strings that is no Python. */
 static void
 shape_escapes(char *text)
 {
@@ -322,7 +322,7 @@ shape_escapes(char *text)
 	if (strchr(text, '\n') != NULL || strlen(text) > ESCAPES_MOST)
 		return;
 	while (source_scan_next(&scan, &line) && line.escape != NULL) {
-		text = keep(text, from, (size_t)(line.escape - from));
+		text = shape_move(text, from, (size_t)(line.escape - from));
 		*text++ = '\n';
 		from = line.escape + 2;
 		scan = (struct source_scan){ .at = from, .stops = true };
@@ -332,7 +332,7 @@ shape_escapes(char *text)
 
 /* ---- prompts ---- */
 
-/* Bytes of "In [12]: ", 0: there is none. */
+/* Bytes of "In [12]: "; 0: there is none. */
 static size_t
 numbered_prompt(const char *line)
 {
@@ -377,7 +377,7 @@ count_prompts(const char *text)
 	return count;
 }
 
-/* Is it the greeting of an interpreter? */
+/* Is the text the greeting of an interpreter? */
 static bool
 is_banner(const char *text)
 {
@@ -402,7 +402,7 @@ expects_more(const char *line, size_t len)
 	return len > 0 && strchr(":([{,\\", line[len - 1]) != NULL;
 }
 
-/* Discord quotes all that is behind one such mark. */
+/* Is the one prompt a quote mark of Discord, which quotes all behind it? */
 static bool
 is_quote_of_code(const char *text, const char *first)
 {
@@ -443,7 +443,7 @@ shape_prompts(char *text, bool transcript)
 		    (expects_more(p, len) || (block && prompt == 0));
 		len += p[len] == '\n';
 		if (code)
-			to = keep(to, p, len);
+			to = shape_move(to, p, len);
 		p += len;
 	}
 	*to = '\0';
@@ -452,7 +452,7 @@ shape_prompts(char *text, bool transcript)
 
 /* ---- blanks ---- */
 
-/* Odd blanks before a line become blanks, unseen characters go. */
+/* Replace odd blanks before a line by blanks, and drop unseen characters. */
 static void
 shape_blanks(char *text)
 {
@@ -475,12 +475,12 @@ shape_blanks(char *text)
 				*to++ = ' ';
 			p += step;
 		}
-		to = keep(to, seen, (size_t)(scan.at - seen));
+		to = shape_move(to, seen, (size_t)(scan.at - seen));
 	}
 	*to = '\0';
 }
 
-/* Odd characters at the very end go. */
+/* Drop odd characters at the very end. */
 static void
 shape_end(char *text)
 {
@@ -492,9 +492,9 @@ shape_end(char *text)
 	*end = '\0';
 }
 
-/* ---- what stands before the code ---- */
+/* ---- marks before the code ---- */
 
-/* A mark on a line of its own goes with that line. */
+/* Drop marks before the code; one on a line of its own goes with that line. */
 static void
 shape_begin(char *text)
 {
@@ -552,7 +552,7 @@ column(const struct source_line *line, size_t margin)
 	return columns;
 }
 
-/* Would Python take the indentation, were it less by the margins? */
+/* Would Python accept the indentation, less the margins? */
 static bool
 is_aligned(const char *text, const size_t margins[])
 {
@@ -583,7 +583,7 @@ is_aligned(const char *text, const size_t margins[])
 
 /* The least indentation of each part in bytes; SIZE_MAX: it has no line. */
 static void
-measure(const char *text, size_t least[])
+shape_measure(const char *text, size_t least[])
 {
 	struct source_scan scan = { .at = text };
 	struct source_line line;
@@ -616,12 +616,12 @@ cut_margins(char *text, const size_t margins[])
 		size_t n = strspn(from, " \t");
 
 		from += n < margin ? n : margin;
-		to = keep(to, from, (size_t)(scan.at - from));
+		to = shape_move(to, from, (size_t)(scan.at - from));
 	}
 	*to = '\0';
 }
 
-/* Indentation that all lines share, or all but the first, was not meant. */
+/* Cut indentation that all lines share, or all but the first. */
 static void
 shape_margin(char *text)
 {
@@ -630,7 +630,7 @@ shape_margin(char *text)
 	size_t first;
 	size_t others;
 
-	measure(text, least);
+	shape_measure(text, least);
 	first = least[PART_FIRST];
 	others = least[PART_OTHERS] == SIZE_MAX ? 0 : least[PART_OTHERS];
 	if (first == SIZE_MAX || (first == 0 && others == 0) ||
@@ -674,7 +674,7 @@ shape_comment(char *line, size_t len)
 	}
 }
 
-/* A text has been decoded already, whatever it says of itself: Python would
+/* Disarm a declared encoding: the text is decoded already, and Python would
  * decode it a second time.  Lines keep their numbers. */
 static void
 shape_cookie(char *text)

@@ -29,7 +29,7 @@ command_is_editable(const char *text, size_t len)
 
 /* Open the editor with the content of the file. */
 static int
-open_editor(struct task *task, const struct buf *data, struct err *err)
+write_open_editor(struct task *task, const struct buf *data, struct err *err)
 {
 	struct view view = { .kind = JOB_WRITE, .user_id = task->job->user_id };
 	auto_free char *title = message_line(_("Edit "), path_name(task->path),
@@ -62,8 +62,8 @@ command_read_editable(struct task *task, bool may_miss)
 	bool good;
 
 	collect_init(collect, 0, EDIT_BYTES);
-	/* a cell that has to be started takes longer than Discord waits: it is
-	 * there for the next try */
+	/* a cell that has to be started takes longer than Discord waits, but is
+	 * warm for the next try */
 	run_once(task, "user", &request);
 	good = outcome_succeeded(&task->run);
 	if (!good)
@@ -82,17 +82,16 @@ command_read_editable(struct task *task, bool may_miss)
 	return false;
 }
 
-/* A file that does not exist is edited as an empty one. */
+/* Open an editor; a file that does not exist is edited as an empty one. */
 int
 cmd_write_edit(struct task *task, struct err *err)
 {
 	if (!command_resolve_file(task))
 		return 0;
-	/* a person without a sandbox gets one when there is something to
-	 * write */
+	/* a person without a sandbox gets one when the editor comes back */
 	return task->sandbox.id[0] == '\0' ||
 		command_read_editable(task, true) ?
-	    open_editor(task, &task->collect.files[0].data, err) :
+	    write_open_editor(task, &task->collect.files[0].data, err) :
 	    0;
 }
 

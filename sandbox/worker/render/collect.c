@@ -30,7 +30,7 @@ collect_release(struct collect *collect)
 	collect_init(collect, collect->output.max, collect->file_bytes_max);
 }
 
-/* Names beyond those that a message could hold are only counted. */
+/* More names than a menu can offer are only counted. */
 void
 collect_leave_out(struct collect *collect, const char *path, int64_t size,
     enum left_out why, bool displayed)
@@ -46,7 +46,7 @@ collect_leave_out(struct collect *collect, const char *path, int64_t size,
 		};
 }
 
-/* The folder becomes the one that this path is in as well. */
+/* Widen the folder of all files to one that holds this path, too. */
 static void
 widen_folder(struct collect *c, const char *path)
 {
@@ -80,7 +80,7 @@ note_path(struct collect *c, const struct cell_event *event)
 	widen_folder(c, event->name);
 }
 
-/* A file is announced: its bytes are taken while there is room for all. */
+/* Accept a file that is announced, while there is room for all of its bytes. */
 static void
 accept_file(struct collect *c, const struct cell_event *event)
 {
@@ -119,8 +119,8 @@ collect_event(struct collect *c, const struct cell_event *event)
 		accept_file(c, event);
 		break;
 	case CELL_BYTES:
-		/* Of the last file that was announced: when that one was not
-		 * taken, nothing is. */
+		/* The bytes belong to the last file that was announced, which
+		 * may not have been accepted. */
 		if (c->taking)
 			buf_add(&c->files[c->file_count - 1].data, event->data,
 			    event->len);

@@ -10,8 +10,8 @@
 #include "protocol/conversation.h"
 
 /*
- * Everything that a cell sends during one request, taken together.  All of it
- * is bounded here once more: a cell may lie.
+ * Everything that a cell sends during one request.  All of it is bounded here
+ * once more, as a cell is not trusted.
  */
 #define COLLECT_FILES 10
 #define COLLECT_LEFT 25 /* as many as a menu can offer */
@@ -42,18 +42,18 @@ struct collect {
 	struct buf output;
 	struct collected_file files[COLLECT_FILES];
 	size_t file_count;
-	size_t file_bytes; /* of all that are taken */
+	size_t file_bytes; /* of all that are accepted */
 	size_t file_bytes_max;
-	bool taking; /* the file that is coming */
+	bool taking; /* the bytes that arrive belong to the last file */
 	struct collected_left left[COLLECT_LEFT];
 	size_t left_count;
-	size_t left_more; /* that were not kept */
-	/* of all that the cell told of, but for pictures of no workspace */
+	size_t left_more; /* files whose names are not stored */
+	/* number of all files that the cell reported, without displayed
+	 * pictures */
 	size_t images;
 	size_t others;
-	char *
-	    folder; /* that all the others are in, heap; NULL: there are none */
-	bool folded; /* collect_fold() */
+	char *folder; /* folder of all the others, heap; NULL: there are none */
+	bool folded;  /* collect_fold() */
 	struct collected_entry entries[COLLECT_ENTRIES];
 	size_t entry_count;
 };
@@ -61,14 +61,14 @@ struct collect {
 /* output_max, file_bytes_max: bytes that are kept. */
 void collect_init(struct collect *collect, size_t output_max,
     size_t file_bytes_max);
-/* Forget what came; the limits stay: it is ready for the next request. */
+/* Drop all events but keep the limits, for the next request. */
 void collect_release(struct collect *collect);
-/* Take what came: any event of a cell's. */
+/* Collect an event of a cell. */
 void collect_event(struct collect *collect, const struct cell_event *event);
-/* Forget the names of the files that are no images and were left out: one line
- * tells of them, and of those that came. */
+/* Fold the files that are no images: one line of the answer counts them, and
+ * the names of those that were left out are dropped. */
 void collect_fold(struct collect *collect);
-/* Is it one of those? */
+/* Is the file folded? */
 bool collect_is_folded(const struct collect *collect, const char *path,
     bool displayed);
 /* Note a file as not attached. */
@@ -78,8 +78,10 @@ void collect_leave_out(struct collect *collect, const char *path, int64_t size,
 struct run_outcome {
 	enum run_end end;
 	enum refusal refusal;
-	bool read_only; /* the disk had no room for what it could write */
-	bool beside;	/* in the cell of another run, which may end at once */
+	bool read_only; /* the cell could not write, as the disk is nearly
+			 * full */
+	bool beside;	/* in the cell of another run, which may end at any
+			 * moment */
 	bool cancelled; /* by its owner, while it ran */
 	struct cell_result result;
 };
@@ -93,8 +95,8 @@ outcome_succeeded(const struct run_outcome *outcome)
 	    outcome->result.status == 0;
 }
 
-/* Did it begin, however it ended?  A run that was broken off has output and
- * effects. */
+/* Did the run begin, however it ended?  A run that was broken off has output
+ * and effects. */
 static inline bool
 outcome_began(const struct run_outcome *outcome)
 {

@@ -9,15 +9,15 @@
 
 #define ENDING_MOST 16 /* bytes of an ending that are kept */
 
-/* A letter or digit as Discord takes them: ASCII. */
+/* Is it a letter or a digit of ASCII? */
 static bool
-is_plain(char c)
+filename_is_plain(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 	    (c >= '0' && c <= '9');
 }
 
-/* From the last dot on; the end of the name when there is none that counts. */
+/* The ending, from the last dot on; the end of the name if there is none. */
 static const char *
 ending_of(const char *name)
 {
@@ -25,7 +25,7 @@ ending_of(const char *name)
 	const char *end = name + strlen(name);
 	const char *at = dot != NULL ? dot + 1 : end;
 
-	while (is_plain(*at))
+	while (filename_is_plain(*at))
 		at++;
 	if (dot == NULL || dot == name || at != end || end - dot < 2 ||
 	    end - dot > ENDING_MOST)
@@ -41,7 +41,8 @@ is_number(const char *name)
 	    name[strspn(name, "0123456789.eE-_")] == '\0';
 }
 
-/* Stem and ending, neither of them in name: the stem gives way. */
+/* Join stem and ending, which are not in name; a stem that is too long is
+ * cut. */
 static void
 join(char name[FILENAME_SIZE], const char *stem, size_t stem_len,
     const char *ending)
@@ -61,13 +62,14 @@ filename_clean(char name[FILENAME_SIZE], const char *path)
 	char *clean = stem + strlen("file-");
 	size_t n = 0;
 
-	/* all that Discord would change becomes '_', but for both ends */
+	/* characters that Discord would change become '_', and go at both
+	 * ends */
 	for (const char *p = last; p < ending && n < LIMIT_PATH; p++) {
 		char c = *p;
 
-		if (!is_plain(c) && c != '.' && c != '-')
+		if (!filename_is_plain(c) && c != '.' && c != '-')
 			c = '_';
-		if (n > 0 || is_plain(c))
+		if (n > 0 || filename_is_plain(c))
 			clean[n++] = c;
 	}
 	while (n > 0 && *ending == '\0' &&
@@ -85,7 +87,7 @@ filename_clean(char name[FILENAME_SIZE], const char *path)
 }
 
 static bool
-is_taken(const char *name, const char *const *taken, size_t count)
+filename_is_taken(const char *name, const char *const *taken, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (strcasecmp(name, taken[i]) == 0)
@@ -101,7 +103,7 @@ filename_unique(char name[FILENAME_SIZE], const char *const *taken,
 	char ending[ENDING_MOST + 24];
 	const char *dot;
 
-	if (!is_taken(name, taken, count))
+	if (!filename_is_taken(name, taken, count))
 		return false;
 	memcpy(old, name, sizeof(old));
 	dot = ending_of(old);
@@ -109,7 +111,7 @@ filename_unique(char name[FILENAME_SIZE], const char *const *taken,
 	for (size_t i = 2; i <= count + 2; i++) {
 		(void)snprintf(ending, sizeof(ending), "-%zu%s", i, dot);
 		join(name, old, (size_t)(dot - old), ending);
-		if (!is_taken(name, taken, count))
+		if (!filename_is_taken(name, taken, count))
 			break;
 	}
 	return true;

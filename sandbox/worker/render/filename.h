@@ -6,17 +6,16 @@
 #include <stddef.h>
 
 /*
- * Names of attachments.  Discord changes a name that it does not like, and
- * "attachment://" must match what it made of it; so only names that it leaves
- * alone are sent: letters, digits, '.', '-' and '_', beginning with a letter or
- * digit, not ending in '.' or '_', no number, at most 100 bytes.  The name that
- * the file really has goes beside it, as the attachment's title (message.h).
+ * Names of attachments.  Discord changes some names, so only names that it
+ * leaves alone are sent: letters, digits, '.', '-' and '_', beginning with a
+ * letter or digit, not ending in '.' or '_', no number, at most 100 bytes.  The
+ * file's real name is sent as the attachment's title (message.h).
  */
 #define FILENAME_SIZE 101
 
-/* Make such a name of the last part of a path (any bytes), keeping its ending:
- * of what has no letter "file.png".  Returns true when the name had to be
- * changed. */
+/* Make such a name of the last part of a path (any bytes), with the same
+ * ending.  A stem without a letter becomes "file".  Returns true when the name
+ * had to be changed. */
 bool filename_clean(char name[FILENAME_SIZE], const char *path);
 
 /* Change name so that it is none of the count taken ones (letter case does not

@@ -31,7 +31,7 @@
 #define TICK_LOOKALIKE "\xcb\x8b" /* modifier letter grave accent */
 #define ELLIPSIS "\xe2\x80\xa6"
 
-#define SNAP_BYTES 160 /* how far a cut moves to reach a line's end */
+#define SNAP_BYTES 160 /* distance that a cut moves to a line's end */
 /* The line between two parts, and the colours that end and begin there. */
 #define CUT_POINTS (64 + sizeof(SGR_RESET) - 1 + SGR_MAX)
 #define DESCRIPTION_MOST 1024 /* code points of an alt text */
@@ -58,7 +58,8 @@ message_release(struct message *message)
 
 /* ---- text ---- */
 
-/* Cleaned before it is cut: what is dropped takes no room. */
+/* The name is cleaned before it is cut, so that dropped characters take no
+ * room. */
 void
 message_add_word(struct buf *out, const char *name, size_t most)
 {
@@ -116,8 +117,8 @@ message_part(struct buf *out, const char *next)
 	return next;
 }
 
-/* Take the text, without the line ends at its end.  No two back-ticks may stand
- * side by side in a block. */
+/* Move the text to the block, without the line ends at its end.  No two
+ * back-ticks may be adjacent in a block. */
 static void
 set_defused(struct message *message, struct buf *text)
 {
@@ -191,10 +192,10 @@ message_set_output(struct message *message, const char *text, size_t len,
 /* ---- cutting a block ---- */
 
 /*
- * A text that is too long is cut to its ends, or to one of them, and a line
- * says how much is left out.  A cut is at a line's end where one is near.  The
- * text is valid UTF-8; colours in it are as terminal.h has them.  They count
- * among the code points, end before that line and go on after it.
+ * A text that is too long is cut to both ends, or to one, and a line says how
+ * much is left out.  A cut is at a line's end if one is near.  The text is
+ * valid UTF-8, with colours as in terminal.h.  Colours count as code points,
+ * end before that line and go on after it.
  */
 
 /* The end of the first lines: their last line end, or the end of all. */
@@ -221,8 +222,8 @@ lines_begin(const char *text, size_t len, size_t lines)
 	return at != NULL ? (size_t)(at + 1 - text) : 0;
 }
 
-/* The sequence that says what holds at a place in a text: the last one before
- * it does, all of it (terminal.h).  Empty: nothing does. */
+/* Colour sequence that holds at a place in a text, which is the last one before
+ * it (terminal.h).  Empty: none holds. */
 struct style {
 	const char *sequence;
 	size_t len;
@@ -242,7 +243,7 @@ style_at(const char *text, size_t at)
 	return style;
 }
 
-/* The place itself, or before the sequence that it is in. */
+/* Move a place within a sequence before that sequence. */
 static size_t
 before_sequence(const char *text, size_t at)
 {
@@ -253,7 +254,7 @@ before_sequence(const char *text, size_t at)
 	    at;
 }
 
-/* Code points that are seen: without those of the colours. */
+/* Count visible code points, without those of the colours. */
 static size_t
 seen_points(const char *text, size_t len)
 {
@@ -269,8 +270,8 @@ seen_points(const char *text, size_t len)
 	return points;
 }
 
-/* The line in the place of what is between head and tail: so many lines when
- * it is whole lines. */
+/* Append the line in the place of the text between head and tail; it counts
+ * lines if whole lines are cut. */
 static void
 add_left_out(struct buf *out, const char *text, size_t len, size_t head,
     size_t tail)
@@ -299,8 +300,8 @@ add_left_out(struct buf *out, const char *text, size_t len, size_t head,
 	buf_addf(out, " " ELLIPSIS "%s", tail < len ? "\n" : "");
 }
 
-/* Are its code points no more than room, its lines no more than lines_max (0:
- * any number)? */
+/* Does the text have at most `room` code points and lines_max lines (0: any
+ * number)? */
 static bool
 cut_fits(const char *text, size_t len, size_t lines_max, size_t room)
 {
@@ -343,7 +344,7 @@ cut_tail(const char *text, size_t len, size_t points, size_t lines)
 			      before_sequence(text, tail);
 }
 
-/* Append all of it, or what fits of it. */
+/* Append the text, cut if it does not fit. */
 static void
 add_cut(struct buf *out, const char *text, size_t len, enum message_cut cut,
     size_t lines_max, size_t room)
@@ -366,7 +367,7 @@ add_cut(struct buf *out, const char *text, size_t len, enum message_cut cut,
 		head = cut_head(text, len, keep / 3, lines / 3);
 		tail = cut_tail(text, len, keep - keep / 3, lines - lines / 3);
 	}
-	/* colours end before what is said here, and go on after it */
+	/* colours end before the line that counts, and go on after it */
 	buf_add(out, text, head);
 	style = style_at(text, head);
 	if (style.len > 0)
@@ -381,8 +382,8 @@ add_cut(struct buf *out, const char *text, size_t len, enum message_cut cut,
 
 /* ---- fitting it in ---- */
 
-/* The end of the text, or the back-tick before it that nothing closes: a name
- * of the next part would close it, and stand outside of its own. */
+/* The end of the text, or a back-tick before it that is not closed.  The next
+ * part would close that, and show its names as markup. */
 static size_t
 before_open_tick(const char *text, size_t end)
 {
@@ -396,7 +397,7 @@ before_open_tick(const char *text, size_t end)
 	return open;
 }
 
-/* So many code points of a part, with commands that are clicked. */
+/* Append `most` code points of a part, with commands that can be clicked. */
 static void
 add_prefix(struct buf *out, const struct message *m, const struct buf *part,
     size_t most)
@@ -416,7 +417,7 @@ end_line(struct buf *out)
 		buf_addc(out, '\n');
 }
 
-/* Code points that the message may have beside the operator's words. */
+/* Code points that the banner leaves to the message. */
 static size_t
 content_most(const struct message *m)
 {
@@ -424,8 +425,8 @@ content_most(const struct message *m)
 	    (m->banner != NULL && *m->banner != '\0' ? RULE_SHOWN_MOST : 0);
 }
 
-/* What stands before and after the block.  Returns the code points that are
- * left for the block's text, 0: too few to be of use. */
+/* Make the text before and after the block.  Returns the code points that are
+ * left for the block's text; 0: too few to be of use. */
 static size_t
 make_frame(struct buf *lead, struct buf *tail, const struct message *m,
     bool with_files)
@@ -463,12 +464,12 @@ compose(struct buf *out, const struct message *m, bool with_files)
 		    m->lines_max, room);
 		buf_adds(out, "\n```\n");
 	}
-	/* its sentences begin with a line end, whichever is the first */
+	/* the tail's sentences begin with a line end, the first one, too */
 	skip = strspn(buf_str(&tail), "\n");
 	if (tail.len > skip)
 		end_line(out);
 	buf_add(out, buf_str(&tail) + skip, tail.len - skip);
-	/* the last word, whatever was said above */
+	/* the last line end goes, and the limit holds in any case */
 	end = text_prefix(buf_str(out), out->len, content_most(m));
 	while (end > 0 && out->data[end - 1] == '\n')
 		end--;
@@ -485,7 +486,7 @@ message_fits(const struct message *message)
 	auto_buf struct buf lead = BUF_INIT(MESSAGE_PART_MAX);
 	auto_buf struct buf tail = BUF_INIT(2 * MESSAGE_PART_MAX);
 
-	/* as if nothing could be attached: that is the longer text */
+	/* the text for the case without files is the longer one */
 	return cut_fits(buf_str(&message->block), message->block.len,
 	    message->lines_max, make_frame(&lead, &tail, message, false));
 }
@@ -521,7 +522,7 @@ message_attach(struct message *message, const char *path, struct buf *data)
 	return message->files[count].name;
 }
 
-/* ---- what can be pressed below it ---- */
+/* ---- buttons and menus ---- */
 
 /* Buttons, five in a row, and menus, each of which is a row. */
 
@@ -536,7 +537,7 @@ enum component {
 };
 
 static const json_t *
-last_of(const json_t *array)
+last_component(const json_t *array)
 {
 	size_t count = json_array_size(array);
 
@@ -549,7 +550,7 @@ parts_of(const json_t *row, int *type)
 {
 	json_t *parts = json_object_get(row, "components");
 
-	*type = (int)json_integer_value(json_object_get(last_of(parts),
+	*type = (int)json_integer_value(json_object_get(last_component(parts),
 	    "type"));
 	return parts;
 }
@@ -564,15 +565,15 @@ add_row(struct message *message)
 		return NULL;
 	json_array_append_new(message->rows,
 	    json_pack("{s:i, s:[]}", "type", COMPONENT_ROW, "components"));
-	return json_object_get(last_of(message->rows), "components");
+	return json_object_get(last_component(message->rows), "components");
 }
 
-/* The row that the next button goes into. */
+/* Row of the next button. */
 static json_t *
 button_row(struct message *message)
 {
 	int type;
-	json_t *parts = parts_of(last_of(message->rows), &type);
+	json_t *parts = parts_of(last_component(message->rows), &type);
 
 	if (type == COMPONENT_BUTTON &&
 	    json_array_size(parts) < ROW_BUTTONS_MAX)
@@ -607,10 +608,10 @@ message_add_menu(struct message *message, enum action action, int64_t view_id,
 			"custom_id", id, "placeholder", hint, "options"));
 }
 
-/* Is there nothing to see in it?  A label of blanks alone is refused;
- * characters without width have been named by now. */
+/* Is the label blank?  Discord refuses such a label; characters without width
+ * are named already. */
 static bool
-is_blank(const char *text)
+message_is_blank(const char *text)
 {
 	size_t left = strlen(text);
 
@@ -631,15 +632,15 @@ message_add_option(struct message *message, const char *name, const char *value,
 {
 	auto_buf struct buf label = BUF_INIT(16 * LABEL_MOST);
 	int type;
-	json_t *parts = parts_of(last_of(message->rows), &type);
-	json_t *options = json_object_get(last_of(parts), "options");
+	json_t *parts = parts_of(last_component(message->rows), &type);
+	json_t *options = json_object_get(last_component(parts), "options");
 
 	if (type != COMPONENT_SELECT ||
 	    json_array_size(options) == MESSAGE_OPTIONS_MAX)
 		return;
 	/* the ellipsis counts, too */
 	message_add_word(&label, name, LABEL_MOST - 1);
-	if (is_blank(buf_str(&label))) {
+	if (message_is_blank(buf_str(&label))) {
 		buf_reset(&label);
 		buf_addf(&label, _("(a name of blanks, %zu bytes)"),
 		    strlen(name));
@@ -649,12 +650,12 @@ message_add_option(struct message *message, const char *name, const char *value,
 		value, "default", (int)chosen));
 }
 
-/* ---- what it says elsewhere ---- */
+/* ---- the message as text ---- */
 
 void
 message_add_text(struct buf *out, const struct message *message)
 {
-	/* without its colours */
+	/* the block without its colours */
 	auto_free char *block = xstrdup(buf_str(&message->block));
 	const struct buf *parts[] = { &message->lead, &message->block,
 		&message->tail, &message->without };
@@ -685,14 +686,15 @@ message_describe(struct message *message, const char *text, const char *name)
 
 /* ---- JSON ---- */
 
-/* An empty list takes away those that the message had. */
+/* Rows of a message; an empty list removes those that it had. */
 static json_t *
 json_rows(const struct message *m)
 {
 	return m->rows == NULL ? json_array() : json_incref(m->rows);
 }
 
-/* An empty list takes away the files of an earlier edit. */
+/* Attachments of a message; an empty list removes the files of an earlier
+ * edit. */
 static json_t *
 json_attachments(const struct message *m, bool with_files)
 {
@@ -709,7 +711,7 @@ json_attachments(const struct message *m, bool with_files)
 	return list;
 }
 
-/* Takes root. */
+/* Text of a JSON, whose reference is dropped; heap. */
 static char *
 dump(json_t *root)
 {
@@ -718,8 +720,8 @@ dump(json_t *root)
 	json_decref(root);
 	if (text != NULL)
 		return text;
-	/* all strings are valid UTF-8 by construction: a bug otherwise, and
-	 * its user shall not wait for ever */
+	/* all strings are valid UTF-8 by construction; a bug must not leave its
+	 * user without an answer */
 	log_err("a message could not be written as JSON");
 	return xstrdup(FALLBACK);
 }

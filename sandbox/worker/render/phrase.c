@@ -23,7 +23,7 @@ phrase_words(const char *format, ...)
 	return phrase;
 }
 
-/* The digits in threes. */
+/* Digits are grouped in threes. */
 struct phrase
 phrase_count(int64_t n)
 {

@@ -7,7 +7,8 @@
 
 #define PATH_SHOWN 80 /* code points of a path in a sentence */
 
-/* Pieces of sentences, for the call that they stand in. */
+/* Piece of a sentence, which lives as long as the call that it is an argument
+ * of. */
 struct phrase {
 	char text[512];
 };
@@ -20,7 +21,7 @@ struct phrase phrase_count(int64_t n);
 struct phrase phrase_files(int64_t n);
 /* "12 ms", "1.25 s", "2 min 5 s". */
 struct phrase phrase_duration(int64_t us);
-/* In the largest unit that it is whole in: 15 minutes, 7 days. */
+/* A time in its largest whole unit: 15 minutes, 7 days. */
 struct phrase phrase_span(int64_t seconds);
 /* A stranger's word as inline code, at most `most` (<= 80) code points. */
 struct phrase phrase_name(const char *name, size_t most);

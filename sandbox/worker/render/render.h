@@ -27,46 +27,45 @@ struct session;
  * never show an internal text.
  */
 struct render_env {
-	const struct config *config; /* for the limits that it names */
+	const struct config *config; /* for the limits in texts */
 	enum job_kind kind;
 	int64_t reference; /* the job's id */
 	int64_t file_most; /* bytes of one attachment */
 	bool may_attach;
 	bool has_input;	     /* the code was given some */
 	struct slip slip;    /* in the code that runs */
-	const char *version; /* of Python, where it is not the usual one */
+	const char *version; /* of Python, if it is not the default one */
 };
 
-/* ---- render_run.c: what a run came to ---- */
+/* ---- render_run.c: results of runs ---- */
 
-/* Output, why it ended, its files (they move into the message). */
+/* A run: its output, its end, its files (they move into the message). */
 void render_run(struct message *message, const struct run_outcome *outcome,
     struct collect *collect, const struct render_env *env);
-/* While a run or an installation goes on, with a button that ends it. */
+/* Progress of a run or an installation, with a button that ends it. */
 void render_progress(struct message *message, enum job_kind kind,
     int64_t job_id, const struct buf *output, int64_t elapsed_ms);
-/* pip, at its end.  words: what was asked for. */
+/* Result of pip.  words: the requirements. */
 void render_pip(struct message *message, const struct run_outcome *outcome,
     const struct buf *log, char *const *words, const struct render_env *env);
 
-/* ---- render_fault.c: why nothing came of it ---- */
+/* ---- render_fault.c: refusals and failures ---- */
 
-/* The operator does not let them in: this person, or all of a server. */
+/* The operator has blocked this person, or all of a server. */
 void render_blocked(struct message *message, enum rule_subject who,
     const char *reason);
-/* A request that did not succeed; path: what it was about, "" for a run. */
+/* A request that did not succeed; path: its path, "" for a run. */
 void render_not_done(struct message *message, const struct run_outcome *outcome,
     const char *path, const struct render_env *env);
-/* What came of a request, for statistics: "exit 0"; in word, or static. */
+/* Outcome of a request for statistics, as "exit 0"; in word, or static. */
 #define WORD_SIZE 48
 const char *render_word(const struct run_outcome *outcome,
     char word[WORD_SIZE]);
 void render_error(struct message *message, int64_t reference);
 void render_lost(struct message *message, enum job_kind kind,
     int64_t reference);
-/* Discord refused the answer.  All of it as a file of at most `most` bytes:
- * what the message said, or, where that is gone, the content of the refused
- * body; then why, in Discord's words. */
+/* Answer that Discord refused, as a file of at most `most` bytes: the whole
+ * message, or, where that is gone, the content of the refused body. */
 void render_as_file(struct message *message, const struct message *refused,
     const char *body, int64_t most);
 void render_not_accepted(struct message *message,
@@ -81,7 +80,7 @@ void render_bad_requirements(struct message *message,
 #define TEXT_MODERATED_FOR_ALL \
 	N_("The moderation of this server does not let this answer be shown. " \
 	   "Only the person who asked for it sees it.")
-/* A newer il-fcgi took a command that this worker does not have. */
+/* A newer il-fcgi accepted a command that this worker does not have. */
 #define TEXT_UNKNOWN \
 	N_("Inline is being updated, and that command is too new for the " \
 	   "part that took it. It was not run. Try again in a moment.")
@@ -107,14 +106,14 @@ void render_bad_requirements(struct message *message,
 struct render_listing {
 	const char *path;		  /* of the directory */
 	const struct collect *collect;	  /* its entries */
-	const struct cell_result *result; /* their number, and the usage */
+	const struct cell_result *result; /* with their number, and the usage */
 	int64_t page;			  /* from 1 */
 	int64_t asked;			  /* the page that was asked for */
 	int64_t pages;
 	int64_t view_id;      /* for the buttons; 0: no buttons */
 	bool moved;	      /* the current directory was another one */
-	char back[PATH_SIZE]; /* where a button leads, and */
-	int64_t back_id;      /* that button's view; 0: no button */
+	char back[PATH_SIZE]; /* path of the button back */
+	int64_t back_id;      /* view of that button; 0: no button */
 };
 
 void render_listing(struct message *message,
@@ -126,7 +125,7 @@ void render_file(struct message *message, struct collected_file *file,
 /* Send a file; the data moves into the message. */
 void render_get(struct message *message, struct collected_file *file,
     const struct render_env *env);
-/* The same of a directory's zip; left_out: how many are not in it. */
+/* Send a directory's zip; left_out: number of files that are not in it. */
 void render_archive(struct message *message, const char *path,
     struct collect *collect, int64_t left_out, const struct render_env *env);
 void render_written(struct message *message, const char *path, int64_t size,
@@ -134,16 +133,17 @@ void render_written(struct message *message, const char *path, int64_t size,
 
 /* ---- render_sandbox.c: sandboxes and their sessions ---- */
 
-/* Sessions keep variables from run to run: the commands for them, and the words
- * of a run. */
+/* Sessions keep variables from run to run: their commands, and their notes in
+ * the answers of runs. */
 void render_session_start(struct message *message, const struct config *config);
 void render_session_stop(struct message *message, bool was_on);
-/* until: its interpreter is kept till then, Unix seconds; 0: there is none. */
+/* until: end of its interpreter's life, Unix seconds; 0: there is none. */
 void render_session_status(struct message *message,
     const struct session *session, int64_t until);
-/* Say below a run why its session had to begin anew; 0: it had not. */
+/* Say below a run why its session began anew; 0: it did not. */
 void render_session_ended(struct message *message, enum kept_end why);
-/* With the first answer; lost_at: when the one before it expired, or 0. */
+/* Say below an answer that a sandbox was made; lost_at: when the one before it
+ * expired, or 0. */
 void render_made(struct message *message, int64_t lost_at);
 void render_created(struct message *message, const struct sandbox *sandbox,
     bool created, const struct config *config);

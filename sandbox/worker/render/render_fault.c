@@ -15,8 +15,8 @@
 	N_("Too much is running at the moment, no sandbox became free. " \
 	   "Nothing was run; try again in a minute.")
 
-/* Why there was no cell: a word for statistics, and what people are told; NULL:
- * it cannot be but by a fault of ours. */
+/* Reasons why there was no cell: a word for statistics, and the text for
+ * people; NULL: only a fault of ours can be the reason. */
 static const struct {
 	const char *word;
 	const char *text;
@@ -62,8 +62,8 @@ static const struct {
 	[REFUSAL_TIME] = { "timed out", TEXT_FULL, false },
 };
 
-/* All that people are told of a fault of ours; the log has the rest under
- * this number. */
+/* People see no more of a fault of ours; the log has the rest under this
+ * number. */
 void
 render_error(struct message *message, int64_t reference)
 {
@@ -73,7 +73,7 @@ render_error(struct message *message, int64_t reference)
 	    reference);
 }
 
-/* A reference where an operator can find out more. */
+/* Add a reference where the operator's log says more. */
 static void
 render_refusal(struct message *m, enum refusal refusal, int64_t reference)
 {
@@ -97,7 +97,7 @@ add_no_space(struct message *m, const struct cell_result *result,
 	render_space(&m->tail, result, config);
 }
 
-/* Most errors are about a path and go on from its name. */
+/* Most errors are about a path, and their texts follow its name. */
 static void
 render_cell_error(struct message *m, const struct cell_result *result,
     const char *path, const struct render_env *env)
@@ -109,7 +109,7 @@ render_cell_error(struct message *m, const struct cell_result *result,
 	static const char no_permission[] =
 	    N_(" has permissions that forbid that. `os.chmod` in "
 	       "your code changes them.");
-	/* NULL: a fault of ours, or said in words of its own below */
+	/* NULL: a fault of ours, or a text below */
 	static const char *const of_path[ERROR_READ_ONLY + 1] = {
 		[ERROR_NOT_FOUND] = N_(" does not exist."),
 		[ERROR_IS_DIRECTORY] = N_(" is a directory."),
@@ -137,7 +137,7 @@ render_cell_error(struct message *m, const struct cell_result *result,
 	else
 		buf_addf(lead, "%s%s", phrase_path(path).text,
 		    _(of_path[result->error]));
-	/* that has just failed */
+	/* `/il look` has just failed itself */
 	if (result->error == ERROR_NOT_FOUND && env->kind != JOB_LOOK)
 		buf_adds(lead, _(" `/il look` shows what there is."));
 	if (result->error != ERROR_TOO_LARGE)
@@ -182,8 +182,7 @@ render_not_done(struct message *message, const struct run_outcome *outcome,
 	    outcome->result.reason == REASON_ERROR)
 		render_cell_error(message, &outcome->result, path, env);
 	else
-		/* the limits, too: they are far above what an operation on
-		 * files needs */
+		/* limits are far above the needs of an operation on files */
 		render_error(message, env->reference);
 }
 
@@ -262,7 +261,7 @@ render_not_accepted(struct message *message, const struct rest_reply *reply,
 	    reply->code, reference);
 }
 
-/* What may have happened, and how to see whether it did. */
+/* The hint says how to see whether an interrupted command took effect. */
 void
 render_lost(struct message *message, enum job_kind kind, int64_t reference)
 {

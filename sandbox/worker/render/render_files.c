@@ -8,16 +8,16 @@
 #include "base/text.h"
 #include "base/utf8.h"
 
-#define ENTRY_MOST 46 /* of a name in a listing: 20 of them must fit */
+#define ENTRY_MOST 46 /* of a name in a listing, of which 20 must fit */
 #define LEFT_MOST 6
 #define LEFT_NAME_MOST 32
-#define PROBE 8192 /* bytes that tell text from other things */
+#define PROBE 8192			/* bytes in which a file must be text */
 #define TIME_LAST INT64_C(253402300799) /* of the year 9999 */
 #define SHOWN_MAX 16384 /* bytes of a file that can matter for a block */
 
 /* ---- listings ---- */
 
-/* What is no file has no size that means anything. */
+/* Size of an entry; only that of a file has a meaning. */
 static struct phrase
 entry_size(const struct collected_entry *entry)
 {
@@ -35,7 +35,7 @@ points(const struct phrase *word)
 	return (int)text_codepoints(word->text, strlen(word->text));
 }
 
-/* The block: a line for each entry, whatever is in its name. */
+/* Set the block to a line for each entry. */
 static void
 set_entries(struct message *m, const struct collect *c)
 {
@@ -55,7 +55,7 @@ set_entries(struct message *m, const struct collect *c)
 	for (size_t i = 0; i < c->entry_count; i++) {
 		const struct collected_entry *entry = &c->entries[i];
 
-		/* times are as wide as all others, whatever the cell said */
+		/* an impossible time is as wide as any other */
 		buf_addf(&lines, "%*s%s  %s  ", width - points(&sizes[i]), "",
 		    sizes[i].text,
 		    entry->mtime < 0 || entry->mtime > TIME_LAST ?
@@ -101,7 +101,7 @@ render_listing(struct message *m, const struct render_listing *l,
 
 /* ---- one file ---- */
 
-/* What can be shown in a block: valid UTF-8 without a NUL. */
+/* Is the beginning of a file text: valid UTF-8 without a NUL? */
 static bool
 is_text(const struct buf *data)
 {
@@ -116,7 +116,7 @@ is_text(const struct buf *data)
 	return false;
 }
 
-/* Attach its data; say so where that is not possible. */
+/* Attach a file's data, or say why that is not possible. */
 static void
 attach(struct message *m, struct collected_file *file, int64_t total,
     const struct render_env *env)
@@ -136,8 +136,8 @@ attach(struct message *m, struct collected_file *file, int64_t total,
 		buf_adds(&m->without, _("It could not be attached."));
 }
 
-/* A text that fits is shown; everything else is attached, and of a longer
- * text the beginning shown. */
+/* A text that fits is shown; any other file is attached, and the beginning of a
+ * longer text shown. */
 void
 render_file(struct message *m, struct collected_file *file, int64_t total,
     const struct render_env *env)
@@ -213,7 +213,7 @@ render_written(struct message *message, const char *path, int64_t size,
 
 	buf_addf(&message->lead, _("Saved %s: %s."), phrase_path(path).text,
 	    text_size(size).text);
-	/* worth a word to somebody who did not ask */
+	/* a sandbox that is nearly full is mentioned */
 	if (result->used_bytes / 3 >= env->config->quota / 4 ||
 	    result->used_files / 3 >= env->config->files / 4)
 		render_space(&message->tail, result, env->config);

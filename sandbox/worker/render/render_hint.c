@@ -32,13 +32,13 @@ render_last_line(const struct buf *output)
 }
 
 static bool
-has(const struct render_line *line, const char *text)
+line_has(const struct render_line *line, const char *text)
 {
 	return memmem(line->text, line->len, text, strlen(text)) != NULL;
 }
 
 static bool
-begins(const struct render_line *line, const char *text)
+line_begins(const struct render_line *line, const char *text)
 {
 	return line->len >= strlen(text) &&
 	    memcmp(line->text, text, strlen(text)) == 0;
@@ -46,14 +46,15 @@ begins(const struct render_line *line, const char *text)
 
 /* ---- code that Python does not understand ---- */
 
-/* Python says where, this says what was typed. */
+/* Explain a syntax error by the likely mistake in the code. */
 static void
 explain_slip(struct buf *out, const struct render_line *line,
     const struct slip *slip)
 {
-	bool syntax = begins(line, "SyntaxError") ||
-	    begins(line, "IndentationError") || begins(line, "TabError");
-	bool name = begins(line, "NameError");
+	bool syntax = line_begins(line, "SyntaxError") ||
+	    line_begins(line, "IndentationError") ||
+	    line_begins(line, "TabError");
+	bool name = line_begins(line, "NameError");
 
 	if (syntax && slip->kind == SLIP_ODD)
 		buf_addf(out,
@@ -74,15 +75,16 @@ explain_slip(struct buf *out, const struct render_line *line,
 		    _("\nThe code has curly quotes, as telephones and text "
 		      "editors make them: Python needs straight ones, `\"` or "
 		      "`'`."));
-	/* in a file, too */
-	if ((syntax && slip->kind == SLIP_TABS) || begins(line, "TabError"))
+	/* a TabError can come from a file, too */
+	if ((syntax && slip->kind == SLIP_TABS) ||
+	    line_begins(line, "TabError"))
 		buf_adds(out, _(TEXT_TABS));
 }
 
-/* ---- what the sandbox does not have ---- */
+/* ---- limits of the sandbox ---- */
 
-/* By the error's number, as C libraries differ in the words: a name that cannot
- * be looked up, a network that is not there. */
+/* Is the error about the network?  It is known by its number, as C libraries
+ * differ in their texts. */
 static bool
 is_about_network(const struct render_line *line)
 {
@@ -92,7 +94,7 @@ is_about_network(const struct render_line *line)
 		"Name or service not known" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (has(line, words[i]))
+		if (line_has(line, words[i]))
 			return true;
 	return false;
 }
@@ -111,13 +113,13 @@ explain_error(struct buf *out, const struct render_line *line,
 			_("\nThe code asks for more input than it was "
 			  "given.") :
 			_("\nThe code asks for input, and there was none."));
-	else if (begins(line, "MemoryError"))
+	else if (line_begins(line, "MemoryError"))
 		buf_adds(out, _(TEXT_LESS_MEMORY));
-	else if (has(line, "[Errno 28]") && result->disk_full == 0 &&
+	else if (line_has(line, "[Errno 28]") && result->disk_full == 0 &&
 	    result->used_bytes / 3 >= env->config->quota / 4)
-		/* there is room, but not for what it wrote at once */
+		/* there may be room, but not for the last write */
 		render_quota_used(out, result, env->config);
-	else if (has(line, "[Errno 28]") && result->disk_full == 0)
+	else if (line_has(line, "[Errno 28]") && result->disk_full == 0)
 		buf_addf(out,
 		    _("\n`/tmp` holds %s: there is room for %s in the sandbox "
 		      "itself."),
@@ -131,7 +133,7 @@ render_hint(struct buf *out, const struct cell_result *result,
 {
 	const struct render_line line = render_last_line(output);
 
-	/* that is a string, and so no error for Python */
+	/* code in quotes is a string, which is no error */
 	if (env->slip.kind == SLIP_STRING && result->reason == REASON_EXIT)
 		buf_adds(out,
 		    _("\nThe code is between quotes, so it is a text for "
@@ -145,7 +147,7 @@ render_hint(struct buf *out, const struct cell_result *result,
 		explain_error(out, &line, result, env);
 		break;
 	case REASON_TIME:
-		/* on a busy host a busy run waits, too, but not so long */
+		/* on a busy host any run waits, but not most of its time */
 		buf_adds(out,
 		    result->cpu_us >= result->wall_us / 10 ?
 			_("\nDo less in one run, and keep what is done in a "

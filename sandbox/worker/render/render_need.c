@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a run was missing, by the last line of its traceback: a module that a
- * package brings, or input.  A program may print such a line without meaning
- * it; all that follows is a button that says what it will install.
+ * Needs of a run, by the last line of its traceback: a module that a package
+ * brings, or input.  A program may print such a line itself.  All that follows
+ * is a button that names the package.
  */
 #include "worker/render/render_view.h"
 
@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-/* Modules whose package has another name; NULL: none brings them. */
+/* Modules whose package has another name; NULL: no package brings them. */
 static const char *const packages[][2] = {
 	{ "Crypto", "pycryptodome" },
 	{ "Cryptodome", "pycryptodomex" },
@@ -137,7 +137,7 @@ render_need_nearest(const char *name)
 	char *next = names;
 	char *one;
 
-	/* who asks for a module is told its package first */
+	/* the package of a module of that name comes first */
 	if (package != NULL)
 		nearest_add(&near, typed, typed, package);
 	while ((one = strsep(&next, " ")) != NULL)
@@ -147,8 +147,8 @@ render_need_nearest(const char *name)
 	return near;
 }
 
-/* The package of a module, if its name is one that a package may have: what
- * begins with an underscore is the interpreter's own. */
+/* Find the package of a module, if a package may have its name.  Modules with
+ * an underscore are the interpreter's own. */
 static void
 find_package(char package[PACKAGE_SIZE], const char *module)
 {
@@ -216,7 +216,7 @@ render_part_prompt(const struct run_outcome *outcome, struct buf *output)
 	const char *at = begin;
 	size_t before;
 
-	/* code may have printed others, which begin a line */
+	/* code may have printed others, at the begin of a line */
 	while ((at = memmem(at, output->len - (size_t)(at - begin), head,
 		    strlen(head))) != NULL &&
 	    (at == begin || at[-1] == '\n'))
@@ -227,7 +227,7 @@ render_part_prompt(const struct run_outcome *outcome, struct buf *output)
 	render_need(&need, outcome, output);
 	if (!need.input || buf_reserve(output, 1) == NULL)
 		return;
-	at = output->data + before; /* it may have been moved */
+	at = output->data + before; /* the data may have been moved */
 	memmove(output->data + before + 1, at, output->len - before);
 	output->data[before] = '\n';
 	buf_commit(output, 1);

@@ -15,14 +15,14 @@
 #define LINES_MAX (1 << 18)
 #define LIST_NAME "packages.txt"
 
-/* One that is installed, as the cell tells it (frame.h, OP_PACKAGES). */
+/* Installed package, as the cell lists it (frame.h, OP_PACKAGES). */
 struct package {
-	const char *name; /* borrowed, as version; NULL: it is not told */
+	const char *name; /* borrowed, as version; NULL: not listed */
 	const char *version;
-	int64_t size; /* -1: it is not told */
+	int64_t size; /* -1: not listed */
 };
 
-/* The next one of a list that ends with a NUL; false at the end. */
+/* Read the next package of a list that ends with a NUL; false at the end. */
 static bool
 next_package(const char **at, const char *end, struct package *package)
 {
@@ -41,9 +41,9 @@ next_package(const char **at, const char *end, struct package *package)
 	return package->name != NULL;
 }
 
-/* A line for each: its size, its name, its version. */
+/* Append a line for each package: its size, its name, its version. */
 static size_t
-add_packages(struct buf *lines, const struct buf *list)
+add_package_lines(struct buf *lines, const struct buf *list)
 {
 	const char *at = buf_str(list);
 	const char *end = at + list->len;
@@ -68,7 +68,7 @@ render_packages(struct message *message, const struct buf *list,
     const struct cell_result *result, const struct render_env *env)
 {
 	auto_buf struct buf lines = BUF_INIT(LINES_MAX);
-	int64_t count = (int64_t)add_packages(&lines, list);
+	int64_t count = (int64_t)add_package_lines(&lines, list);
 
 	render_space(&message->tail, result, env->config);
 	if (count == 0) {
@@ -102,7 +102,8 @@ add_names(struct buf *out, const struct buf *list)
 		buf_addf(out, _(" and %zu more"), count - NAMES_MOST);
 }
 
-/* In a cell that mounts the packages alone, their space is all. */
+/* Add the space of the packages, which a cell that mounts them alone reports as
+ * its only usage. */
 static void
 add_space(struct buf *tail, const struct cell_result *result,
     const struct config *config)
@@ -147,16 +148,16 @@ render_rest_removed(struct message *message, const struct buf *rest,
 	add_space(&message->tail, result, config);
 }
 
-/* ---- what pip did not find ---- */
+/* ---- packages that pip did not find ---- */
 
 /*
- * pip's own words do not tell a project that is not there from one that it may
- * not take, so the cell adds a line which says it (cell/python/packages.py).  A
- * package that pip builds may forge such a line: nothing but a hint depends on
- * it.
+ * pip's own texts are the same for a missing project and for one that it may
+ * not install.  So the cell adds a line with the difference
+ * (cell/python/packages.py).  A package that pip builds may forge such a line,
+ * on which only a hint depends.
  */
 
-/* The rest of the line that begins so; heap, NULL: there is none. */
+/* Rest of the line that begins with this text; heap, NULL: there is none. */
 static char *
 find_line(const struct buf *log, const char *begin)
 {
@@ -183,7 +184,7 @@ add_nearest(struct buf *out, const char *name)
 
 /* "demo==9: 2.0, 1.0" */
 static void
-add_versions(struct buf *out, char *line)
+add_known_versions(struct buf *out, char *line)
 {
 	auto_buf struct buf versions = BUF_INIT(4096);
 	char *next = strstr(line, ": ");
@@ -217,7 +218,7 @@ render_pip_missing(struct buf *out, const struct buf *log,
 		    phrase_name(project, PACKAGE_SHOWN).text);
 		add_nearest(out, project);
 	} else if (version != NULL) {
-		add_versions(out, version);
+		add_known_versions(out, version);
 	} else if (found != NULL) {
 		found += strlen(NOT_FOUND);
 		name = xstrndup(found, strcspn(found, "\r\n"));

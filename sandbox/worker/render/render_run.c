@@ -20,15 +20,15 @@
 #define LOG_SHOWN (64 * 1024) /* bytes of a log that can matter */
 #define OUTPUT_NAME "output.txt"
 #define LOG_NAME "pip.log"
-/* A run that took more than this is told what it took. */
+/* Time and memory up to which an answer does not name them. */
 #define TIME_QUIET_US 1000000
 #define MEMORY_QUIET (INT64_C(64) << 20)
 
-/* Why it ended, in a few words, how long it took and what it needed where that
- * is much: small when it simply ended, as the output is what counts, and
- * nothing when all is well. */
+/* Append the reason of the end, and time and memory if they are large.  The
+ * line is small after an exit, as the output matters more, and empty if all is
+ * well. */
 static void
-add_result(struct buf *out, const struct cell_result *result,
+add_run_result(struct buf *out, const struct cell_result *result,
     int64_t output_max, int64_t memory, int64_t wall_ms)
 {
 	const char *name = sigabbrev_np((int)result->signal);
@@ -91,7 +91,8 @@ add_broken_end(struct buf *tail, enum run_end end, int64_t reference)
 		    reference);
 }
 
-/* Its owner has ended it, whether the cell could still tell or not. */
+/* Say that its owner has ended the run.  False: nobody has, or it succeeded all
+ * the same. */
 static bool
 add_cancelled(struct buf *tail, const struct run_outcome *outcome)
 {
@@ -104,7 +105,7 @@ add_cancelled(struct buf *tail, const struct run_outcome *outcome)
 	return true;
 }
 
-/* Which Python it was, on the line of the result. */
+/* Append the version of Python to the line of the result. */
 static void
 add_version(struct buf *tail, const struct render_env *env)
 {
@@ -114,7 +115,7 @@ add_version(struct buf *tail, const struct render_env *env)
 }
 
 static void
-add_end(struct buf *tail, const struct run_outcome *outcome,
+add_run_end(struct buf *tail, const struct run_outcome *outcome,
     const struct buf *output, const struct render_env *env)
 {
 	const struct config *config = env->config;
@@ -127,17 +128,18 @@ add_end(struct buf *tail, const struct run_outcome *outcome,
 		add_broken_end(tail, outcome->end, env->reference);
 		return;
 	}
-	add_result(tail, &outcome->result, config->output_limit, config->memory,
-	    config->timeout_ms);
+	add_run_result(tail, &outcome->result, config->output_limit,
+	    config->memory, config->timeout_ms);
 	add_version(tail, env);
 	if (outcome->result.disk_full != 0 && !outcome_succeeded(outcome))
 		render_quota_used(tail, &outcome->result, config);
 	render_hint(tail, &outcome->result, output, env);
 }
 
-/* ---- its files ---- */
+/* ---- files ---- */
 
-/* The names of pictures are ours. */
+/* Attach a file.  Displayed pictures are only counted, as their names are
+ * ours. */
 static void
 attach_one(struct message *m, struct collect *c, struct collected_file *file,
     size_t *pictures)
@@ -158,12 +160,13 @@ attach_one(struct message *m, struct collect *c, struct collected_file *file,
 	    phrase_name(file->path, NAME_MOST).text);
 }
 
-/* Tell of more than a few files that are no pictures in one line. */
+/* Count files that are no pictures in one line, if there are more than a
+ * few. */
 static void
 fold_files(struct message *m, struct collect *c,
     const struct run_outcome *outcome)
 {
-	/* not all of them need have been named */
+	/* the cell need not have named all of them */
 	int64_t count = outcome->end == RUN_RESULT ?
 	    outcome->result.total - (int64_t)c->images :
 	    0;
@@ -179,8 +182,8 @@ fold_files(struct message *m, struct collect *c,
 	    phrase_count(count).text, phrase_path(c->folder).text);
 }
 
-/* Images go first: that is where Discord shows them.  One place is kept for
- * the output when it must go as a file.  An empty file is only named. */
+/* Images go first, where Discord shows them.  An empty file is only named.
+ * most: files that may be attached. */
 static void
 attach_files(struct message *m, struct collect *c, size_t most)
 {
@@ -216,7 +219,7 @@ static void
 name_one_left_out(struct buf *out, const struct collected_left *left,
     bool may_attach)
 {
-	/* that there are too many need not be said of each */
+	/* LEFT_OUT_COUNT has no text for each file */
 	static const char *const reasons[] = {
 		[LEFT_OUT_SIZE] = N_(", too large"),
 		[LEFT_OUT_TOTAL] = N_(", too much together"),
@@ -236,7 +239,7 @@ name_one_left_out(struct buf *out, const struct collected_left *left,
 			"");
 }
 
-/* Files that are not in the message: the first few with their reasons. */
+/* Name the first few files that are not in the message, with their reasons. */
 static void
 name_left_out(struct message *m, const struct collect *c, bool may_attach)
 {
@@ -270,7 +273,8 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 		buf_addf(&m->tail,
 		    _(". A message takes %d files; `/il get` sends any other."),
 		    MESSAGE_FILES_MAX);
-	/* the words of matplotlib and Pillow, for what is in no sandbox */
+	/* a displayed picture is in no sandbox; both names are matplotlib's and
+	 * Pillow's */
 	if (lost)
 		buf_adds(&m->tail,
 		    _("\nA picture is kept if your code saves it: "
@@ -299,11 +303,11 @@ name_limits(struct buf *tail, const struct collect *c, int64_t file_most)
 		    text_size(MESSAGE_BYTES_MAX).text);
 }
 
-/* ---- its output ---- */
+/* ---- output ---- */
 
-/* All that was printed as a file, or as much of it as may be sent: as a
- * terminal shows it, without colours, since people open it in an editor.
- * Returns the file's name, NULL: there is no room for it. */
+/* Attach the output, or as much of it as may be sent, as a terminal shows it.
+ * It has no colours, since people open it in an editor.  Returns the file's
+ * name; NULL: there is no room for it. */
 static const char *
 attach_printed(struct message *m, const char *as, const struct buf *printed,
     const struct render_env *env, bool *all)
@@ -314,7 +318,7 @@ attach_printed(struct message *m, const char *as, const struct buf *printed,
 
 	(void)terminal_show(&shown, buf_str(printed), printed->len,
 	    TERMINAL_PLAIN);
-	/* beside its files a run was left room for what it may print */
+	/* the run's files have left room for its output */
 	if ((int64_t)most > env->file_most)
 		most = (size_t)env->file_most;
 	*all = shown.len <= most;
@@ -330,7 +334,7 @@ attach_printed(struct message *m, const char *as, const struct buf *printed,
 	return name;
 }
 
-/* Where only the ends of the output can be shown. */
+/* Say that the output is cut, and attach it. */
 static void
 attach_output(struct message *m, const struct buf *output,
     const struct render_env *env)
@@ -362,13 +366,13 @@ render_run(struct message *m, const struct run_outcome *outcome,
 	render_part_prompt(outcome, &collect->output);
 	message_set_output(m, buf_str(&collect->output), collect->output.len,
 	    MESSAGE_CUT_MIDDLE);
-	add_end(&m->tail, outcome, &collect->output, env);
+	add_run_end(&m->tail, outcome, &collect->output, env);
 	if (outcome->read_only)
 		buf_adds(&m->tail,
 		    _("\nThe server's disk is nearly full: this run could read "
 		      "your files, but not write any. `/il rm` makes room."));
 	fold_files(m, collect, outcome);
-	/* a place is kept for the output before files take all ten */
+	/* one of ten places is kept for the output */
 	cut = !message_fits(m);
 	if (env->may_attach)
 		attach_files(m, collect, MESSAGE_FILES_MAX - (cut ? 1 : 0));
@@ -386,7 +390,7 @@ render_run(struct message *m, const struct run_outcome *outcome,
 	if (m->block.len == 0 && !collect->folded &&
 	    m->file_count + collect->left_count == 0)
 		buf_adds(&m->lead, _("No output."));
-	/* the names of files may have taken the room that the output had */
+	/* the names of files may leave too little room for the output */
 	if (cut || !message_fits(m))
 		attach_output(m, &collect->output, env);
 }
@@ -415,14 +419,14 @@ render_progress(struct message *message, enum job_kind kind, int64_t job_id,
 	    false);
 }
 
-/* Of pip's English: nothing but a hint depends on it. */
+/* Does pip's log have this text?  Only a hint depends on it. */
 static bool
 log_has(const struct buf *log, const char *text)
 {
 	return memmem(buf_str(log), log->len, text, strlen(text)) != NULL;
 }
 
-/* What the log of a failed installation means.  False: that cannot be told. */
+/* Explain the log of a failed installation.  False: it cannot be explained. */
 static bool
 explain_pip(struct buf *out, const struct buf *log,
     const struct cell_result *result, const struct config *config)
@@ -447,8 +451,8 @@ explain_pip(struct buf *out, const struct buf *log,
 	return true;
 }
 
-/* One line when it went well.  Otherwise its log as a file, and the end of it
- * where nothing better can be said. */
+/* A success is one line.  A failure has its log as a file, and shows its end if
+ * there is no better explanation. */
 void
 render_pip(struct message *message, const struct run_outcome *outcome,
     const struct buf *log, char *const *words, const struct render_env *env)
@@ -476,7 +480,7 @@ render_pip(struct message *message, const struct run_outcome *outcome,
 	if (outcome->end != RUN_RESULT) {
 		add_broken_end(&message->tail, outcome->end, env->reference);
 	} else {
-		add_result(&message->tail, &outcome->result,
+		add_run_result(&message->tail, &outcome->result,
 		    config->output_limit, config->pip_memory,
 		    config->pip_timeout_ms);
 		add_version(&message->tail, env);

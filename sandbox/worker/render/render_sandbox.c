@@ -55,7 +55,7 @@ render_made(struct message *message, int64_t lost_at)
 		      "create` says what it allows."));
 }
 
-/* ---- what is kept from run to run ---- */
+/* ---- sessions ---- */
 
 void
 render_session_start(struct message *message, const struct config *config)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is done with an answer of a run after it: the buttons below it, and what
- * they give. */
+/* Buttons below the answer of a run, and their answers. */
 #include "worker/render/render_view.h"
 
 #include <inttypes.h>
@@ -26,7 +25,7 @@ enum { BLUE = 1, GREY = 2 };
 /* ---- below the answer ---- */
 
 static void
-add(struct message *m, const struct view *view, enum action action,
+add_view_button(struct message *m, const struct view *view, enum action action,
     const char *label, int style)
 {
 	message_add_button(m, action, view->id, label, style, false);
@@ -39,55 +38,57 @@ has_folder(const struct view *view)
 	return strncmp(view->texts->files, "./", 2) == 0;
 }
 
-/* Is that folder the sandbox itself?  A zip of it has more than those files. */
+/* Is that folder the sandbox itself, whose zip has more than those files? */
 static bool
 is_top(const struct view *view)
 {
 	return strncmp(view->texts->files, ".//", 3) == 0;
 }
 
-/* What helps goes first. */
+/* Buttons that solve a problem come first. */
 static void
-add_buttons(struct message *m, const struct render_buttons *b)
+add_run_buttons(struct message *m, const struct render_buttons *b)
 {
 	const struct view *view = b->view;
 	const char *package = view->texts->package;
 	bool code = view->texts->text[0] != '\0';
-	char label[81]; /* as Discord takes it */
+	char label[81]; /* Discord's limit */
 
 	if (package[0] != '\0') {
 		(void)snprintf(label, sizeof(label), _("Install %s"), package);
-		add(m, view, ACTION_PY_INSTALL, label, BLUE);
+		add_view_button(m, view, ACTION_PY_INSTALL, label, BLUE);
 	}
 	if (b->input)
-		add(m, view, ACTION_PY_GIVE, _("Give input"), BLUE);
+		add_view_button(m, view, ACTION_PY_GIVE, _("Give input"), BLUE);
 	if (b->elsewhere[0] != '\0')
-		add(m, view, ACTION_PY_AGAIN,
+		add_view_button(m, view, ACTION_PY_AGAIN,
 		    render_way_label(WAY_RUN, b->elsewhere).text, BLUE);
 	else
-		add(m, view, ACTION_PY_AGAIN, _("Re-run"), GREY);
+		add_view_button(m, view, ACTION_PY_AGAIN, _("Re-run"), GREY);
 	if (code)
-		add(m, view, ACTION_PY_EDIT, _("Edit"), GREY);
+		add_view_button(m, view, ACTION_PY_EDIT, _("Edit"), GREY);
 	if (code && view->share != 0)
-		add(m, view, ACTION_PY_TRY, _("Try it yourself"), GREY);
+		add_view_button(m, view, ACTION_PY_TRY, _("Try it yourself"),
+		    GREY);
 	if (code && view->share == 0)
-		add(m, view, ACTION_PY_SHARE, _("Share"), GREY);
+		add_view_button(m, view, ACTION_PY_SHARE, _("Share"), GREY);
 	if (has_folder(view)) {
-		add(m, view, ACTION_PY_SHOW, _("Show"), GREY);
+		add_view_button(m, view, ACTION_PY_SHOW, _("Show"), GREY);
 		if (b->may_attach)
-			add(m, view, ACTION_PY_ZIP,
+			add_view_button(m, view, ACTION_PY_ZIP,
 			    is_top(view) ? _("Get all of ~ as zip") :
 					   _("Get as zip"),
 			    GREY);
 	}
 	if (b->cut)
-		add(m, view, ACTION_PY_OUTPUT, _("Full output"), GREY);
-	add(m, view, ACTION_PY_REMOVE, _("Remove"), GREY);
+		add_view_button(m, view, ACTION_PY_OUTPUT, _("Full output"),
+		    GREY);
+	add_view_button(m, view, ACTION_PY_REMOVE, _("Remove"), GREY);
 }
 
-/* The configured ones, if there is a choice. */
+/* Add a menu of the configured versions, if there is a choice. */
 static void
-add_versions(struct message *m, const struct render_buttons *b)
+add_version_menu(struct message *m, const struct render_buttons *b)
 {
 	const char *images = b->config->chat_images;
 	struct image_entry entry;
@@ -105,9 +106,9 @@ add_versions(struct message *m, const struct render_buttons *b)
 	}
 }
 
-/* Each path ends with "//"; its value is its place. */
+/* Add a menu of files.  Each path ends with "//"; its value is its index. */
 static void
-add_files(struct message *m, const struct view *view)
+add_file_menu(struct message *m, const struct view *view)
 {
 	const char *at = view->texts->files;
 	const char *end;
@@ -133,14 +134,14 @@ add_files(struct message *m, const struct view *view)
 void
 render_buttons(struct message *message, const struct render_buttons *b)
 {
-	add_buttons(message, b);
-	add_versions(message, b);
-	add_files(message, b->view);
+	add_run_buttons(message, b);
+	add_version_menu(message, b);
+	add_file_menu(message, b->view);
 }
 
-/* ---- what the buttons give ---- */
+/* ---- answers of buttons ---- */
 
-/* Attach a text; false: it may not be, or there is no room for it. */
+/* Attach a text.  False: that is not allowed, or there is no room for it. */
 static bool
 attach_text(struct message *m, const char *as, const char *text,
     const struct render_env *env)
@@ -167,8 +168,8 @@ render_long_code(struct message *message, const char *code,
 	(void)attach_text(message, CODE_NAME, code, env);
 }
 
-/* Of a text that goes as a block of the lead: its code points as shown there;
- * more than there may be: it cannot. */
+/* Code points of a text as a block of the lead; more than CODE_SHOWN: it cannot
+ * be one. */
 static size_t
 block_points(const char *text)
 {
@@ -181,7 +182,7 @@ block_points(const char *text)
 }
 
 static void
-add_block(struct message *m, const char *text, const char *language)
+add_shown_block(struct message *m, const char *text, const char *language)
 {
 	auto_buf struct buf clean = BUF_INIT(3 * strlen(text) + 1);
 
@@ -191,16 +192,17 @@ add_block(struct message *m, const char *text, const char *language)
 	buf_addf(&m->lead, "```%s\n%s\n```\n", language, buf_str(&clean));
 }
 
-/* Code and input that are short stand there, above the output. */
+/* Show code and input above the output if they are short; otherwise attach
+ * them. */
 static void
-add_code(struct message *m, const struct view_texts *texts,
+add_shared_code(struct message *m, const struct view_texts *texts,
     const struct render_env *env)
 {
 	size_t code = block_points(texts->text);
 	size_t input = block_points(texts->input);
 
 	if (code <= CODE_SHOWN)
-		add_block(m, texts->text, "py");
+		add_shown_block(m, texts->text, "py");
 	else if (!attach_text(m, CODE_NAME, texts->text, env))
 		buf_adds(&m->lead,
 		    _("(the code is too long to be shown here)\n"));
@@ -208,7 +210,7 @@ add_code(struct message *m, const struct view_texts *texts,
 		return;
 	buf_adds(&m->lead, _("Its input (stdin):\n"));
 	if (input + (code <= CODE_SHOWN ? code : 0) <= CODE_SHOWN)
-		add_block(m, texts->input, "stdin");
+		add_shown_block(m, texts->input, "stdin");
 	else if (!attach_text(m, INPUT_NAME, texts->input, env))
 		buf_adds(&m->lead,
 		    _("(the input is too long to be shown here)\n"));
@@ -223,17 +225,18 @@ render_shared(struct message *message, const struct view *view, int64_t copy_id,
 
 	buf_addf(&message->lead, _("Shared by <@%" PRId64 ">\n"),
 	    view->user_id);
-	add_code(message, view->texts, env);
+	add_shared_code(message, view->texts, env);
 	message_set_output(message, output, strlen(output), MESSAGE_CUT_MIDDLE);
 	if (message->block.len == 0)
 		buf_adds(&message->tail, _("No output."));
 	if (view->version[0] != '\0')
 		buf_addf(&message->tail, "\n-# Python %s", view->version);
-	add(message, &copy, ACTION_PY_TRY, _("Try it yourself"), BLUE);
-	add(message, &copy, ACTION_PY_REMOVE, _("Remove"), GREY);
+	add_view_button(message, &copy, ACTION_PY_TRY, _("Try it yourself"),
+	    BLUE);
+	add_view_button(message, &copy, ACTION_PY_REMOVE, _("Remove"), GREY);
 }
 
-/* Where the page that begins here ends: at a line's end, where there is one. */
+/* End of the page that begins here: at a line's end, if there is one. */
 static const char *
 page_end(const char *at)
 {

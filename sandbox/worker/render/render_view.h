@@ -8,8 +8,8 @@
 struct view;
 
 /*
- * What is done with the answer of a run after it: what its error asks for, the
- * buttons below it, and what they give.
+ * Answers of runs: hints, needs, the buttons below them, and the answers of
+ * those buttons.
  */
 #define TEXT_CODE_GONE \
 	N_("What that button is about is not kept any more. Send your code " \
@@ -23,14 +23,14 @@ struct view;
 #define TEXT_SHARED_NOW N_("It is shared already.")
 #define TEXT_REMOVED N_("This answer is removed.")
 
-/* ---- render_hint.c: what an error means, and what to change ---- */
+/* ---- render_hint.c: errors and limits, explained ---- */
 
-/* Append a sentence, with a line end before it, where one can be said: of a
- * limit, or of the error that the output ends in. */
+/* Append a line end and a sentence about the limit that was reached, or the
+ * error that the output ends in; or nothing. */
 void render_hint(struct buf *out, const struct cell_result *result,
     const struct buf *output, const struct render_env *env);
 
-/* The last line of output: an error that nobody caught ends in it. */
+/* Last line of output, in which an uncaught error ends. */
 struct render_line {
 	const char *text;
 	size_t len;
@@ -38,7 +38,7 @@ struct render_line {
 
 struct render_line render_last_line(const struct buf *output);
 
-/* Is it the error of an input() that found nothing to read? */
+/* Is the line the error of an input() that found nothing to read? */
 bool render_lacks_input(const struct render_line *line);
 
 /* ---- render_need.c ---- */
@@ -50,12 +50,12 @@ struct render_need {
 	bool input;		    /* to read */
 };
 
-/* What input() asked stands before the traceback of its error, on a line of its
- * own: Python begins none. */
+/* Put a line end between the prompt of an input() and the traceback of its
+ * error, as Python does not. */
 void render_part_prompt(const struct run_outcome *outcome, struct buf *output);
-/* Names of packages that a person who asked pip for this may have meant. */
+/* Packages with a name like this one. */
 struct nearest render_need_nearest(const char *name);
-/* By the error that it ended in. */
+/* Find the needs of a run by its last error. */
 void render_need(struct render_need *need, const struct run_outcome *outcome,
     const struct buf *output);
 
@@ -66,25 +66,25 @@ struct render_buttons {
 	const struct view *view; /* with its texts */
 	bool cut;		 /* not all of the output is shown */
 	bool may_attach;
-	bool input;	       /* it needs some */
-	const char *elsewhere; /* where the file is that was not found; "" */
+	bool input;	       /* the run needs input */
+	const char *elsewhere; /* path at the top of the file that was not
+			        * found; "" */
 };
 
 void render_buttons(struct message *message, const struct render_buttons *b);
-/* What a run was, for all who are there. */
+/* A shared run: code, input and output. */
 void render_shared(struct message *message, const struct view *view,
     int64_t copy_id, const struct render_env *env);
-/* A page of output; it has this number then, at most that of the last one. */
+/* A page of output; *page becomes the last page if it is beyond that. */
 void render_output(struct message *message, const struct view *view,
     int64_t *page);
-/* Below a run that needed it. */
+/* Note below a run that needed the package. */
 #define TEXT_INSTALLED N_("\n-# %s was installed first")
-/* Code that no editor takes, as a file. */
+/* Code that is too long for an editor, as a file. */
 void render_long_code(struct message *message, const char *code,
     const struct render_env *env);
 
-/* ---- render_program.c: what of a message or a file was run, or why nothing
- * was ---- */
+/* ---- render_program.c: code that was not run, and why ---- */
 
 #define SCRIPT_SHOWN 60 /* code points of a file's name */
 #define TEXT_TOO_MANY_BLOCKS \
@@ -92,16 +92,16 @@ void render_long_code(struct message *message, const char *code,
 	   "was run. Put what you want to run into one block.")
 #define TEXT_NOT_TEXT N_("%s is no text in UTF-8, so it was not run.")
 
-/* Nothing is to be run; others: the languages of the code that there is. */
+/* There is no code to run; others: the languages of other code. */
 void render_no_code(struct message *message, const struct slip *others,
     size_t count);
-/* After the answer: what was not run with the rest. */
+/* Name below an answer the languages of blocks that were not run. */
 void render_left_out(struct message *message, const struct slip *others,
     size_t count);
-/* Its name does not say that it is Python, and neither does its content. */
+/* Neither name nor content of the file is that of Python. */
 void render_not_python(struct message *message, const char *name,
     const struct slip *others, size_t count);
-/* line: where its JSON is wrong. */
+/* line: line of the error in its JSON. */
 void render_not_notebook(struct message *message, const char *name,
     enum source_fault fault, int line);
 

@@ -9,7 +9,7 @@
 
 #define LABEL_SHOWN 50 /* code points of a path in a label of 80 */
 
-/* ---- in words ---- */
+/* ---- texts ---- */
 
 /* Begin a small note, on the line of the result where there is one. */
 static void
@@ -25,7 +25,7 @@ begin_note(struct buf *tail)
 		buf_adds(tail, tail->len == 0 ? "-# " : "\n-# ");
 }
 
-/* The limit that was met, of a space of so many bytes and files. */
+/* Limit that was reached, of so many bytes and files. */
 static struct phrase
 phrase_full(const struct cell_result *result, int64_t bytes, int64_t files)
 {
@@ -55,7 +55,7 @@ render_packages_full(struct buf *tail, const struct cell_result *result,
 		.text);
 }
 
-/* A volume holds a little more than its quota, which no answer claims. */
+/* Used size, at most the quota: a volume holds a little more than that. */
 static struct text_short
 used_size(int64_t used, int64_t quota)
 {

@@ -4,7 +4,7 @@
 
 #include "worker/render/render.h"
 
-/* Where somebody is in the sandbox, and what paths mean there. */
+/* Paths, the current directory, and space in the sandbox. */
 #define TEXT_SANDBOX_STAYS \
 	N_("The sandbox itself stays: `/il rm` removes what is in it. `/il " \
 	   "delete` deletes the sandbox with all its files.")
@@ -18,20 +18,20 @@
 /* Say in the tail which quota a run has used up: bytes, or number of files. */
 void render_quota_used(struct buf *tail, const struct cell_result *result,
     const struct config *config);
-/* The same, of an installation. */
+/* Say the same of the quota of packages. */
 void render_packages_full(struct buf *tail, const struct cell_result *result,
     const struct config *config);
 /* Say in the tail how full the sandbox is, its files and its packages, as far
- * as the cell has told it. */
+ * as the cell reported it. */
 void render_space(struct buf *tail, const struct cell_result *result,
     const struct config *config);
-/* Say in the tail where one is, or is from now on; gone: the directory that was
- * the current one, or "". */
+/* Name the current directory in the tail; moved: it is a new one; gone: the
+ * directory that was the current one, or "". */
 void render_place(struct buf *tail, const char *cwd, const char *gone,
     bool moved);
 
-/* A button that goes to a path from the top: back to where one was, to look at
- * it, to get it, to run it. */
+/* Button that goes to a path from the top: back to it, to look at it, to get
+ * it, to run it. */
 enum way {
 	WAY_BACK,
 	WAY_LOOK,

@@ -26,7 +26,7 @@
 	"|platform_version|platform_machine|platform_python_implementation" \
 	"|implementation_name|implementation_version|extra)\\>)"
 #define OPERATOR "(" COMPARES "|in\\>|not +in\\>)"
-/* Whether its parentheses match is seen to by is_balanced(). */
+/* is_balanced() checks its parentheses. */
 #define TEST " *(\\( *)*" VALUE " *" OPERATOR " *" VALUE " *(\\) *)*"
 #define MARKER TEST "((and|or)\\>" TEST ")*"
 #define REQUIREMENT \
@@ -35,7 +35,8 @@
 
 /* ---- one requirement ---- */
 
-/* The pattern lets any number of them pass, on both sides of a test. */
+/* Do the parentheses match?  The pattern accepts any number of them on both
+ * sides of a test. */
 static bool
 is_balanced(const char *marker)
 {
@@ -49,8 +50,8 @@ is_balanced(const char *marker)
 	return open == 0;
 }
 
-/* pip takes what ends like an archive for a file, whatever else it could be;
- * extras and markers come after that end. */
+/* Does the word end like an archive, which pip takes for a file?  Extras and
+ * markers come after that end. */
 static bool
 ends_as_file(const char *word, const char *end)
 {
@@ -88,7 +89,7 @@ requirement_is_valid(const char *word)
 	    !ends_as_file(word, marker);
 }
 
-/* ---- all of them ---- */
+/* ---- the list ---- */
 
 /* Does a backslash at p take the meaning of what follows? */
 static bool
@@ -98,7 +99,7 @@ is_escape(const char *p, char quote)
 	    (quote == '\0' || (quote == '"' && (p[1] == '"' || p[1] == '\\')));
 }
 
-/* The next word as a shell takes it, quotes and backslashes gone.  False: a
+/* Read the next word as a shell does, without quotes and backslashes.  False: a
  * quote is not closed, or nothing follows a backslash. */
 static bool
 parse_word(const char **next, struct buf *word)
@@ -141,7 +142,7 @@ split(struct requirements *r, const char *text)
 	return REQUIREMENTS_OK;
 }
 
-/* People paste the whole command. */
+/* Drop "pip install": people paste the whole command. */
 static void
 drop_pip_install(struct requirements *r)
 {

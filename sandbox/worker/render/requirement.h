@@ -6,10 +6,9 @@
 #include <stddef.h>
 
 /*
- * What people give to /il pip: words as a shell splits them, each of which must
- * be a requirement (PEP 508) without a direct reference.  Never an option, a
- * path, the name of an archive or a URL: pip would read files or run code for
- * those.
+ * Arguments of /il pip: words as a shell splits them, each of which must be a
+ * requirement (PEP 508) without a direct reference.  Options, paths, names of
+ * archives and URLs are refused, as pip would read files or run code for those.
  */
 #define REQUIREMENTS_MAX 32
 
@@ -26,14 +25,14 @@ enum requirements_result {
 	REQUIREMENTS_BAD, /* words[count - 1] is not a requirement */
 };
 
-/* Split and check.  Release in any case.  "pip install" in front is taken off:
- * both are names of packages that nobody means. */
+/* Split and check.  Release in any case.  A leading "pip install" is dropped,
+ * though both are names of packages. */
 enum requirements_result requirements_parse(struct requirements *requirements,
     const char *text);
 void requirements_release(struct requirements *requirements);
 #define auto_requirements __attribute__((cleanup(requirements_release)))
 
-/* Is this one a requirement?  Name, extras, versions, marker. */
+/* Is the word a requirement: name, extras, versions, marker? */
 bool requirement_is_valid(const char *word);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* What is wrong with code as it was typed, for which Python has no words. */
+/* Likely mistakes in typed code that Python's errors do not name. */
 enum slip_kind {
 	SLIP_NONE,
 	SLIP_STRING, /* quotes around all of it, as if they were back-ticks */
@@ -19,16 +19,16 @@ enum slip_kind {
 
 struct slip {
 	enum slip_kind kind;
-	/* SLIP_LANGUAGE: it, of letters, digits and "+-_.#" */
+	/* SLIP_LANGUAGE: the tag, of letters, digits and "+-_.#" */
 	char word[SLIP_WORD_SIZE];
-	int line;	/* SLIP_ODD: where the first one is */
-	uint32_t point; /* and which */
+	int line;	/* SLIP_ODD: line of the first one */
+	uint32_t point; /* its code point */
 };
 
 /* Fault of a notebook. */
 enum source_fault {
 	SOURCE_FINE,
-	SOURCE_NOT_JSON, /* fault_line: where JSON ends to be JSON */
+	SOURCE_NOT_JSON, /* fault_line: line of the error */
 	SOURCE_NO_CELLS,
 	SOURCE_NO_CODE,
 	SOURCE_TOO_DEEP, /* more parts than can be read */

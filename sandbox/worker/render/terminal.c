@@ -11,15 +11,15 @@
 
 #define TAB 8
 #define REPLACEMENT 0xfffd
-#define SPARE 4096	/* what a short text may be made longer */
-#define FIRST_CELLS 128 /* of a row, when it gets some */
+#define SPARE 4096	/* bytes by which a short text may grow */
+#define FIRST_CELLS 128 /* first size of a row */
 
 /* ---- colours and weight ---- */
 
 /*
  * A control sequence that ends in 'm' has numbers (SGR, ECMA-48 8.3.117).
  * Discord shows some of them in an ansi block: bold, underline, eight colours
- * of the text and eight behind it.  A style is a number: 0 is nothing special.
+ * of the text and eight behind it.  A style is a number, 0 for plain text.
  */
 
 /* A style's parts; a colour is 1 to 8, 0: none. */
@@ -32,18 +32,19 @@
 #define BLACK 1
 #define WHITE 8
 
-/* The numbers of any control sequence: "1;31".  A number that is left out is 0,
- * and a larger one than 65535 is 65535. */
+/* Numbers of a control sequence: "1;31".  A missing number is 0, and a larger
+ * one than 65535 is 65535. */
 #define SGR_NUMBERS 32
 
 struct sgr_numbers {
 	uint16_t values[SGR_NUMBERS]; /* at least one */
-	bool sub[SGR_NUMBERS]; /* it belongs to the one before: after ':' */
+	bool sub[SGR_NUMBERS];	      /* it follows ':', and belongs to the one
+			        * before */
 	size_t count;
 };
 
-/* Read them; more than SGR_NUMBERS are left out.  False: the sequence is a
- * private one, or holds something else. */
+/* Read the numbers, SGR_NUMBERS at most.  False: the sequence is private, or
+ * has other characters. */
 static bool
 sgr_numbers(struct sgr_numbers *numbers, const char *s, size_t len)
 {
@@ -106,8 +107,8 @@ nearest_of_256(unsigned n)
 	return n < 244 ? BLACK : WHITE;
 }
 
-/* How many numbers after the one at i belong to it: those after colons, else
- * as many as the first of them asks for. */
+/* Count the numbers that belong to the one at i: those after colons, or else as
+ * many as the first of them needs. */
 static size_t
 count_extended(const struct sgr_numbers *numbers, size_t i, bool *colons)
 {
@@ -126,7 +127,7 @@ count_extended(const struct sgr_numbers *numbers, size_t i, bool *colons)
 
 /* After 38, 48 or 58 at i: "5;n" or "2;r;g;b", or the same with colons, where
  * the number of a colour space may stand before r.  *i becomes the last number
- * that belongs to it.  0: none that we know. */
+ * that belongs to it.  0: it is unknown. */
 static uint16_t
 extended(const struct sgr_numbers *numbers, size_t *i)
 {
@@ -157,7 +158,7 @@ with_back(uint16_t style, uint16_t colour)
 	return (uint16_t)((style & ~BACK) | colour << BACK_SHIFT);
 }
 
-/* The colours of the sixteen that n names, on the text or behind it. */
+/* Style with colour n of the sixteen, of the text or behind it. */
 static uint16_t
 apply_colour(uint16_t style, unsigned n)
 {
@@ -221,20 +222,19 @@ sgr_apply(uint16_t style, const struct sgr_numbers *numbers)
 	return style;
 }
 
-/* Does a blank show it? */
+/* Does a blank show the style? */
 static bool
 sgr_fills(uint16_t style)
 {
 	return (style & (BACK | UNDERLINE)) != 0;
 }
 
-/* Append the sequence from one style to another: it says all of `to`, and
- * begins with a reset where something of `from` could stay.  At most SGR_MAX
- * bytes. */
+/* Append the sequence from one style to another.  It sets all of `to`, and
+ * begins with a reset if `from` has a style.  At most SGR_MAX bytes. */
 static void
 sgr_add(struct buf *out, uint16_t from, uint16_t to)
 {
-	/* 0: that is not said */
+	/* 0: left out */
 	const int numbers[] = {
 		(to & BOLD) != 0 ? 1 : 0,
 		(to & UNDERLINE) != 0 ? 4 : 0,
@@ -253,7 +253,7 @@ sgr_add(struct buf *out, uint16_t from, uint16_t to)
 	buf_addc(out, 'm');
 }
 
-/* ---- what is on the screen ---- */
+/* ---- the screen ---- */
 
 /* One column.  A tab takes several: '\t' and then zeroes. */
 struct cell {
@@ -266,8 +266,8 @@ struct row {
 	size_t len;
 	size_t cap;
 	bool wrapped; /* the next row is the same line */
-	bool redrawn; /* something stood here before: blanks at its end
-		       * have wiped that out */
+	bool redrawn; /* it was overwritten: blanks at its end erased
+		       * something */
 };
 
 struct terminal {
@@ -278,14 +278,14 @@ struct terminal {
 	size_t y; /* the cursor's row, from the oldest */
 	size_t x; /* its column; TERMINAL_COLUMNS: past the last */
 	uint16_t style;
-	size_t padding; /* blanks that moves may still make: a few bytes
-			 * would fill a row otherwise */
+	size_t padding; /* blanks that moves may still make, as a few bytes
+			 * could fill a row */
 	enum terminal_colours colours;
 	uint16_t shown;	 /* the style at the end of out */
 	uint32_t before; /* the character at its end, of the same line */
 	bool coloured;
-	size_t sequences; /* bytes that colours may still take: those of a
-			   * program are as long, but for overwritten ones */
+	size_t sequences; /* bytes that colours may still use: about as many as
+			   * the program's */
 	struct buf *out;
 };
 
@@ -305,7 +305,8 @@ row_clear(struct row *row)
 
 /* ---- rows that are done ---- */
 
-/* A blank shows neither colour nor weight: it needs no sequence for them. */
+/* Append the style of a cell.  A blank shows neither colour nor weight, and
+ * needs no sequence for them. */
 static void
 show_style(struct terminal *t, const struct cell *cell)
 {
@@ -322,7 +323,7 @@ show_style(struct terminal *t, const struct cell *cell)
 	t->coloured = true;
 }
 
-/* The character after the cell in the line, 0: none. */
+/* Character after the cell in its line; 0: none. */
 static uint32_t
 code_after(struct terminal *t, const struct row *row, size_t i)
 {
@@ -332,7 +333,7 @@ code_after(struct terminal *t, const struct row *row, size_t i)
 	return row != NULL && row->len > 0 ? row->cells[0].code : 0;
 }
 
-/* The oldest row is shown, and free for another. */
+/* Show the oldest row, and free it for another. */
 static void
 show_oldest(struct terminal *t)
 {
@@ -361,7 +362,7 @@ show_oldest(struct terminal *t)
 
 /* ---- the cursor ---- */
 
-/* To the beginning of the next row, which is a new one below the last. */
+/* Move to the beginning of the next row, which may be a new one. */
 static void
 feed_line(struct terminal *t)
 {
@@ -374,7 +375,7 @@ feed_line(struct terminal *t)
 	}
 }
 
-/* It stops at the last row, as at the bottom of a screen. */
+/* Move down, to the last row at most, as on a screen. */
 static void
 move_down(struct terminal *t, size_t n)
 {
@@ -387,16 +388,16 @@ move_up(struct terminal *t, size_t n)
 	t->y -= n < t->y ? n : t->y;
 }
 
-/* It may go beyond what is written. */
+/* Move to a column, which may be beyond the end of the row. */
 static void
-move_to(struct terminal *t, size_t x)
+move_to_column(struct terminal *t, size_t x)
 {
 	t->x = x < TERMINAL_COLUMNS ? x : TERMINAL_COLUMNS - 1;
 }
 
 /* ---- writing ---- */
 
-/* len <= TERMINAL_COLUMNS: cells up to there are blanks, or there already. */
+/* Lengthen a row to len <= TERMINAL_COLUMNS cells with blanks. */
 static void
 row_reach(struct row *row, size_t len)
 {
@@ -411,7 +412,7 @@ row_reach(struct row *row, size_t len)
 		row->cells[row->len] = (struct cell){ .code = ' ' };
 }
 
-/* A tab of which a column changes is blanks from now on. */
+/* Replace a tab by blanks, as one of its columns changes. */
 static void
 split_tab(struct row *row, size_t x)
 {
@@ -428,7 +429,7 @@ split_tab(struct row *row, size_t x)
 }
 
 static void
-put(struct terminal *t, uint32_t code)
+terminal_put(struct terminal *t, uint32_t code)
 {
 	struct row *row = row_at(t, t->y);
 
@@ -448,23 +449,24 @@ put(struct terminal *t, uint32_t code)
 	row->cells[t->x++] = (struct cell){ .code = code, .style = t->style };
 }
 
-/* At the end of a line it is written, so that a table keeps its tabs. */
+/* Write a tab at the end of a line, so that a table keeps its tabs; within a
+ * line only move. */
 static void
 put_tab(struct terminal *t)
 {
 	size_t stop;
 
 	if (t->x < row_at(t, t->y)->len) {
-		move_to(t, (t->x / TAB + 1) * TAB);
+		move_to_column(t, (t->x / TAB + 1) * TAB);
 		return;
 	}
-	put(t, '\t');
+	terminal_put(t, '\t');
 	stop = (t->x + TAB - 1) / TAB * TAB;
 	while (t->x < stop)
-		put(t, 0);
+		terminal_put(t, 0);
 }
 
-/* K: 0 from the cursor on, 1 up to it, 2 all of the line. */
+/* Obey K: 0 from the cursor on, 1 up to it, 2 all of the line. */
 static void
 erase_in_line(struct terminal *t, size_t how)
 {
@@ -486,7 +488,7 @@ erase_in_line(struct terminal *t, size_t how)
 	row->redrawn = true;
 }
 
-/* J: from the cursor to the end of all. */
+/* Obey J: erase from the cursor to the end of the screen. */
 static void
 erase_below(struct terminal *t)
 {
@@ -497,7 +499,7 @@ erase_below(struct terminal *t)
 
 /* ---- reading ---- */
 
-/* s: a control sequence, from its ESC to its final byte. */
+/* Obey a control sequence; s: from its ESC to its final byte. */
 static void
 obey(struct terminal *t, const char *s, size_t len)
 {
@@ -515,10 +517,10 @@ obey(struct terminal *t, const char *s, size_t len)
 		move_down(t, n);
 		break;
 	case 'C':
-		move_to(t, t->x + n);
+		move_to_column(t, t->x + n);
 		break;
 	case 'D':
-		move_to(t, t->x > n ? t->x - n : 0);
+		move_to_column(t, t->x > n ? t->x - n : 0);
 		break;
 	case 'E':
 		move_down(t, n);
@@ -529,7 +531,7 @@ obey(struct terminal *t, const char *s, size_t len)
 		t->x = 0;
 		break;
 	case 'G':
-		move_to(t, n - 1);
+		move_to_column(t, n - 1);
 		break;
 	case 'J':
 		if (numbers.values[0] == 0)
@@ -546,9 +548,9 @@ obey(struct terminal *t, const char *s, size_t len)
 	}
 }
 
-/* One control character, or a sequence, of so many bytes. */
+/* Read a control character or a sequence.  Returns its bytes. */
 static size_t
-take_control(struct terminal *t, const char *s, size_t len)
+terminal_read_control(struct terminal *t, const char *s, size_t len)
 {
 	size_t step = 1;
 
@@ -577,21 +579,21 @@ take_control(struct terminal *t, const char *s, size_t len)
 }
 
 static size_t
-take(struct terminal *t, const char *s, size_t len)
+terminal_read(struct terminal *t, const char *s, size_t len)
 {
 	size_t step;
 	uint32_t code;
 
 	if ((unsigned char)*s < 0x20 || *s == 0x7f)
-		return take_control(t, s, len);
+		return terminal_read_control(t, s, len);
 	step = utf8_step(s, len);
 	code = step > 0 ? utf8_decode(s, step) : REPLACEMENT;
 	if (code < 0x80 || code > 0x9f)
-		put(t, code);
+		terminal_put(t, code);
 	return step > 0 ? step : 1;
 }
 
-/* From a line's beginning on. */
+/* Show output from the beginning of a line, as a terminal draws it. */
 static bool
 show_drawn(struct buf *out, const char *data, size_t len,
     enum terminal_colours colours)
@@ -605,7 +607,7 @@ show_drawn(struct buf *out, const char *data, size_t len,
 	};
 
 	for (size_t i = 0; i < len;)
-		i += take(&t, data + i, len - i);
+		i += terminal_read(&t, data + i, len - i);
 	while (t.count > 0)
 		show_oldest(&t);
 	for (size_t i = 0; i < TERMINAL_ROWS; i++)
@@ -613,8 +615,9 @@ show_drawn(struct buf *out, const char *data, size_t len,
 	return t.coloured;
 }
 
-/* Most output is printable ASCII: the beginning that is needs no terminal, but
- * for the rows that the cursor can reach from what follows. */
+/* Bytes at the begin that need no terminal.  Most output is printable ASCII;
+ * the last rows of that count as drawn, as the cursor can reach them from the
+ * rest. */
 static size_t
 plain_lines(const char *data, size_t len)
 {

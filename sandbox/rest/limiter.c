@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+#include "rest/limiter.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "base/shared_file.h"
+
+#define CODE_UNKNOWN_MESSAGE 10008
+#define CODE_UNKNOWN_INTERACTION 10062
+#define CODE_CLOUDFLARE 40333
+#define CODE_TOKEN_DEAD 50027
+
+/* Without a number from Discord: its own limits pass within seconds,
+ * Cloudflare's last for minutes. */
+#define LIMITED_DEFAULT_MS 1000
+#define CLOUDFLARE_DEFAULT_MS 60000
+/* Least wait after a block, whatever the answer says. */
+#define BLOCK_LEAST_MS 1000
+/* A request that comes too early counts as one more violation. */
+#define MARGIN_MS 10
+/* Six tries in ten seconds: Discord restricts clients that send more. */
+#define MISSING_FIRST_MS 100
+#define MISSING_MOST_MS 3500
+
+/* Ten whole minutes and the current one, so that never too few are counted. */
+#define MINUTES 11
+#define MINUTE_MS 60000
+/* A bucket is its minute (since 1970), and how many there were in it. */
+#define COUNT_BITS 24
+#define COUNT_MOST ((UINT64_C(1) << COUNT_BITS) - 1)
+
+/* The file.  All zero: nothing has happened. */
+struct limiter {
+	_Atomic int64_t blocked_until_ms; /* 0: there is no block */
+	_Atomic uint64_t buckets[MINUTES];
+};
+
+static_assert(ATOMIC_LLONG_LOCK_FREE == 2 &&
+	sizeof(struct limiter) == 8 + 8 * MINUTES,
+    "other processes must see whole numbers, in the same places");
+
+struct limiter *
+limiter_open(const char *path, struct err *err)
+{
+	return shared_file_open(path, sizeof(struct limiter), err);
+}
+
+void
+limiter_close(struct limiter *limiter)
+{
+	shared_file_close(limiter, sizeof(*limiter));
+}
+
+/* ---- the block ---- */
+
+/* Remaining time of the block, 0: none.  A number beyond the longest block is
+ * damage, or the clock was set. */
+static int64_t
+block_left(int64_t until_ms, int64_t now_ms)
+{
+	if (until_ms <= now_ms || until_ms - LIMITER_BLOCK_MOST_MS > now_ms)
+		return 0;
+	return until_ms - now_ms;
+}
+
+bool
+limiter_block(struct limiter *limiter, int64_t now_ms, int64_t for_ms)
+{
+	_Atomic int64_t *until = &limiter->blocked_until_ms;
+	int64_t before = atomic_load(until);
+	int64_t left;
+
+	if (for_ms > LIMITER_BLOCK_MOST_MS)
+		for_ms = LIMITER_BLOCK_MOST_MS;
+	do {
+		left = block_left(before, now_ms);
+		if (for_ms <= left)
+			return false;
+	} while (!atomic_compare_exchange_weak(until, &before,
+	    now_ms + for_ms));
+	return left == 0;
+}
+
+bool
+limiter_is_over(struct limiter *limiter, int64_t now_ms)
+{
+	_Atomic int64_t *until = &limiter->blocked_until_ms;
+	int64_t before = atomic_load(until);
+
+	return before != 0 && block_left(before, now_ms) == 0 &&
+	    atomic_compare_exchange_strong(until, &before, 0);
+}
+
+/* ---- the count ---- */
+
+/* Requests in a bucket; 0 if its minute is over. */
+static int64_t
+bucket_count(uint64_t bucket, int64_t minute)
+{
+	int64_t of = (int64_t)(bucket >> COUNT_BITS);
+
+	return of > minute - MINUTES && of <= minute ?
+	    (int64_t)(bucket & COUNT_MOST) :
+	    0;
+}
+
+struct limiter_state
+limiter_read_state(const struct limiter *limiter, int64_t now_ms)
+{
+	struct limiter_state state = {
+		.blocked_ms =
+		    block_left(atomic_load(&limiter->blocked_until_ms), now_ms),
+	};
+
+	for (size_t i = 0; i < MINUTES; i++)
+		state.invalid += bucket_count(atomic_load(&limiter->buckets[i]),
+		    now_ms / MINUTE_MS);
+	return state;
+}
+
+bool
+limiter_count(struct limiter *limiter, int64_t now_ms)
+{
+	int64_t minute = now_ms / MINUTE_MS;
+	_Atomic uint64_t *bucket = &limiter->buckets[minute % MINUTES];
+	uint64_t before = atomic_load(bucket);
+	uint64_t after;
+
+	/* a bucket of another minute begins anew */
+	do {
+		after = (uint64_t)minute << COUNT_BITS;
+		if (before >> COUNT_BITS == (uint64_t)minute)
+			after = before;
+		if ((after & COUNT_MOST) < COUNT_MOST)
+			after++;
+	} while (!atomic_compare_exchange_weak(bucket, &before, after));
+	return limiter_read_state(limiter, now_ms).invalid > LIMITER_HALT &&
+	    limiter_block(limiter, now_ms, LIMITER_HALT_MS);
+}
+
+/* ---- for an operator ---- */
+
+int
+limiter_read_file(const char *path, int64_t now_ms, struct limiter_state *state,
+    struct err *err)
+{
+	const struct limiter *limiter = shared_file_read(path, sizeof(*limiter),
+	    err);
+
+	if (limiter == NULL)
+		return -1;
+	*state = limiter_read_state(limiter, now_ms);
+	shared_file_close(limiter, sizeof(*limiter));
+	return 0;
+}
+
+/* ---- retries ---- */
+
+/* The end of the tries. */
+static struct retry_verdict
+retry_end(enum rest_outcome outcome)
+{
+	return (struct retry_verdict){ .outcome = outcome };
+}
+
+/* Another try after a wait, if it may still begin then. */
+static struct retry_verdict
+retry_after(const struct retry *retry, int64_t now_ms, int64_t wait_ms)
+{
+	return (struct retry_verdict){
+		.again = now_ms + wait_ms <= retry->deadline_ms,
+		.wait_ms = wait_ms,
+		.outcome = REST_LATER,
+	};
+}
+
+bool
+retry_is_block(const struct rest_reply *answer)
+{
+	if (answer->status == 403)
+		return !answer->json || answer->code == CODE_CLOUDFLARE;
+	return answer->status == 429 && (answer->global || !answer->json);
+}
+
+bool
+retry_is_invalid(const struct rest_reply *answer)
+{
+	return answer->status == 401 || answer->status == 403 ||
+	    (answer->status == 429 && !answer->shared);
+}
+
+int64_t
+retry_pause_ms(const struct rest_reply *answer)
+{
+	bool limit = answer->status == 429 && answer->json;
+	int64_t pause_ms = answer->retry_after_ms;
+
+	if (pause_ms < 0)
+		pause_ms = limit ? LIMITED_DEFAULT_MS : CLOUDFLARE_DEFAULT_MS;
+	if (!limit && pause_ms < BLOCK_LEAST_MS)
+		pause_ms = BLOCK_LEAST_MS;
+	return pause_ms + MARGIN_MS;
+}
+
+/* Does Discord ask for a wait, or Cloudflare in its place? */
+static bool
+is_limited(const struct retry *retry, const struct rest_reply *answer)
+{
+	return answer->status == 429 || retry_is_block(answer) ||
+	    (answer->status == 401 && !retry->bot);
+}
+
+/* Wait as long as Discord says. */
+static struct retry_verdict
+decide_limited(struct retry *retry, const struct rest_reply *answer,
+    int64_t now_ms, uint32_t jitter)
+{
+	if (++retry->limited > RETRY_LIMITED)
+		return retry_end(REST_LATER);
+	return retry_after(retry, now_ms, retry_pause_ms(answer) + jitter % 90);
+}
+
+/* A 404 means "not yet", or "not any more". */
+static struct retry_verdict
+decide_missing(struct retry *retry, const struct rest_reply *answer,
+    int64_t now_ms)
+{
+	int64_t limit_ms = answer->code == CODE_UNKNOWN_MESSAGE ?
+	    RETRY_DELETED_MS :
+	    RETRY_MISSING_MS;
+	int64_t wait_ms = MISSING_MOST_MS;
+
+	if (retry->missing++ == 0)
+		retry->missing_since_ms = now_ms;
+	if (retry->missing <= 3)
+		wait_ms = (int64_t)MISSING_FIRST_MS
+		    << (2 * (retry->missing - 1));
+	if (now_ms - retry->missing_since_ms + wait_ms > limit_ms)
+		return retry_end(REST_GONE);
+	if (retry->patience != REST_FINAL)
+		return retry_end(REST_DROPPED);
+	return retry_after(retry, now_ms, wait_ms);
+}
+
+/* There was no answer, or an error of the server. */
+static struct retry_verdict
+decide_failed(struct retry *retry, int64_t now_ms, uint32_t jitter)
+{
+	int64_t wait_ms = (int64_t)1000 << retry->failed;
+
+	if (retry->patience != REST_FINAL || retry->failed++ >= RETRY_FAILED)
+		return retry_end(REST_LATER);
+	return retry_after(retry, now_ms, wait_ms + jitter % (wait_ms / 4));
+}
+
+struct retry_verdict
+retry_decide(struct retry *retry, const struct rest_reply *answer,
+    int64_t now_ms, uint32_t jitter)
+{
+	bool once = retry->patience != REST_FINAL;
+	int status = answer->status;
+	bool limited = is_limited(retry, answer);
+
+	if (status >= 200 && status < 300)
+		return retry_end(REST_DONE);
+	if ((status == 401 && answer->code == CODE_TOKEN_DEAD) ||
+	    (status == 404 && answer->code == CODE_UNKNOWN_INTERACTION))
+		return retry_end(REST_GONE);
+	if (once && limited)
+		return retry_end(REST_DROPPED);
+	if (limited)
+		return decide_limited(retry, answer, now_ms, jitter);
+	if (status == 404)
+		return decide_missing(retry, answer, now_ms);
+	if (status > 0 && status != 408 && status < 500)
+		return retry_end(REST_REFUSED);
+	return decide_failed(retry, now_ms, jitter);
+}
