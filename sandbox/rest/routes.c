@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Discord's REST API: one function for each route, and the loop of tries around
- * an exchange.  transfer.c does an exchange, retry.c decides what follows from
- * it.
+ * an exchange.  transfer.c does an exchange, limiter.c decides what follows.
  */
 #include "rest/rest.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/deliver.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,9 +9,7 @@
 #include "base/log.h"
 #include "protocol/first_response.h"
 #include "store/db.h"
-#include "worker/count.h"
-#include "worker/run.h"
-#include "worker/task.h"
+#include "worker/worker.h"
 
 /* A 404 this long after the interaction does not mean "not yet". */
 #define MISSING_MS 20000
@@ -42,6 +39,7 @@ struct delivery {
 	bool first;  /* it was the first response */
 	bool lasts;  /* it is stored, and on the disk */
 	struct rest_reply reply;
+	struct rest_reply objection; /* to the answer itself */
 	struct err err;
 };
 
@@ -155,7 +153,7 @@ deliver_note(struct worker *worker)
 	if (result >= 0 && owed->told)
 		result = job_delivered(worker->db, owed->job_id, &err);
 	if (result < 0)
-		log_err("not noted yet: %s job=%" PRId64, err.text,
+		log_err("not stored yet: %s job=%" PRId64, err.text,
 		    owed->job_id);
 	else
 		*owed = (struct deliver_owed){ 0 };
@@ -210,13 +208,13 @@ narrow(struct delivery *d)
 /* All see that there was an answer.  Its owner gets it in a further message,
  * which is private. */
 static enum rest_outcome
-deliver_apart(struct delivery *d)
+send_apart(struct delivery *d)
 {
-	auto_message struct message instead = MESSAGE_INIT;
+	auto_message struct message notice = MESSAGE_INIT;
 	enum rest_outcome outcome;
 
-	buf_adds(&instead.lead, _(TEXT_MODERATED_FOR_ALL));
-	outcome = send_instead(d, &instead);
+	buf_adds(&notice.lead, _(TEXT_MODERATED_FOR_ALL));
+	outcome = send_instead(d, &notice);
 	if (outcome != REST_DONE)
 		return outcome;
 	outcome = REST_REFUSED;
@@ -231,65 +229,87 @@ deliver_apart(struct delivery *d)
 	return outcome;
 }
 
-/* Did Discord refuse a shared text for its content? */
+/* Forms of an answer, which are tried in this order until Discord accepts
+ * one. */
+enum form {
+	FORM_REMOVED, /* the message is deleted */
+	FORM_WHOLE,   /* with its files */
+	FORM_TEXT,
+	FORM_FILE, /* the text as a file */
+	FORM_APART,
+	FORM_REASON, /* why Discord refused all others */
+	FORMS,
+};
+
 static bool
-is_moderated(const struct delivery *d)
+form_fits(const struct delivery *d, enum form form)
 {
-	return d->job->share && rest_is_moderated(&d->reply);
+	const struct job *job = d->job;
+	const bool fits[FORMS] = {
+		[FORM_REMOVED] = d->remove,
+		[FORM_WHOLE] = !d->apart && has_files(d),
+		[FORM_TEXT] = !d->apart,
+		[FORM_FILE] = !d->apart && job->may_attach &&
+		    job->attachment_limit > 0,
+		[FORM_APART] = d->apart,
+		[FORM_REASON] = true,
+	};
+
+	return fits[form];
 }
 
-/* Send the answer with its files; if Discord refuses, without them; if it
- * refuses again, as a text file. */
 static enum rest_outcome
-deliver_to_all(struct delivery *d, struct rest_reply *objection)
+form_send(struct delivery *d, enum form form)
 {
-	auto_message struct message as_file = MESSAGE_INIT;
-	enum rest_outcome outcome = REST_REFUSED;
+	const struct job *job = d->job;
+	auto_message struct message instead = MESSAGE_INIT;
 
-	if (has_files(d)) {
-		outcome = send_instead(d, d->message);
-		if (outcome == REST_REFUSED)
-			log_warn("the files were refused: %s job=%" PRId64,
-			    d->err.text, d->job->id);
+	switch (form) {
+	case FORM_REMOVED:
+		return rest_delete_original(d->worker->rest, job->token,
+			   job->received_ms + TOKEN_LIFE_MS, &d->reply,
+			   &d->err) == REST_DONE ?
+		    REST_DONE :
+		    REST_REFUSED;
+	case FORM_WHOLE:
+		return send_instead(d, d->message);
+	case FORM_TEXT:
+		return send_body(d, REST_ORIGINAL, d->body, NULL);
+	case FORM_FILE:
+		render_as_file(&instead, d->message, d->body,
+		    job->attachment_limit);
+		break;
+	case FORM_APART:
+		return send_apart(d);
+	case FORM_REASON:
+	case FORMS:
+		render_not_accepted(&instead,
+		    d->objection.status != 0 ? &d->objection : &d->reply,
+		    job->id);
+		break;
 	}
-	if (outcome == REST_REFUSED && !is_moderated(d))
-		outcome = send_body(d, REST_ORIGINAL, d->body, NULL);
-	if (outcome != REST_REFUSED)
-		return outcome;
-	log_warn("the answer was refused: %s job=%" PRId64, d->err.text,
-	    d->job->id);
-	*objection = d->reply;
-	if (is_moderated(d))
-		narrow(d);
-	if (d->apart || !d->job->may_attach || d->job->attachment_limit <= 0)
-		return REST_REFUSED;
-	render_as_file(&as_file, d->message, d->body, d->job->attachment_limit);
-	return send_instead(d, &as_file);
+	return send_instead(d, &instead);
 }
 
-/* Send the answer to all who were to see it; if it is moderated, to its owner;
- * if Discord refuses it, say why in its place. */
 static enum rest_outcome
 deliver(struct delivery *d)
 {
-	auto_message struct message plain = MESSAGE_INIT;
-	struct rest_reply objection = { 0 };
 	enum rest_outcome outcome = REST_REFUSED;
 
-	if (d->remove &&
-	    rest_delete_original(d->worker->rest, d->job->token,
-		d->job->received_ms + TOKEN_LIFE_MS, &d->reply,
-		&d->err) == REST_DONE)
-		return REST_DONE;
-	if (!d->apart)
-		outcome = deliver_to_all(d, &objection);
-	if (d->apart)
-		outcome = deliver_apart(d);
-	/* the refusal is explained */
-	if (outcome == REST_REFUSED) {
-		render_not_accepted(&plain,
-		    objection.status != 0 ? &objection : &d->reply, d->job->id);
-		outcome = send_instead(d, &plain);
+	for (enum form form = 0; form < FORMS && outcome == REST_REFUSED;
+	     form++) {
+		if (!form_fits(d, form))
+			continue;
+		outcome = form_send(d, form);
+		if (outcome != REST_REFUSED || form == FORM_REMOVED)
+			continue;
+		log_warn("Discord refused the answer: %s job=%" PRId64,
+		    d->err.text, d->job->id);
+		if (form > FORM_TEXT)
+			continue;
+		d->objection = d->reply;
+		if (d->job->share && rest_is_moderated(&d->reply))
+			narrow(d);
 	}
 	/* Discord may answer 404 before it has made the message */
 	if (outcome != REST_DONE && d->reply.status == 404 &&
@@ -323,7 +343,7 @@ deliver_settle(struct delivery *d, enum rest_outcome outcome)
 		return true;
 	}
 	if (outcome != REST_DONE) {
-		log_warn("not told yet: %s job=%" PRId64, d->err.text,
+		log_warn("not delivered yet: %s job=%" PRId64, d->err.text,
 		    d->job->id);
 		return false;
 	}
@@ -350,7 +370,7 @@ is_edit(const struct task *task)
 }
 
 /* Send the first response to the front that waits for it: the answer, or a
- * deferral before its edit. -1: no front waits. */
+ * deferral before its edit.  -1: no front waits. */
 static int
 give_first(const struct task *task, struct err *err)
 {

@@ -44,8 +44,7 @@
 #include "protocol/wake.h"
 #include "store/db.h"
 #include "worker/commands/command.h"
-#include "worker/count.h"
-#include "worker/deliver.h"
+#include "worker/worker.h"
 
 #define EXIT_USAGE 64
 #define EXIT_CONFIG 78

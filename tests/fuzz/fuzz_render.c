@@ -9,7 +9,7 @@
 
 #include "base/config.h"
 #include "base/text.h"
-#include "worker/render/render.h"
+#include "worker/render/render_files.h"
 
 static const struct config config = { .timeout_ms = 30000,
 	.memory = 256 << 20,

@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "base/utf8.h"
 #include "worker/render/terminal.h"
-#include "worker/render/terminal.h"
 
 /* The sequence at s, which is one that sgr_add() writes. */
 static size_t

@@ -36,11 +36,10 @@ OTHER = {
     "fcgi/discord/front.c": "headers and log labels",
     "fcgi/discord/chat_metrics.c": "metrics",
     "fcgi/discord/il-fcgi.c": "for the operator",
-    "sandbox/worker/commands/source_looks.c": "tags of blocks, Python's words",
+    "sandbox/worker/commands/source_scan.c": "tags of blocks, Python's words",
     "sandbox/worker/commands/source_shape.c": "prompts of shells, options",
-    "sandbox/worker/render/filename.c": "tags of blocks",
-    "sandbox/worker/render/render_need.c": "Python's words, and packages",
-    "sandbox/worker/render/requirement.c": "patterns",
+    "sandbox/worker/render/packages.def": "names of packages",
+    "sandbox/worker/render/requirement.c": "patterns, and Python's words",
 }
 WORDS = {
     "No matching distribution found for ": "pip's",

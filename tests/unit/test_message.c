@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "tap.h"
 #include "worker/render/render.h"
-#include "worker/render/render_view.h"
 
 static char *content; /* of the last message_json() */
 static json_t *root;

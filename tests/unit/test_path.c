@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths that people type: path.c and filename.c. */
+/* Paths that people type: path.c and collect.c. */
 #include "protocol/path.h"
 
 #include "tap.h"
-#include "worker/render/filename.h"
+#include "worker/render/collect.h"
 
 static void
 resolves(const char *cwd, const char *path, const char *want)

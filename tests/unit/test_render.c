@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Typed results as people read them: render_*.c, collect.c. */
-#include "worker/render/render.h"
+#include "worker/render/render_files.h"
 
 #include <jansson.h>
 #include <signal.h>

@@ -78,7 +78,7 @@ sys.addaudithook(guard)
 """
 # pip says of a project that is not there, and of one that it may not take, the
 # same words.  So the page that it has looked at is looked at once more, and a
-# line tells the worker which it was (worker/render/render_packages.c).
+# line tells the worker which it was (worker/render/render_files.c).
 START = r"""
 pages = {}
 def explain():

@@ -4,8 +4,7 @@
 
 #include <stdbool.h>
 
-#include "worker/run.h"
-#include "worker/task.h"
+#include "worker/worker.h"
 
 struct source;
 
@@ -26,9 +25,6 @@ bool command_choose_version(struct task *task);
  * sandbox, any other from its current directory.  False: the message says what
  * is wrong. */
 bool command_resolve(struct task *task);
-/* Resolve a file's path likewise; a path that ends as a directory's is
- * refused. */
-bool command_resolve_file(struct task *task);
 /* Answer with an editor, which comes back with this id.  The inputs are
  * moved. */
 int command_open_editor(struct task *task, const char *custom_id,
@@ -48,11 +44,6 @@ bool command_has_run(struct task *task);
 /* Send one request about a path to the leased cell, after dropping the results
  * of the one before.  Did it succeed? */
 bool command_ask(struct task *task, struct cell_request request);
-/* Call ask(), which sends read-only requests.  If the user's cell has a run,
- * they are answered during it.  If that run ends meanwhile, ask() is called
- * again in a leased cell.  False: as command_succeeded(). */
-bool command_look(struct task *task, bool (*ask)(struct task *, void *),
-    void *arg);
 /* Fetch an uploaded file of at most max bytes.  Heap, with a NUL behind; NULL:
  * message and outcome word say why not. */
 void *command_download(struct task *task, const char *url, int64_t max,
@@ -86,10 +77,6 @@ void place_leave(struct task *task, const char *removed);
  * the path is too long for a view; -1: error. */
 int64_t place_make_way(struct task *task, enum job_kind kind, const char *path,
     struct err *err);
-/* Offer another path in an answer that something does not exist. */
-void place_offer(struct task *task);
-/* Name the current directory below an answer, outside of the top. */
-void place_tell(struct task *task);
 
 /* ---- the program of a job ---- */
 
@@ -110,20 +97,10 @@ int program_run(struct task *task, struct source *source, struct err *err);
 
 /* ---- the views of runs, for the buttons below them ---- */
 
-/* Fill the job from its view's run; its own input and version have precedence.
- * 1: the message says that the run is not stored any more. */
-int py_view_again(struct task *task, struct err *err);
-/* Store a run that is over, anew or in the view of the run before it, and add
- * the buttons to its answer.  A run that cannot be stored gets no buttons. */
-void py_view_keep(struct task *task, const struct cell_request *request,
-    bool again);
 /* Answer with an editor that comes back with this id, filled with code and
  * input.  code NULL: with the input alone, which is required then. */
 int py_view_editor(struct task *task, const char *custom_id, const char *code,
     const char *input, struct err *err);
-/* Add the buttons of the job's own view to an answer that it cannot run
- * again. */
-void py_view_offer(struct task *task);
 
 /* Make the sandbox of the job's user, unless there is a usable one; an expired
  * one is replaced.  1: message and outcome word say why not, or another worker

@@ -1,18 +1,471 @@
 /* SPDX-License-Identifier: MIT */
+/* /il py: a run, its session, its view, and the buttons of that. */
 #include "worker/commands/command.h"
+#include "worker/render/render_files.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/utf8.h"
+#include "store/editor.h"
 #include "store/sandbox.h"
+#include "store/script.h"
+#include "store/view.h"
 #include "worker/commands/source.h"
-#include "worker/render/render_view.h"
+#include "worker/render/terminal.h"
 
+/* Bytes that are stored of the beginning and the end of longer output. */
+#define OUTPUT_HEAD (VIEW_TEXT_MAX / 8 * 5)
+#define OUTPUT_TAIL (VIEW_TEXT_MAX / 4)
 /* In tracebacks: File "/code/main.py", line 1. */
 #define SOURCE_NAME "main.py"
+
+/* Say that the code is not stored any more.  Returns 1. */
+static int
+say_gone(struct task *task)
+{
+	buf_adds(&task->message.lead, _(TEXT_CODE_GONE));
+	task->outcome = "gone";
+	return 1;
+}
+
+/* Load the job's view, if its user may have it.  1: the message says that it is
+ * gone. */
+static int
+py_view_load(struct task *task, struct view *view, struct view_texts *texts,
+    struct err *err)
+{
+	const struct job *job = task->job;
+	int found = view_load(task->worker->db, job->view_id, view, texts, err);
+
+	view->texts = texts;
+	if (found < 0)
+		return -1;
+	if (found == 0 && view->kind == JOB_PY &&
+	    (view->user_id == job->user_id ||
+		(job->kind == JOB_PY_TRY && view->share != 0)))
+		return 0;
+	return say_gone(task);
+}
+
+static void
+replace(char **slot, char **text)
+{
+	free(*slot);
+	*slot = *text;
+	*text = NULL;
+}
+
+/* Fill the job from its view's run; its own input and version have precedence.
+ * 1: the message says that the run is not stored any more. */
+static int
+py_view_again(struct task *task, struct err *err)
+{
+	struct job *job = task->job;
+	auto_view_texts struct view_texts texts = { 0 };
+	auto_free char *path = NULL;
+	auto_free char *version = NULL;
+	struct view view;
+	int result = py_view_load(task, &view, &texts, err);
+
+	if (result != 0)
+		return result;
+	if (texts.text[0] == '\0' && view.path[0] == '\0')
+		return say_gone(task);
+	path = xstrdup(view.path);
+	version = xstrdup(view.version);
+	job->has_text = texts.text[0] != '\0';
+	replace(&job->text, &texts.text);
+	replace(&job->path, &path);
+	if (job->input[0] == '\0')
+		replace(&job->input, &texts.input);
+	if (job->version[0] == '\0')
+		replace(&job->version, &version);
+	job->timeit = view.timeit;
+	job->keep = view.keep;
+	job->share = view.share != 0;
+	return 0;
+}
+
+/* Output as it is shown, cut to VIEW_TEXT_MAX; heap. */
+static char *
+shown_output(const struct buf *printed)
+{
+	auto_buf struct buf shown = BUF_INIT(TERMINAL_SHOWN_MAX(printed->len));
+	auto_buf struct buf kept = BUF_INIT(VIEW_TEXT_MAX + 1);
+	size_t head = OUTPUT_HEAD;
+	size_t tail;
+
+	(void)terminal_show(&shown, buf_str(printed), printed->len,
+	    TERMINAL_COLOURS);
+	if (shown.len <= VIEW_TEXT_MAX)
+		return buf_steal(&shown, NULL);
+	tail = shown.len - OUTPUT_TAIL;
+	while (head > 0 && utf8_is_tail(shown.data[head]))
+		head--;
+	while (tail < shown.len && utf8_is_tail(shown.data[tail]))
+		tail++;
+	buf_add(&kept, shown.data, head);
+	buf_adds(&kept, "\n…\n");
+	buf_add(&kept, shown.data + tail, shown.len - tail);
+	return buf_steal(&kept, NULL);
+}
+
+/* False: a request for the file would be refused for the same reason, or its
+ * path does not lead to itself. */
+static bool
+can_be_fetched(const struct collected_left *left)
+{
+	char path[PATH_SIZE];
+	bool refused = left->why == LEFT_OUT_SIZE ||
+	    left->why == LEFT_OUT_UNREADABLE || left->why == LEFT_OUT_KIND ||
+	    left->why == LEFT_OUT_GONE;
+
+	return !refused && !left->displayed && left->size > 0 &&
+	    path_resolve("", left->path, path) == PATH_OK &&
+	    strcmp(path, left->path) == 0;
+}
+
+/* List the files that are in the sandbox and not in the message, after the
+ * folder of those that are folded (view.h); heap. */
+static char *
+py_view_list_files(const struct task *task)
+{
+	const struct collect *collect = &task->collect;
+	auto_buf struct buf list = BUF_INIT(VIEW_TEXT_MAX + 1);
+	int count = 0;
+
+	if (collect->folded) {
+		buf_addf(&list, ".%s%s//",
+		    collect->folder[0] != '\0' ? "/" : "", collect->folder);
+		count++;
+	}
+	for (size_t i = 0; i < collect->left_count && task->env.may_attach;
+	     i++) {
+		const struct collected_left *left = &collect->left[i];
+
+		if (count == VIEW_FILES_MAX || !can_be_fetched(left))
+			continue;
+		buf_addf(&list, "%s//", left->path);
+		count++;
+	}
+	return list.overflow || count == 0 ? xstrdup("") :
+					     buf_steal(&list, NULL);
+}
+
+/* Can the code be stored?  Not if it is too long, or has a NUL. */
+static bool
+can_be_kept(const struct cell_request *request)
+{
+	return request->source == NULL ||
+	    (request->source_len <= SCRIPT_ALL_MAX &&
+		strlen(request->source) == request->source_len);
+}
+
+/* Add the buttons of a view.  cut: not all of the output is shown; input: it
+ * needs input. */
+static void
+py_view_add_buttons(struct task *task, const struct view *view, bool cut,
+    bool input)
+{
+	render_buttons(&task->message,
+	    &(struct render_buttons){
+		.config = task->worker->config,
+		.view = view,
+		.cut = cut,
+		.input = input,
+		.may_attach = task->env.may_attach,
+		.elsewhere = task->elsewhere,
+	    });
+}
+
+/* Store a run that is over, anew or in the view of the run before it, and add
+ * the buttons to its answer.  A run that cannot be stored gets no buttons. */
+static void
+py_view_keep(struct task *task, const struct cell_request *request, bool again)
+{
+	const struct job *job = task->job;
+	struct db *db = task->worker->db;
+	auto_view_texts struct view_texts texts = { 0 };
+	struct view view = {
+		.id = job->view_id,
+		.user_id = job->user_id,
+		.kind = JOB_PY,
+		.page = 1,
+		.share = job->share,
+		.timeit = job->timeit,
+		.keep = job->keep,
+		.texts = &texts,
+	};
+	struct render_need need;
+	struct err err = { 0 };
+	int result;
+
+	if (task->taken || !can_be_kept(request))
+		return;
+	render_need(&need, &task->run, &task->collect.output);
+	texts.text = xstrdup(request->source != NULL ? request->source : "");
+	texts.input = xstrdup(job->input);
+	texts.output = shown_output(&task->collect.output);
+	texts.files = py_view_list_files(task);
+	texts.package = xstrdup(need.package);
+	(void)snprintf(view.version, sizeof(view.version), "%s", job->version);
+	if (request->source == NULL)
+		memcpy(view.path,
+		    *task->elsewhere != '\0' ? task->elsewhere : task->path,
+		    sizeof(view.path));
+	result = again ? view_set_run(db, &view, &err) :
+			 view_insert(db, &view, &err);
+	if (result < 0)
+		log_err("no buttons: %s job=%" PRId64, err.text, job->id);
+	/* its view may have been deleted during the run */
+	if (result != 0)
+		return;
+	py_view_add_buttons(task, &view,
+	    texts.output[0] != '\0' && !message_fits(&task->message),
+	    need.input);
+}
+
+/* Add the buttons of the job's own view to an answer that it cannot run
+ * again. */
+static void
+py_view_offer(struct task *task)
+{
+	auto_view_texts struct view_texts texts = { 0 };
+	struct err err = { 0 };
+	struct view view;
+
+	if (view_load(task->worker->db, task->job->view_id, &view, &texts,
+		&err) != 0)
+		return;
+	view.texts = &texts;
+	py_view_add_buttons(task, &view, false, false);
+}
+
+/* ---- editors ---- */
+
+/* Field for the input; a text that Discord would change is left out. */
+static json_t *
+make_input(const char *input, bool required)
+{
+	return editor_input("stdin", _("Input (stdin)"),
+	    _("What input() will read, if anything"), required,
+	    input != NULL && *input != '\0' &&
+		    command_is_editable(input, strlen(input)) ?
+		input :
+		NULL);
+}
+
+int
+py_view_editor(struct task *task, const char *custom_id, const char *code,
+    const char *input, struct err *err)
+{
+	json_t *inputs = code == NULL ?
+	    json_pack("[o]", make_input(input, true)) :
+	    json_pack("[o, o]",
+		editor_input("code", _("Code"), NULL, true, code),
+		make_input(input, false));
+
+	return command_open_editor(task, custom_id, _("Run Python"), inputs,
+	    err);
+}
+
+/* ---- buttons ---- */
+
+/* Open an editor with a run's code and input, for its owner or for somebody who
+ * tries a shared run; or with the input alone. */
+int
+cmd_py_edit(struct task *task, struct err *err)
+{
+	enum job_kind kind = task->job->kind;
+	auto_view_texts struct view_texts texts = { 0 };
+	auto_free char *custom_id = NULL;
+	struct view view;
+	int result = py_view_load(task, &view, &texts, err);
+
+	if (result != 0)
+		return result;
+	if (kind != JOB_PY_GIVE &&
+	    !command_is_editable(texts.text, strlen(texts.text))) {
+		render_long_code(&task->message, texts.text, &task->env);
+		task->outcome = "not editable";
+		return 0;
+	}
+	/* shared code runs as one's own, on a node that may not have its row */
+	custom_id = kind == JOB_PY_TRY ?
+	    editor_id_tried(view.version, view.timeit) :
+	    editor_id(kind == JOB_PY_GIVE ? ACTION_PY_INPUT : ACTION_PY,
+		view.id);
+	return py_view_editor(task, custom_id,
+	    kind == JOB_PY_GIVE ? NULL : texts.text, texts.input, err);
+}
+
+int
+cmd_py_output(struct task *task, struct err *err)
+{
+	auto_view_texts struct view_texts texts = { 0 };
+	struct view view;
+	int64_t page = task->job->page;
+	int result = py_view_load(task, &view, &texts, err);
+
+	if (result != 0)
+		return result;
+	render_output(&task->message, &view, &page);
+	task->outcome = "output";
+	return view_set_page(task->worker->db, view.id, page, err) < 0 ? -1 : 0;
+}
+
+/* Share a run.  The shared message is a copy, which outlives the answer. */
+int
+cmd_py_share(struct task *task, struct err *err)
+{
+	auto_view_texts struct view_texts texts = { 0 };
+	struct view view;
+	int64_t copy = 0;
+	int result = py_view_load(task, &view, &texts, err);
+
+	/* an error concerns one person */
+	task->apart = result != 0;
+	if (result != 0)
+		return result;
+	/* a run is shared once; if this worker dies, the next one must not
+	 * report that as "shared before" */
+	if (!run_start(task))
+		return 0;
+	result = view_share(task->worker->db, &view, &copy, err);
+	if (result < 0)
+		return -1;
+	if (result == 1) {
+		task->apart = true;
+		buf_adds(&task->message.lead, _(TEXT_SHARED_NOW));
+		task->outcome = "shared before";
+		return 0;
+	}
+	render_shared(&task->message, &view, copy, &task->env);
+	task->outcome = "shared";
+	return 0;
+}
+
+/* Install the missing package of a run, as /il pip does. */
+static int
+install(struct task *task, const char *package, struct err *err)
+{
+	int result;
+
+	free(task->job->text);
+	task->job->text = xstrdup(package);
+	task->job->kind = JOB_PIP; /* its texts are those of /il pip */
+	result = cmd_pip(task, err);
+	task->job->kind = JOB_PY_INSTALL;
+	return result;
+}
+
+/* Install the package and run again, with one answer in the place of the one
+ * before. */
+int
+cmd_py_install(struct task *task, struct err *err)
+{
+	auto_view_texts struct view_texts texts = { 0 };
+	struct view view;
+	int result = py_view_load(task, &view, &texts, err);
+
+	if (result != 0)
+		return result;
+	free(task->job->version);
+	task->job->version = xstrdup(view.version);
+	result = install(task, texts.package, err);
+	if (result != 0 || task->taken)
+		return result;
+	if (!outcome_succeeded(&task->run)) {
+		py_view_add_buttons(task, &view, false, false);
+		return 0;
+	}
+	message_release(&task->message);
+	collect_release(&task->collect);
+	task->job->has_text = false;
+	result = cmd_py(task, err);
+	if (result >= 0 && !task->taken)
+		buf_addf(&task->message.tail, _(TEXT_INSTALLED),
+		    phrase_name(texts.package, PACKAGE_SIZE).text);
+	return result;
+}
+
+/* Path at this index of the list (view.h), from 1; heap, NULL: none. */
+static char *
+find_path(const char *list, int64_t place)
+{
+	const char *end = strstr(list, "//");
+
+	while (end != NULL && --place > 0) {
+		list = end + 2;
+		end = strstr(list, "//");
+	}
+	return end == NULL ? NULL : xstrndup(list, (size_t)(end - list));
+}
+
+/* Set the job's path to the one at this index.  1: the message says that it is
+ * gone. */
+static int
+choose_path(struct task *task, int64_t place, struct err *err)
+{
+	auto_view_texts struct view_texts texts = { 0 };
+	struct view view;
+	char *path;
+	int result = py_view_load(task, &view, &texts, err);
+
+	if (result != 0)
+		return result;
+	path = find_path(texts.files, place);
+	if (path == NULL)
+		return say_gone(task);
+	free(task->job->path);
+	task->job->path = path;
+	return 0;
+}
+
+/* Get a file of the view, as /il get does. */
+int
+cmd_py_file(struct task *task, struct err *err)
+{
+	int result = choose_path(task, task->job->page, err);
+
+	return result != 0 ? result : cmd_get(task, err);
+}
+
+/* List the folder of the run's files, as /il look does. */
+int
+cmd_py_show(struct task *task, struct err *err)
+{
+	int result = choose_path(task, 1, err);
+	char *path;
+
+	if (result != 0)
+		return result;
+	/* the path is one from the top, as if it had been typed */
+	path = xprintf("~/%s", task->job->path);
+	free(task->job->path);
+	task->job->path = path;
+	task->job->view_id = 0;
+	return cmd_look(task, err);
+}
+
+/* The row goes first: if the message stays, it says so and has no buttons. */
+int
+cmd_py_remove(struct task *task, struct err *err)
+{
+	if (view_remove(task->worker->db, task->job->view_id,
+		task->job->user_id, err) < 0)
+		return -1;
+	buf_adds(&task->message.lead, _(TEXT_REMOVED));
+	task->remove = true;
+	task->outcome = "removed";
+	return 0;
+}
 
 /*
  * A session keeps its interpreter after each run; so does any run that asks for

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
-#include "worker/render/slip.h"
+#include "worker/render/render.h"
 
 /*
  * Grammar of the code that people send: the option `code:`, the editor, the

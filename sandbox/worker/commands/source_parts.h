@@ -82,7 +82,7 @@ void source_read_command(char *text, struct buf *input);
  * its lines become back-ticks. */
 void source_mend_fences(char *text);
 
-/* ---- source_looks.c: what a block is marked as, what it looks like ---- */
+/* ---- source_scan.c: tags of blocks, the look of Python ---- */
 
 enum source_class {
 	CLASS_PYTHON,

@@ -13,6 +13,7 @@
 #include "protocol/path.h"
 #include "store/editor.h"
 #include "store/rule.h"
+#include "worker/render/collect.h"
 #include "worker/render/terminal.h"
 
 #define LEAD_MOST 900 /* code points */

@@ -12,7 +12,6 @@
 #include "rest/rest.h"
 #include "store/commands.h"
 #include "store/job.h"
-#include "worker/render/filename.h"
 
 /*
  * A message under construction, and the only place that knows Discord's limits:
@@ -109,7 +108,7 @@ bool message_fits(const struct message *message);
 void message_add_text(struct buf *out, const struct message *message);
 
 /* Attach a file, whose data is moved in any case.  Returns the unique name that
- * was made of it (filename.h); NULL: ten are there, or it is too much. */
+ * was made of it (collect.h); NULL: ten are there, or it is too much. */
 const char *message_attach(struct message *message, const char *path,
     struct buf *data);
 

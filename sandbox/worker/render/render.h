@@ -14,11 +14,39 @@
 #include "worker/render/message.h"
 #include "worker/render/phrase.h"
 #include "worker/render/requirement.h"
-#include "worker/render/slip.h"
 
 struct config;
-struct sandbox;
-struct session;
+struct view;
+
+/* Likely mistakes in typed code that Python's errors do not name. */
+enum slip_kind {
+	SLIP_NONE,
+	SLIP_STRING, /* quotes around all of it, as if they were back-ticks */
+	SLIP_ODD,    /* a character that looks like a blank, or like nothing */
+	SLIP_FENCE,  /* a back-tick outside of strings */
+	SLIP_LANGUAGE, /* its block's tag is another language's */
+	SLIP_QUOTES,   /* curly quotes in it */
+	SLIP_TABS,     /* some lines begin with tabs, some with spaces */
+};
+
+#define SLIP_WORD_SIZE 33
+
+struct slip {
+	enum slip_kind kind;
+	/* SLIP_LANGUAGE: the tag, of letters, digits and "+-_.#" */
+	char word[SLIP_WORD_SIZE];
+	int line;	/* SLIP_ODD: line of the first one */
+	uint32_t point; /* its code point */
+};
+
+/* Fault of a notebook. */
+enum source_fault {
+	SOURCE_FINE,
+	SOURCE_NOT_JSON, /* fault_line: line of the error */
+	SOURCE_NO_CELLS,
+	SOURCE_NO_CODE,
+	SOURCE_TOO_DEEP, /* more parts than can be read */
+};
 
 /*
  * A typed result becomes a message: pure functions, and the only place of the
@@ -101,51 +129,62 @@ void render_bad_requirements(struct message *message,
 	N_("Your sandbox is closed. Its files cannot be removed at this " \
 	   "moment; that is done by itself as soon as it can be.")
 
-/* ---- render_files.c: files of a sandbox ---- */
+/* ---- render_view.c: the buttons below a run, and their answers ---- */
 
-struct render_listing {
-	const char *path;		  /* of the directory */
-	const struct collect *collect;	  /* its entries */
-	const struct cell_result *result; /* with their number, and the usage */
-	int64_t page;			  /* from 1 */
-	int64_t asked;			  /* the page that was asked for */
-	int64_t pages;
-	int64_t view_id;      /* for the buttons; 0: no buttons */
-	bool moved;	      /* the current directory was another one */
-	char back[PATH_SIZE]; /* path of the button back */
-	int64_t back_id;      /* view of that button; 0: no button */
+#define TEXT_CODE_GONE \
+	N_("What that button is about is not kept any more. Send your code " \
+	   "again.")
+#define TEXT_CODE_AWAY \
+	N_("The host that has that code does not answer just now. Try again " \
+	   "in a few minutes.")
+#define TEXT_FORGOTTEN \
+	N_("What was kept of your code is deleted: the buttons under your " \
+	   "answers do nothing any more.")
+#define TEXT_SHARED_NOW N_("It is shared already.")
+#define TEXT_REMOVED N_("This answer is removed.")
+
+struct render_buttons {
+	const struct config *config;
+	const struct view *view; /* with its texts */
+	bool cut;		 /* not all of the output is shown */
+	bool may_attach;
+	bool input;	       /* the run needs input */
+	const char *elsewhere; /* path at the top of the file that was not
+			        * found; "" */
 };
 
-void render_listing(struct message *message,
-    const struct render_listing *listing, const struct config *config);
-/* Show a file: text in a block, else as attachment.  total: its real size.
- * The data moves into the message. */
-void render_file(struct message *message, struct collected_file *file,
-    int64_t total, const struct render_env *env);
-/* Send a file; the data moves into the message. */
-void render_get(struct message *message, struct collected_file *file,
+void render_buttons(struct message *message, const struct render_buttons *b);
+/* A shared run: code, input and output. */
+void render_shared(struct message *message, const struct view *view,
+    int64_t copy_id, const struct render_env *env);
+/* A page of output; *page becomes the last page if it is beyond that. */
+void render_output(struct message *message, const struct view *view,
+    int64_t *page);
+/* Note below a run that needed the package. */
+#define TEXT_INSTALLED N_("\n-# %s was installed first")
+/* Code that is too long for an editor, as a file. */
+void render_long_code(struct message *message, const char *code,
     const struct render_env *env);
-/* Send a directory's zip; left_out: number of files that are not in it. */
-void render_archive(struct message *message, const char *path,
-    struct collect *collect, int64_t left_out, const struct render_env *env);
-void render_written(struct message *message, const char *path, int64_t size,
-    const struct run_outcome *outcome, const struct render_env *env);
 
-/* ---- render_sandbox.c: sandboxes and their sessions ---- */
+/* ---- render_fault.c: code that was not run, and why ---- */
 
-/* Sessions keep variables from run to run: their commands, and their notes in
- * the answers of runs. */
-void render_session_start(struct message *message, const struct config *config);
-void render_session_stop(struct message *message, bool was_on);
-/* until: end of its interpreter's life, Unix seconds; 0: there is none. */
-void render_session_status(struct message *message,
-    const struct session *session, int64_t until);
-/* Say below a run why its session began anew; 0: it did not. */
-void render_session_ended(struct message *message, enum kept_end why);
-/* Say below an answer that a sandbox was made; lost_at: when the one before it
- * expired, or 0. */
-void render_made(struct message *message, int64_t lost_at);
-void render_created(struct message *message, const struct sandbox *sandbox,
-    bool created, const struct config *config);
+#define SCRIPT_SHOWN 60 /* code points of a file's name */
+#define TEXT_TOO_MANY_BLOCKS \
+	N_("That message has more than %d pieces of code, and nothing of it " \
+	   "was run. Put what you want to run into one block.")
+#define TEXT_NOT_TEXT N_("%s is no text in UTF-8, so it was not run.")
+
+/* There is no code to run; others: the languages of other code. */
+void render_no_code(struct message *message, const struct slip *others,
+    size_t count);
+/* Name below an answer the languages of blocks that were not run. */
+void render_left_out(struct message *message, const struct slip *others,
+    size_t count);
+/* Neither name nor content of the file is that of Python. */
+void render_not_python(struct message *message, const char *name,
+    const struct slip *others, size_t count);
+/* line: line of the error in its JSON. */
+void render_not_notebook(struct message *message, const char *name,
+    enum source_fault fault, int line);
 
 #endif

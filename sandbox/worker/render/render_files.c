@@ -1,19 +1,157 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/render/render_where.h"
+#include "worker/render/render_files.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/config.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "store/sandbox.h"
 
-#define ENTRY_MOST 46 /* of a name in a listing, of which 20 must fit */
+#define LABEL_SHOWN 50 /* code points of a path in a label of 80 */
+#define ENTRY_MOST 46  /* of a name in a listing, of which 20 must fit */
 #define LEFT_MOST 6
 #define LEFT_NAME_MOST 32
 #define PROBE 8192			/* bytes in which a file must be text */
 #define TIME_LAST INT64_C(253402300799) /* of the year 9999 */
 #define SHOWN_MAX 16384 /* bytes of a file that can matter for a block */
+#define PACKAGES_NAMED 6
+#define VERSIONS_MOST 5
+#define NOT_FOUND "No matching distribution found for "
+#define LINES_MAX (1 << 18)
+#define LIST_NAME "packages.txt"
+#define TEXT_NO_SESSION \
+	N_("There is no session. `/il session start` begins one.")
+
+/* ---- texts ---- */
+
+/* Begin a small note, on the line of the result where there is one. */
+static void
+begin_note(struct buf *tail)
+{
+	const char *text = buf_str(tail);
+	const char *end = strrchr(text, '\n');
+	const char *last = end == NULL ? text : end + 1;
+
+	if (strncmp(last, "-# ", 3) == 0)
+		buf_adds(tail, " · ");
+	else
+		buf_adds(tail, tail->len == 0 ? "-# " : "\n-# ");
+}
+
+/* Limit that was reached, of so many bytes and files. */
+static struct phrase
+phrase_full(const struct cell_result *result, int64_t bytes, int64_t files)
+{
+	return result->disk_full == DISK_FULL_FILES ?
+	    phrase_files(files) :
+	    phrase_words("%s", text_size(bytes).text);
+}
+
+void
+render_quota_used(struct buf *tail, const struct cell_result *result,
+    const struct config *config)
+{
+	buf_addf(tail,
+	    _("\nThe disk quota is used up (%s): `/il rm` makes room."),
+	    phrase_full(result, config->quota, config->files).text);
+}
+
+void
+render_packages_full(struct buf *tail, const struct cell_result *result,
+    const struct config *config)
+{
+	buf_addf(tail,
+	    _("\nThe room for packages is used up (%s): `/il rm "
+	      ".site-packages recursive:True` empties it."),
+	    phrase_full(result, config->pip_quota,
+		config->pip_quota / CONFIG_PACKAGE_FILE_BYTES)
+		.text);
+}
+
+/* Used size, at most the quota: a volume holds a little more than that. */
+static struct text_short
+used_size(int64_t used, int64_t quota)
+{
+	return text_size(used < quota ? used : quota);
+}
+
+void
+render_space(struct buf *tail, const struct cell_result *result,
+    const struct config *config)
+{
+	if (result->used_bytes >= 0) {
+		begin_note(tail);
+		buf_addf(tail, _("%s of %s used"),
+		    used_size(result->used_bytes, config->quota).text,
+		    text_size(config->quota).text);
+	}
+	if (result->used_bytes >= 0 && result->used_files >= 0)
+		buf_addf(tail, _(", %s of %s"),
+		    phrase_count(result->used_files).text,
+		    phrase_files(config->files).text);
+	if (result->used_packages < 0)
+		return;
+	begin_note(tail);
+	buf_addf(tail, _("packages: %s of %s"),
+	    used_size(result->used_packages, config->pip_quota).text,
+	    text_size(config->pip_quota).text);
+}
+
+void
+render_place(struct buf *tail, const char *cwd, const char *gone, bool moved)
+{
+	begin_note(tail);
+	if (*gone != '\0')
+		buf_addf(tail, _("%s is gone or closed: you are in %s now."),
+		    phrase_path(gone).text, phrase_path(cwd).text);
+	else
+		buf_addf(tail, moved ? _("You are in %s now.") : _("in %s"),
+		    phrase_path(cwd).text);
+}
+
+/* ---- buttons ---- */
+
+struct phrase
+render_way_label(enum way way, const char *path)
+{
+	auto_free char *whole = xprintf(path[0] != '\0' ? "~/%s" : "~%s", path);
+	auto_buf struct buf shown = BUF_INIT(sizeof(struct phrase) - 1);
+
+	message_add_word(&shown, whole, LABEL_SHOWN);
+	switch (way) {
+	case WAY_BACK: /* Translators: at most 30 characters without %s */
+		return phrase_words(_("Back to %s"), buf_str(&shown));
+	case WAY_LOOK: /* Translators: at most 30 characters without %s */
+		return phrase_words(_("Look at %s"), buf_str(&shown));
+	case WAY_GET: /* Translators: at most 30 characters without %s */
+		return phrase_words(_("Get %s"), buf_str(&shown));
+	case WAY_RUN:
+		break;
+	}
+	/* Translators: at most 30 characters without %s */
+	return phrase_words(_("Run %s"), buf_str(&shown));
+}
+
+void
+render_way(struct message *message, enum way way, int64_t view_id,
+    const char *path)
+{
+	message_add_button(message,
+	    way == WAY_GET ? ACTION_GET_GO : ACTION_LOOK_GO, view_id,
+	    render_way_label(way, path).text, 2, false);
+}
+
+void
+render_pages(struct message *message, enum action previous, enum action next,
+    int64_t view_id, int64_t page, int64_t pages)
+{
+	message_add_button(message, previous, view_id, _("Previous"), 2,
+	    page <= 1);
+	message_add_button(message, next, view_id, _("Next"), 2, page >= pages);
+}
 
 /* ---- listings ---- */
 
@@ -217,4 +355,343 @@ render_written(struct message *message, const char *path, int64_t size,
 	if (result->used_bytes / 3 >= env->config->quota / 4 ||
 	    result->used_files / 3 >= env->config->files / 4)
 		render_space(&message->tail, result, env->config);
+}
+
+/* ---- packages ---- */
+
+/* Installed package, as the cell lists it (frame.h, OP_PACKAGES). */
+struct package {
+	const char *name; /* borrowed, as version; NULL: not listed */
+	const char *version;
+	int64_t size; /* -1: not listed */
+};
+
+/* Read the next package of a list that ends with a NUL; false at the end. */
+static bool
+next_package(const char **at, const char *end, struct package *package)
+{
+	*package = (struct package){ .size = -1 };
+	for (; *at < end; *at += strlen(*at) + 1) {
+		if (**at == 'p' && package->name != NULL)
+			return true;
+		if (**at == 'p')
+			package->name = *at + 1;
+		else if (**at == 'n')
+			package->version = *at + 1;
+		else if (**at == 's' &&
+		    !text_parse_int(*at + 1, 0, INT64_MAX, &package->size))
+			package->size = -1;
+	}
+	return package->name != NULL;
+}
+
+/* Append a line for each package: its size, its name, its version. */
+static size_t
+add_package_lines(struct buf *lines, const struct buf *list)
+{
+	const char *at = buf_str(list);
+	const char *end = at + list->len;
+	struct package package;
+	size_t count = 0;
+
+	for (; next_package(&at, end, &package); count++) {
+		buf_addf(lines, "%9s  ",
+		    package.size >= 0 ? text_size(package.size).text : "");
+		message_add_word(lines, package.name, PACKAGE_SHOWN);
+		if (package.version != NULL) {
+			buf_addc(lines, ' ');
+			message_add_word(lines, package.version, PACKAGE_SHOWN);
+		}
+		buf_addc(lines, '\n');
+	}
+	return count;
+}
+
+void
+render_packages(struct message *message, const struct buf *list,
+    const struct cell_result *result, const struct render_env *env)
+{
+	auto_buf struct buf lines = BUF_INIT(LINES_MAX);
+	int64_t count = (int64_t)add_package_lines(&lines, list);
+
+	render_space(&message->tail, result, env->config);
+	if (count == 0) {
+		buf_adds(&message->lead,
+		    _("No packages are installed. `/il pip` installs some."));
+		return;
+	}
+	buf_addf(&message->lead, Q_("%s package:", "%s packages:", count),
+	    phrase_count(count).text);
+	message_set_block(message, buf_str(&lines), lines.len, "",
+	    MESSAGE_CUT_END);
+	if (!message_fits(message) && env->may_attach &&
+	    (int64_t)lines.len <= env->file_most)
+		(void)message_attach(message, LIST_NAME, &lines);
+}
+
+/* Name the first few packages of a list. */
+static void
+add_names(struct buf *out, const struct buf *list)
+{
+	const char *at = buf_str(list);
+	const char *end = at + list->len;
+	struct package package;
+	size_t count = 0;
+
+	for (; next_package(&at, end, &package); count++)
+		if (count < PACKAGES_NAMED)
+			buf_addf(out, "%s%s", count > 0 ? ", " : "",
+			    phrase_name(package.name, PACKAGE_SHOWN).text);
+	if (count > PACKAGES_NAMED)
+		buf_addf(out, _(" and %zu more"), count - PACKAGES_NAMED);
+}
+
+/* Add the space of the packages, which a cell that mounts them alone reports as
+ * its only usage. */
+static void
+add_space(struct buf *tail, const struct cell_result *result,
+    const struct config *config)
+{
+	struct cell_result packages = { .used_bytes = -1,
+		.used_packages = result->used_bytes };
+
+	render_space(tail, &packages, config);
+}
+
+void
+render_uninstalled(struct message *message, const char *name,
+    const struct buf *rest, int64_t view_id, const struct cell_result *result,
+    const struct config *config)
+{
+	auto_buf struct buf names = BUF_INIT(MESSAGE_PART_MAX);
+
+	buf_addf(&message->lead, _("Removed the package %s."),
+	    phrase_name(name, PACKAGE_SHOWN).text);
+	add_space(&message->tail, result, config);
+	if (view_id == 0)
+		return;
+	add_names(&names, rest);
+	buf_addf(&message->lead, _(" Nothing needs these any more: %s."),
+	    buf_str(&names));
+	message_add_button(message, ACTION_PACKAGES_REST, view_id,
+	    _("Remove these, too"), 2, false);
+}
+
+void
+render_rest_removed(struct message *message, const struct buf *rest,
+    const struct cell_result *result, const struct config *config)
+{
+	auto_buf struct buf names = BUF_INIT(MESSAGE_PART_MAX);
+
+	add_names(&names, rest);
+	if (names.len == 0)
+		buf_adds(&message->lead,
+		    _("Nothing was removed: all that is installed is needed."));
+	else
+		buf_addf(&message->lead, _("Removed %s."), buf_str(&names));
+	add_space(&message->tail, result, config);
+}
+
+/* ---- packages that pip did not find ---- */
+
+/*
+ * pip's own texts are the same for a missing project and for one that it may
+ * not install.  So the cell adds a line with the difference
+ * (cell/python/packages.py).  A package that pip builds may forge such a line,
+ * on which only a hint depends.
+ */
+
+/* Rest of the line that begins with this text; heap, NULL: there is none. */
+static char *
+find_line(const struct buf *log, const char *begin)
+{
+	size_t len = strlen(begin);
+
+	for (const char *at = buf_str(log); (at = strstr(at, begin)) != NULL;
+	     at += len)
+		if (at == buf_str(log) || at[-1] == '\n')
+			return xstrndup(at + len, strcspn(at + len, "\r\n"));
+	return NULL;
+}
+
+static void
+add_nearest(struct buf *out, const char *name)
+{
+	struct nearest near = render_need_nearest(name);
+
+	if (near.count == 0)
+		return;
+	buf_adds(out, _(" Nearest to that:"));
+	for (size_t i = 0; i < near.count; i++)
+		buf_addf(out, "%s `%s`", i > 0 ? "," : "", near.of[i].name);
+}
+
+/* "demo==9: 2.0, 1.0" */
+static void
+add_known_versions(struct buf *out, char *line)
+{
+	auto_buf struct buf versions = BUF_INIT(4096);
+	char *next = strstr(line, ": ");
+	char *version;
+	int count = 0;
+
+	if (next != NULL) {
+		*next = '\0';
+		next += 2;
+	}
+	while ((version = strsep(&next, ",")) != NULL &&
+	    count++ < VERSIONS_MOST)
+		buf_addf(&versions, "%s%s", count > 1 ? ", " : "",
+		    phrase_name(version + strspn(version, " "), PACKAGE_SHOWN)
+			.text);
+	buf_addf(out, _("\nThere is no %s. There are: %s."),
+	    phrase_name(line, PACKAGE_SHOWN).text, buf_str(&versions));
+}
+
+bool
+render_pip_missing(struct buf *out, const struct buf *log,
+    const struct config *config)
+{
+	auto_free char *project = find_line(log, "Inline: no project ");
+	auto_free char *version = find_line(log, "Inline: no version ");
+	const char *found = strstr(buf_str(log), NOT_FOUND);
+	auto_free char *name = NULL;
+
+	if (project != NULL) {
+		buf_addf(out, _("\nThere is no project %s."),
+		    phrase_name(project, PACKAGE_SHOWN).text);
+		add_nearest(out, project);
+	} else if (version != NULL) {
+		add_known_versions(out, version);
+	} else if (found != NULL) {
+		found += strlen(NOT_FOUND);
+		name = xstrndup(found, strcspn(found, "\r\n"));
+		buf_addf(out,
+		    config->pip_allow_sdist ?
+			_("\nThere is no %s for this Python.") :
+			_("\nThere is no %s as a wheel for this Python: "
+			  "packages that must be built are not installed "
+			  "here."),
+		    phrase_name(name, PACKAGE_SHOWN).text);
+	}
+	return project != NULL || version != NULL || found != NULL;
+}
+
+/* ---- sandboxes ---- */
+
+void
+render_created(struct message *message, const struct sandbox *sandbox,
+    bool created, const struct config *config)
+{
+	struct buf *lead = &message->lead;
+
+	buf_adds(lead,
+	    created ? _("Your sandbox is ready. ") :
+		      _("You have a sandbox already. "));
+	buf_addf(lead,
+	    _("It holds %s in %s, and %s of packages beside them. `/il py` "
+	      "runs Python in it, for up to %g s, with %s of memory, %g %s and "
+	      "no network. `/il pip` installs packages."),
+	    text_size(config->quota).text, phrase_files(config->files).text,
+	    text_size(config->pip_quota).text, (double)config->timeout_ms / 1e3,
+	    text_size(config->memory).text, (double)config->milli_cpus / 1e3,
+	    config->milli_cpus > 1000 ? _("CPUs") : _("CPU"));
+	if (sandbox->pinned) {
+		buf_adds(lead, _("\nIt does not expire."));
+		return;
+	}
+	buf_addf(lead,
+	    _("\nIt expires <t:%" PRId64 ":R>; each use keeps it for %s more."),
+	    sandbox->expires_at, phrase_span(config->retention_seconds).text);
+}
+
+void
+render_made(struct message *message, int64_t lost_at)
+{
+	struct buf *tail = &message->tail;
+
+	if (lost_at != 0)
+		buf_addf(tail,
+		    _("\n-# Your sandbox expired <t:%" PRId64
+		      ":R>, because it was not used for a while, and its files "
+		      "are gone. This is a new one."),
+		    lost_at);
+	else
+		buf_adds(tail,
+		    _("\n-# A sandbox of your own was made for this. `/il "
+		      "create` says what it allows."));
+}
+
+/* ---- sessions ---- */
+
+void
+render_session_start(struct message *message, const struct config *config)
+{
+	if (config->sessions == 0)
+		buf_adds(&message->lead, _("There are no sessions here."));
+	else
+		buf_addf(&message->lead,
+		    _("Your session is on: variables and imports stay from run "
+		      "to run, until you run nothing for %s."),
+		    phrase_span(config->session_seconds).text);
+}
+
+void
+render_session_stop(struct message *message, bool was_on)
+{
+	buf_adds(&message->lead,
+	    was_on ? _("Your session is over, its variables are gone.") :
+		     _(TEXT_NO_SESSION));
+}
+
+void
+render_session_status(struct message *message, const struct session *session,
+    int64_t until)
+{
+	if (session->started_at == 0 && until == 0) {
+		buf_adds(&message->lead, _(TEXT_NO_SESSION));
+		return;
+	}
+	if (session->started_at != 0)
+		buf_addf(&message->lead,
+		    _("Your session has been on since <t:%" PRId64 ":f>.\n"),
+		    session->started_at);
+	if (until == 0) {
+		buf_adds(&message->lead, _("Nothing is in memory now."));
+		return;
+	}
+	buf_addf(&message->lead,
+	    Q_("%s variable", "%s variables", session->names),
+	    phrase_count(session->names).text);
+	buf_addf(&message->lead,
+	    _(", %1$s of memory: kept until <t:%2$" PRId64
+	      ":t> if you run nothing."),
+	    text_size(session->bytes).text, until);
+}
+
+void
+render_session_ended(struct message *message, enum kept_end why)
+{
+	static const char *const reasons[] = {
+		[KEPT_RESTED] = N_("it was not used for long"),
+		[KEPT_GAVE_WAY] = N_("others needed its place"),
+		[KEPT_PACKAGES] = N_("packages were changed"),
+		[KEPT_REPLACED] = N_("its sandbox was started anew"),
+		[KEPT_DIED] = N_("it was ended from outside"),
+		[KEPT_RESTARTED] = N_("the service was restarted"),
+		[KEPT_STOPPED] = N_("you stopped it"),
+		[KEPT_EXITED] = N_("the code ended Python itself"),
+		[KEPT_TIME] = N_("the time limit was reached"),
+		[KEPT_OUTPUT] = N_("the output limit was reached"),
+		[KEPT_MEMORY] = N_("the memory limit was reached"),
+		[KEPT_SIGNAL] = N_("the code crashed"),
+		[KEPT_BROKEN_OFF] = N_("the run was broken off"),
+		[KEPT_PROCESSES] = N_("it had too many processes or threads"),
+	};
+
+	if (why < KEPT_RESTED || why > KEPT_PROCESSES)
+		return;
+	buf_addf(&message->tail,
+	    _("\n-# The session had ended: %s. This run began a new one."),
+	    _(reasons[why]));
 }

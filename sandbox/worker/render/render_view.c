@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Buttons below the answer of a run, and their answers. */
-#include "worker/render/render_view.h"
+#include "worker/render/render.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "base/config_images.h"
 #include "base/text.h"
 #include "store/view.h"
-#include "worker/render/render_where.h"
+#include "worker/render/render_files.h"
 #include "worker/render/terminal.h"
 
 enum { BLUE = 1, GREY = 2 };

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
+/* Requirements of pip, and the packages and the input that a run needs. */
 #include "worker/render/requirement.h"
 
+#include <ctype.h>
 #include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 
 #define WORD_MAX 500
 #define BLANKS " \t\n\r"
 #define DEPTH_MAX 8 /* of parentheses in a marker */
-
 /* PEP 508 without direct references; \> is the end of a word. */
 #define NAME "[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?"
 #define EXTRAS "(\\[ *(" NAME " *(, *" NAME " *)*)?\\])?"
@@ -184,4 +187,163 @@ requirements_release(struct requirements *requirements)
 	for (size_t i = 0; i < requirements->count; i++)
 		free(requirements->words[i]);
 	*requirements = (struct requirements){ 0 };
+}
+
+/* ---- needs of a run ---- */
+
+static const char *const modules[][2] = {
+#define MODULE(module, package) { module, package },
+#define POPULAR(names)
+#include "worker/render/packages.def"
+};
+
+static const char popular[] =
+#define MODULE(module, package)
+#define POPULAR(names) names
+#include "worker/render/packages.def"
+    ;
+
+struct render_line
+render_last_line(const struct buf *output)
+{
+	struct render_line line = { .text = buf_str(output),
+		.len = output->len };
+	const char *end;
+
+	while (line.len > 0 && line.text[line.len - 1] == '\n')
+		line.len--;
+	end = memrchr(line.text, '\n', line.len);
+	if (end != NULL) {
+		line.len -= (size_t)(end + 1 - line.text);
+		line.text = end + 1;
+	}
+	return line;
+}
+
+static const char *const *
+find_row(const char *module)
+{
+	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++)
+		if (strcmp(modules[i][0], module) == 0)
+			return modules[i];
+	return NULL;
+}
+
+/* As the index compares names. */
+static char *
+normal_name(const char *name)
+{
+	char *copy = xstrdup(name);
+
+	for (char *c = copy; *c != '\0'; c++)
+		*c = *c == '_' || *c == '.' ? '-' :
+					      (char)tolower((unsigned char)*c);
+	return copy;
+}
+
+struct nearest
+render_need_nearest(const char *name)
+{
+	auto_free char *typed = normal_name(name);
+	auto_free char *names = xstrdup(popular);
+	const char *const *row = find_row(name);
+	const char *package = row == NULL ? NULL : row[1];
+	struct nearest near = { .count = 0 };
+	char *next = names;
+	char *one;
+
+	/* the package of a module of that name comes first */
+	if (package != NULL)
+		nearest_add(&near, typed, typed, package);
+	while ((one = strsep(&next, " ")) != NULL)
+		if (strcmp(typed, one) != 0 &&
+		    (package == NULL || strcmp(package, one) != 0))
+			nearest_add(&near, typed, one, one);
+	return near;
+}
+
+/* Find the package of a module, if a package may have its name.  Modules with
+ * an underscore are the interpreter's own. */
+static void
+find_package(char package[PACKAGE_SIZE], const char *module)
+{
+	const char *const *row = find_row(module);
+
+	if (module[0] == '_' || !requirement_is_valid(module))
+		return;
+	if (row == NULL)
+		(void)snprintf(package, PACKAGE_SIZE, "%s", module);
+	else if (row[1] != NULL)
+		(void)snprintf(package, PACKAGE_SIZE, "%s", row[1]);
+}
+
+/* ModuleNotFoundError: No module named 'yaml.nodes' */
+static void
+parse_module(char package[PACKAGE_SIZE], const struct render_line *line)
+{
+	static const char begin[] = "ModuleNotFoundError: No module named '";
+	const char *at = line->text + sizeof(begin) - 1;
+	const char *end = line->text + line->len;
+	char module[PACKAGE_SIZE];
+	size_t len = 0;
+
+	if (line->len < sizeof(begin) ||
+	    memcmp(line->text, begin, sizeof(begin) - 1) != 0)
+		return;
+	while (at < end && len < sizeof(module) - 1 &&
+	    (isalnum((unsigned char)*at) || *at == '_'))
+		module[len++] = *at++;
+	module[len] = '\0';
+	if (len > 0 && at < end && (*at == '\'' || *at == '.'))
+		find_package(package, module);
+}
+
+bool
+render_lacks_input(const struct render_line *line)
+{
+	static const char eof[] = "EOFError: EOF when reading a line";
+
+	return line->len == sizeof(eof) - 1 &&
+	    memcmp(line->text, eof, line->len) == 0;
+}
+
+void
+render_need(struct render_need *need, const struct run_outcome *outcome,
+    const struct buf *output)
+{
+	const struct render_line line = render_last_line(output);
+
+	*need = (struct render_need){ 0 };
+	if (outcome->end != RUN_RESULT ||
+	    outcome->result.reason != REASON_EXIT ||
+	    outcome->result.status == 0)
+		return;
+	parse_module(need->package, &line);
+	need->input = render_lacks_input(&line);
+}
+
+void
+render_part_prompt(const struct run_outcome *outcome, struct buf *output)
+{
+	static const char head[] = "Traceback (most recent call last):\n";
+	struct render_need need;
+	const char *begin = buf_str(output);
+	const char *at = begin;
+	size_t before;
+
+	/* code may have printed others, at the begin of a line */
+	while ((at = memmem(at, output->len - (size_t)(at - begin), head,
+		    strlen(head))) != NULL &&
+	    (at == begin || at[-1] == '\n'))
+		at += strlen(head);
+	if (at == NULL)
+		return;
+	before = (size_t)(at - begin);
+	render_need(&need, outcome, output);
+	if (!need.input || buf_reserve(output, 1) == NULL)
+		return;
+	at = output->data + before; /* the data may have been moved */
+	memmove(output->data + before + 1, at, output->len - before);
+	output->data[before] = '\n';
+	buf_commit(output, 1);
 }

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/nearest.h"
+#include "worker/render/collect.h"
+
 /*
  * Arguments of /il pip: words as a shell splits them, each of which must be a
  * requirement (PEP 508) without a direct reference.  Options, paths, names of
@@ -34,5 +37,34 @@ void requirements_release(struct requirements *requirements);
 
 /* Is the word a requirement: name, extras, versions, marker? */
 bool requirement_is_valid(const char *word);
+
+/* ---- needs of a run ---- */
+
+/* Last line of output, in which an uncaught error ends. */
+struct render_line {
+	const char *text;
+	size_t len;
+};
+
+struct render_line render_last_line(const struct buf *output);
+
+/* Is the line the error of an input() that found nothing to read? */
+bool render_lacks_input(const struct render_line *line);
+
+#define PACKAGE_SIZE 65
+
+struct render_need {
+	char package[PACKAGE_SIZE]; /* to install; "": none */
+	bool input;		    /* to read */
+};
+
+/* Put a line end between the prompt of an input() and the traceback of its
+ * error, as Python does not. */
+void render_part_prompt(const struct run_outcome *outcome, struct buf *output);
+/* Packages with a name like this one. */
+struct nearest render_need_nearest(const char *name);
+/* Find the needs of a run by its last error. */
+void render_need(struct render_need *need, const struct run_outcome *outcome,
+    const struct buf *output);
 
 #endif

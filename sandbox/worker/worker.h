@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TASK_H
-#define TASK_H
+#ifndef WORKER_H
+#define WORKER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,6 +8,7 @@
 #include "base/config.h"
 #include "base/err.h"
 #include "protocol/lease.h"
+#include "protocol/tally.h"
 #include "store/commands.h"
 #include "store/job.h"
 #include "store/rule.h"
@@ -18,9 +19,8 @@ struct db;
 struct node_table;
 struct pulse;
 struct rest;
-struct tally;
 
-/* Messages with files that are still to be sent (deliver.h). */
+/* Messages with files that are still to be sent (deliver.c). */
 #define DELIVER_KEPT 4
 
 struct deliver_kept {
@@ -46,7 +46,7 @@ struct worker {
 	struct rest *rest;
 	/* The other nodes (node_table.h); NULL: there are none. */
 	struct node_table *nodes;
-	struct tally *tally;	/* count.h */
+	struct tally *tally;	/* run.c */
 	struct pulse *pulse;	/* pulse.h; NULL: it could not be opened */
 	struct command_ids ids; /* for the texts; loaded for each job */
 	struct rules rules;	/* the operator's, loaded for each job */
@@ -121,5 +121,79 @@ struct task {
 		      * says */
 	bool remove; /* delete the message of the button */
 };
+
+/* ---- run.c: the requests of a job ---- */
+
+/* The events of a leased cell go to task->collect, the outcome to
+ * task->run. */
+
+/* Lease a cell of the class, with this access, for requests of wall_ms in all.
+ * False: task->run and the log say why not.  Call run_close() in any case. */
+bool run_open(struct task *task, const char *class, enum access access,
+    int64_t wall_ms);
+/* claimed → started, once.  False: another worker has the job, or the database
+ * fails: do nothing. */
+bool run_start(struct task *task);
+/* Start the job if it is not started, send the request, collect its events.
+ * True: there is a result, whatever it says. */
+bool run_request(struct task *task, const struct cell_request *request);
+
+/* Close the lease, unless the cell is still to list names. */
+void run_close(struct task *task);
+/* Store the names in the sandbox, if the cell is still there and they may have
+ * changed; close the lease. */
+void run_keep_names(struct task *task);
+
+/* Lease, ask and close, for the only request in this cell, which needs no
+ * room. */
+void run_once(struct task *task, const char *class,
+    const struct cell_request *request);
+
+/* ---- run.c: the counters and the pulse of a worker ---- */
+
+/* Open the worker's counters for the operator (protocol/tally.h), and its pulse
+ * (protocol/pulse.h).  The worker goes on without a file that cannot be
+ * opened. */
+void count_open(struct worker *worker);
+void count_close(const struct worker *worker);
+
+/* Beat: the worker is busy; called wherever it may have waited. */
+void count_beat(struct worker *worker);
+/* Beat: the worker waits within its job, and beats again within wait_ms. */
+void count_wait(struct worker *worker, int64_t wait_ms);
+/* Beat: the worker is idle, and beats again within wait_ms. */
+void count_rest(struct worker *worker, int64_t wait_ms);
+
+/* Count a job that is over, the time that it waited and its duration. */
+void count_task(const struct task *task, int64_t waited_ms, int64_t took_ms);
+
+/* ---- deliver.c: answers to Discord ---- */
+
+/*
+ * An answer is stored before it is sent.  If
+ * it could not be sent (Discord was away, the worker was killed), it is sent
+ * from the database, as long as its token lives.  Files are not in the
+ * database: they stay in memory for a while, and after a crash the answer says
+ * where they are.
+ */
+
+/* Load the operator's rules for this job; their banner stands below all
+ * answers. */
+void deliver_read_rules(struct worker *worker, const struct job *job);
+
+/* Finish the task's job, and deliver its answer if that is possible now.  The
+ * message may move out of the task. */
+void deliver_task(struct task *task);
+
+/* Store the end of a job that could not be stored before.  False: that still
+ * fails. */
+bool deliver_note(struct worker *worker);
+
+/* Deliver the waiting answers of a slot, those of interrupted jobs among them.
+ * Each has one try.  After two failures the others wait for the next round,
+ * which begins with them. */
+void deliver_untold(struct worker *worker, int64_t slot);
+
+void deliver_release(struct worker *worker);
 
 #endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RENDER_FILES_H
+#define RENDER_FILES_H
+
+#include "worker/render/render.h"
+
+struct config;
+struct sandbox;
+struct session;
+
+/* ---- paths, the current directory, and space ---- */
+
+#define TEXT_SANDBOX_STAYS \
+	N_("The sandbox itself stays: `/il rm` removes what is in it. `/il " \
+	   "delete` deletes the sandbox with all its files.")
+#define TEXT_NAMES_FOLDER \
+	N_("%s is the name of a directory: add the name of the file, as in " \
+	   "`folder/file.txt`.")
+
+#define TEXT_ELSEWHERE N_(" There is %s, though.")
+#define TEXT_REMOVED_PATH N_("Removed %s.")
+
+/* Say in the tail which quota a run has used up: bytes, or number of files. */
+void render_quota_used(struct buf *tail, const struct cell_result *result,
+    const struct config *config);
+/* Say the same of the quota of packages. */
+void render_packages_full(struct buf *tail, const struct cell_result *result,
+    const struct config *config);
+/* Say in the tail how full the sandbox is, its files and its packages, as far
+ * as the cell reported it. */
+void render_space(struct buf *tail, const struct cell_result *result,
+    const struct config *config);
+/* Name the current directory in the tail; moved: it is a new one; gone: the
+ * directory that was the current one, or "". */
+void render_place(struct buf *tail, const char *cwd, const char *gone,
+    bool moved);
+
+/* Button that goes to a path from the top: back to it, to look at it, to get
+ * it, to run it. */
+enum way {
+	WAY_BACK,
+	WAY_LOOK,
+	WAY_GET,
+	WAY_RUN,
+};
+
+struct phrase render_way_label(enum way way, const char *path);
+/* view_id: place_make_way(); not for WAY_RUN. */
+void render_way(struct message *message, enum way way, int64_t view_id,
+    const char *path);
+/* Buttons to the pages before and after this one. */
+void render_pages(struct message *message, enum action previous,
+    enum action next, int64_t view_id, int64_t page, int64_t pages);
+
+/* ---- files ---- */
+
+struct render_listing {
+	const char *path;		  /* of the directory */
+	const struct collect *collect;	  /* its entries */
+	const struct cell_result *result; /* with their number, and the usage */
+	int64_t page;			  /* from 1 */
+	int64_t asked;			  /* the page that was asked for */
+	int64_t pages;
+	int64_t view_id;      /* for the buttons; 0: no buttons */
+	bool moved;	      /* the current directory was another one */
+	char back[PATH_SIZE]; /* path of the button back */
+	int64_t back_id;      /* view of that button; 0: no button */
+};
+
+void render_listing(struct message *message,
+    const struct render_listing *listing, const struct config *config);
+/* Show a file: text in a block, else as attachment.  total: its real size.
+ * The data moves into the message. */
+void render_file(struct message *message, struct collected_file *file,
+    int64_t total, const struct render_env *env);
+/* Send a file; the data moves into the message. */
+void render_get(struct message *message, struct collected_file *file,
+    const struct render_env *env);
+/* Send a directory's zip; left_out: number of files that are not in it. */
+void render_archive(struct message *message, const char *path,
+    struct collect *collect, int64_t left_out, const struct render_env *env);
+void render_written(struct message *message, const char *path, int64_t size,
+    const struct run_outcome *outcome, const struct render_env *env);
+
+/* ---- packages ---- */
+
+/* Installed packages; list: the output of the cell (frame.h, OP_PACKAGES). */
+void render_packages(struct message *message, const struct buf *list,
+    const struct cell_result *result, const struct render_env *env);
+#define TEXT_NO_PACKAGE \
+	N_("%s is not installed. `/il packages list` shows what is.")
+#define PACKAGE_SHOWN 40 /* code points of a name or a version */
+/* rest: unneeded packages (cell/python/packages.py); view_id: of the button
+ * that removes them.  result: of a cell that mounts the packages. */
+void render_uninstalled(struct message *message, const char *name,
+    const struct buf *rest, int64_t view_id, const struct cell_result *result,
+    const struct config *config);
+void render_rest_removed(struct message *message, const struct buf *rest,
+    const struct cell_result *result, const struct config *config);
+/* Say which project, version or wheel pip did not find, by its log.  False: the
+ * log does not say so. */
+bool render_pip_missing(struct buf *out, const struct buf *log,
+    const struct config *config);
+
+/* ---- sandboxes and their sessions ---- */
+
+/* Sessions keep variables from run to run: their commands, and their notes in
+ * the answers of runs. */
+void render_session_start(struct message *message, const struct config *config);
+void render_session_stop(struct message *message, bool was_on);
+/* until: end of its interpreter's life, Unix seconds; 0: there is none. */
+void render_session_status(struct message *message,
+    const struct session *session, int64_t until);
+/* Say below a run why its session began anew; 0: it did not. */
+void render_session_ended(struct message *message, enum kept_end why);
+/* Say below an answer that a sandbox was made; lost_at: when the one before it
+ * expired, or 0. */
+void render_made(struct message *message, int64_t lost_at);
+void render_created(struct message *message, const struct sandbox *sandbox,
+    bool created, const struct config *config);
+
+#endif
