@@ -33,7 +33,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "move/arrival.h"
 #include "move/parcel.h"
 #include "protocol/node_ask.h"
 #include "protocol/node_table.h"
@@ -175,7 +174,7 @@ receive(const struct node *node, struct http_request *req, int64_t user_id,
 		    "address",
 		    node->config->node, p.head.node);
 	if (result == 0)
-		result = arrival_take(node->db, node->base, user_id, &p, err);
+		result = arrival_store(node->db, node->base, user_id, &p, err);
 	parcel_release(&p);
 	return result;
 }

@@ -28,15 +28,15 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "ctl/ctl.h"
-#include "move/volumes.h"
+#include "move/parcel.h"
 #include "protocol/lease.h"
 #include "store/db.h"
 #include "store/sandbox.h"
 #include "volume/manifest.h"
 
 #define WAIT_SECONDS 60 /* for a sandbox that is in use */
-/* What was written so short a time ago may be written again within the same
- * tick of the kernel's clock. */
+/* A file that was written so recently may be written again within the same tick
+ * of the kernel's clock, and its time would not change. */
 #define RECENT_NS INT64_C(2000000000)
 #define DATABASE_DRAFT "database.new"
 #define BLOCK_DRAFT "blocks/new"
@@ -53,7 +53,7 @@ struct backup {
 	int64_t written;     /* bytes */
 	int64_t had;
 	size_t not_fresh;
-	const char *sandbox; /* whose volumes are saved */
+	const char *sandbox; /* the owner of the volumes that are being saved */
 };
 
 /* ---- blocks ---- */
@@ -67,8 +67,8 @@ is_there(const struct backup *b, const struct block *block, const char *path)
 	    S_ISREG(st.st_mode) && st.st_size == block->len;
 }
 
-/* What a whole backup needed is on the disk; what one left that was killed may
- * not be. */
+/* Blocks of a whole backup are on the disk.  Blocks that a killed backup left
+ * may not be. */
 static bool
 is_known(const struct backup *b, const struct block *block, const char *path)
 {
@@ -110,13 +110,13 @@ save_block(void *arg, const struct block *block, const unsigned char *data,
 /* ---- files ---- */
 
 static int64_t
-nanoseconds(struct timespec t)
+backup_nanoseconds(struct timespec t)
 {
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 static void
-add_file(struct backup *b, const char *name, const struct stat *st)
+backup_add_file(struct backup *b, const char *name, const struct stat *st)
 {
 	struct saved *file = manifest_add(&b->next, name);
 	struct timespec now;
@@ -128,14 +128,15 @@ add_file(struct backup *b, const char *name, const struct stat *st)
 	if (!S_ISREG(st->st_mode))
 		return;
 	file->size = st->st_size;
-	file->mtime_ns = nanoseconds(st->st_mtim);
-	if (file->mtime_ns < 0 || nanoseconds(now) - file->mtime_ns < RECENT_NS)
+	file->mtime_ns = backup_nanoseconds(st->st_mtim);
+	if (file->mtime_ns < 0 ||
+	    backup_nanoseconds(now) - file->mtime_ns < RECENT_NS)
 		file->mtime_ns = 0;
 }
 
-/* It is as it was in the last backup. */
+/* The file is as it was in the last backup. */
 static void
-carry(struct backup *b, const struct saved *file)
+backup_carry(struct backup *b, const struct saved *file)
 {
 	struct saved *copy = manifest_add(&b->next, file->name);
 	size_t first = copy->first;
@@ -151,8 +152,8 @@ carry(struct backup *b, const struct saved *file)
 
 /* ---- volumes ---- */
 
-/* The same bytes under a name of their own, at once, where the file system can;
- * -1: it cannot. */
+/* An unnamed copy of the file, made at once; -1: the file system cannot make
+ * one. */
 static int
 clone_of(const struct backup *b, int fd)
 {
@@ -163,8 +164,7 @@ clone_of(const struct backup *b, int fd)
 							    -1;
 }
 
-/* Is all of it there still?  What somebody has removed is read and written
- * anew, while there is something to read. */
+/* Are all blocks of it still there?  Otherwise its volume is read again. */
 static bool
 has_all(const struct backup *b, const struct saved *last)
 {
@@ -185,18 +185,18 @@ is_unchanged(const struct saved *last, const struct stat *st)
 {
 	return last != NULL && last->mtime_ns != 0 &&
 	    last->size == st->st_size &&
-	    last->mtime_ns == nanoseconds(st->st_mtim);
+	    last->mtime_ns == backup_nanoseconds(st->st_mtim);
 }
 
-/* It cannot be copied now. */
+/* A volume that is in use stays as in the last backup. */
 static void
-leave(struct backup *b, const char *name, const struct saved *last)
+backup_leave(struct backup *b, const char *name, const struct saved *last)
 {
 	b->not_fresh++;
 	(void)fprintf(stderr, "ilctl backup: %s is in use: %s\n", name,
 	    last != NULL ? "it stays as in the last backup" : "it is left out");
 	if (last != NULL)
-		carry(b, last);
+		backup_carry(b, last);
 }
 
 static int
@@ -219,16 +219,16 @@ save_volume(void *arg, int dir, const char *volume, struct err *err)
 	if (last != NULL && !has_all(b, last))
 		last = NULL;
 	if (is_unchanged(last, &st)) {
-		carry(b, last);
+		backup_carry(b, last);
 		return 0;
 	}
 	if (!volume_lock(b->socket, fd, b->sandbox, b->wait_ms)) {
-		leave(b, name, last);
+		backup_leave(b, name, last);
 		return 0;
 	}
 	if (fstat(fd, &st) != 0)
 		return err_system(err, "%s", name);
-	add_file(b, name, &st);
+	backup_add_file(b, name, &st);
 	copy = clone_of(b, fd);
 	if (copy >= 0)
 		(void)flock(fd, LOCK_UN);
@@ -238,7 +238,7 @@ save_volume(void *arg, int dir, const char *volume, struct err *err)
 	return 0;
 }
 
-/* One that was removed meanwhile is none any more. */
+/* A sandbox that was removed meanwhile is left out. */
 static int
 save_sandbox(struct backup *b, const char *id, struct err *err)
 {
@@ -250,7 +250,7 @@ save_sandbox(struct backup *b, const char *id, struct err *err)
 	if (volumes_each(b->config->base_dir, id, save_volume, b, err) != 0)
 		return err->code == ERR_NOT_FOUND ? 0 : -1;
 	if (lstat(path, &st) == 0)
-		add_file(b, name, &st);
+		backup_add_file(b, name, &st);
 	return 0;
 }
 
@@ -266,7 +266,7 @@ save_whole(struct backup *b, int at, const char *path, const char *name,
 
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return err_system(err, "%s", path);
-	add_file(b, name, &st);
+	backup_add_file(b, name, &st);
 	if (like != NULL) { /* it is a copy */
 		struct saved *file = &b->next.files[b->next.file_count - 1];
 
@@ -295,8 +295,9 @@ save_database(struct backup *b, struct db *db, struct err *err)
 	return result;
 }
 
-/* Sandboxes are listed first: one that is made in between has a row without
- * files, and its owner makes it anew, rather than files that nobody owns. */
+/* Sandboxes are listed first.  A sandbox that is made in between has a row
+ * without files, and its owner makes it anew; files without a row would be
+ * nobody's. */
 static int
 save_all(struct backup *b, struct err *err)
 {
@@ -323,13 +324,14 @@ save_all(struct backup *b, struct err *err)
 		if (save_sandbox(b, id, err) != 0)
 			return -1;
 	}
-	/* last: no uid of the sandboxes above is given out again */
+	/* the last file, so that no uid of the sandboxes above is used again */
 	if (access(uids, F_OK) == 0)
 		return save_whole(b, AT_FDCWD, uids, MANIFEST_UIDS, NULL, err);
 	return 0;
 }
 
-/* Blocks that nobody needs any more, and what a killed backup left. */
+/* Remove blocks that the new backup does not need, and those that a killed
+ * backup left. */
 static void
 sweep_blocks(const struct backup *b)
 {
@@ -359,7 +361,7 @@ sweep_blocks(const struct backup *b)
 }
 
 static int
-open_folder(struct backup *b, struct err *err)
+backup_open(struct backup *b, struct err *err)
 {
 	if (sodium_init() < 0 || fd_make_dirs(b->path, 0700, err) != 0)
 		return -1;
@@ -380,7 +382,7 @@ static int
 make_backup(struct backup *b, struct err *err)
 {
 	b->next.time = clock_wall_ms() / 1000;
-	if (open_folder(b, err) != 0 || save_all(b, err) != 0)
+	if (backup_open(b, err) != 0 || save_all(b, err) != 0)
 		return -1;
 	if (syncfs(b->folder) != 0)
 		return err_system(err, "write %s", b->path);

@@ -37,7 +37,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/process.h"
-#include "ctl/run.h"
+#include "ctl/ilctl_run.h"
 
 #define GROUPS_MAX 3
 #define PORT_FREE 1024 /* from here on anybody may listen */
@@ -101,7 +101,7 @@ account_find(struct run *run)
 	}
 }
 
-/* ---- what each owns ---- */
+/* ---- owners of folders and files ---- */
 
 /* Folders, as inline.tmpfiles has them; the stand-in's is here alone. */
 static const struct {
@@ -350,7 +350,7 @@ estate_share(const struct run *run, struct err *err)
 	return 0;
 }
 
-/* ---- what each sees ---- */
+/* ---- the view of the folders ---- */
 
 /* The first folder on the way that others may not pass; NULL: there is none. */
 static char *
@@ -369,7 +369,7 @@ barrier_of(const char *path)
 	return NULL;
 }
 
-/* Does an earlier or a wider one bring it along? */
+/* Does an earlier or a wider path bring this one along? */
 static bool
 is_covered(const char *const *paths, size_t count, size_t i)
 {
@@ -415,7 +415,7 @@ leave_containers(void)
 /* In the new namespace, open all paths before anything is covered, then cover,
  * then show.  False: errno says why. */
 static bool
-build(const char *const *paths, size_t count)
+view_build(const char *const *paths, size_t count)
 {
 	int fds[VIEW_PATHS_MAX];
 	struct err err;
@@ -469,7 +469,7 @@ view_open(int *fd, const char *const *paths, size_t count, struct err *err)
 		return 0;
 	mask = umask(022); /* others may pass folders that are made */
 	if (home >= 0 && here >= 0 && unshare(CLONE_NEWNS) == 0) {
-		if (build(paths, count))
+		if (view_build(paths, count))
 			*fd = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
 		/* The new one lives by its descriptor; we go back. */
 		if (setns(home, CLONE_NEWNS) != 0 || fchdir(here) != 0)
@@ -561,10 +561,10 @@ account_assume(const struct run *run, enum account account, int first_fd)
 	return 0;
 }
 
-/* sd_listen_fds(3): descriptors from 3 on, and whose they are.  All are moved
- * out of the way first. */
+/* Hand over descriptors from 3 on, and say so in the environment, as
+ * sd_listen_fds(3) reads it.  All are moved out of the way first. */
 static void
-hand_over(const struct child *child)
+child_hand_over(const struct child *child)
 {
 	int moved[CHILD_FDS];
 	char text[24];
@@ -583,13 +583,12 @@ hand_over(const struct child *child)
 
 /* In the child, up to exec: it never returns. */
 static void
-become(const struct child *child, pid_t parent)
+child_become(const struct child *child, pid_t parent)
 {
 	const struct run *run = child->run;
 	bool has_view = child->account != ACCOUNTS && run->view_fd >= 0;
-	/* The signal that it gets when we die.  nginx would leave its workers
-	 * behind when killed; the others hold nothing that does not end with
-	 * them. */
+	/* The signal that it gets when we die.  A killed nginx would leave its
+	 * workers behind; the others leave nothing. */
 	int death = child->account == ACCOUNT_NGINX ? SIGTERM : SIGKILL;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
@@ -608,7 +607,7 @@ become(const struct child *child, pid_t parent)
 	/* before a descriptor that is handed over takes its number */
 	inside = !has_view || setns(run->view_fd, CLONE_NEWNS) == 0;
 	if (inside)
-		hand_over(child);
+		child_hand_over(child);
 	if (!inside ||
 	    account_assume(run, child->account, 3 + child->fd_count) != 0) {
 		log_err("%s: to give up rights: %m", child->name);
@@ -627,7 +626,7 @@ become(const struct child *child, pid_t parent)
 
 /* The pidfd tells of its end; without one it is not watched, so not run. */
 int
-child_start(struct child *child, struct err *err)
+child_spawn(struct child *child, struct err *err)
 {
 	pid_t parent = getpid();
 	pid_t pid = fork();
@@ -635,7 +634,7 @@ child_start(struct child *child, struct err *err)
 	if (pid < 0)
 		return err_system(err, "fork");
 	if (pid == 0)
-		become(child, parent);
+		child_become(child, parent);
 	child->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (child->pidfd < 0) {
 		(void)err_system(err, "pidfd_open");

@@ -55,7 +55,7 @@ int ctl_top(struct ctl *ctl);
  * what kind of failure it is. */
 int ctl_fail(const char *command, const struct err *err);
 
-/* Take an option out of the arguments, wherever it stands.  count: 1, or 2 with
+/* Cut an option out of the arguments, wherever it stands.  count: 1, or 2 with
  * its value.  Returns the last of them; NULL: it is not there. */
 char *ctl_cut(struct ctl *ctl, const char *name, int count);
 
@@ -63,10 +63,11 @@ char *ctl_cut(struct ctl *ctl, const char *name, int count);
  * how many migrations were applied, or -1. */
 int ctl_migrate_database(const struct config *config, struct err *err);
 
-/* run.c: `ilctl run` holds the lock of its folder for as long as it lives. */
+/* ilctl_run.c: `ilctl run` holds the lock of its folder for as long as it
+ * lives. */
 bool where_is_run(const struct config *config);
-/* Where nginx listens: as `ilctl run` has it that runs here, or as the settings
- * say. */
+/* The port of nginx: that of the `ilctl run` that runs here, or that of the
+ * settings. */
 int64_t where_port(const struct config *config);
 /* Put paths and ports (standin_port 0: there is no stand-in) into the
  * template's text (nginx/README.md).  ERR_CONFIG when a path cannot be written
@@ -74,8 +75,8 @@ int64_t where_port(const struct config *config);
 int nginx_conf_fill(struct buf *out, const char *template,
     const struct config *config, long standin_port, struct err *err);
 
-/* nodes.c: append a template with these names put in, of which the last one is
- * empty; an @ that begins none of them is nginx's own. */
+/* nodes_list.c: append a template with these names put in, of which the last
+ * one is empty; an @ that begins none of them is nginx's own. */
 struct nginx_name {
 	const char *name;
 	const char *value;
@@ -84,7 +85,7 @@ void nginx_fill(struct buf *out, const char *template,
     const struct nginx_name *table);
 /* ERR_CONFIG: a folder's path cannot be written down in nginx's syntax. */
 int nginx_check_paths(const struct config *config, struct err *err);
-/* Append what nginx has to know of the other nodes, or nothing where there are
+/* Append nginx's configuration for the other nodes; nothing where there are
  * none.  It holds a key.  ERR_CONFIG: IL_NODES is wrong, a path cannot be
  * written down, or hosts.conf.in is not there.  ERR_LIMIT: out cannot hold
  * it. */

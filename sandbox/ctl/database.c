@@ -113,7 +113,7 @@ static const struct table_column slow[] = {
 };
 
 /* The options of a list, as getopt() takes them, are the parameters of its
- * statement, too.  hours: how long ago it begins where nobody says it. */
+ * statement, too.  hours: the age of its oldest row without -s. */
 static const struct list {
 	const char *name;
 	const char *options;
@@ -192,7 +192,7 @@ bind_filter(struct stmt *s, const char *options, const struct filter *f)
 	}
 }
 
-/* Nothing that anybody wrote is in the rows of jobs. */
+/* Rows of jobs hold no text that a user wrote. */
 int
 ctl_list(struct ctl *ctl)
 {
@@ -219,11 +219,12 @@ ctl_list(struct ctl *ctl)
 	return ctl_fail(ctl->argv[0], &err);
 }
 
-/* ---- what has expired ---- */
+/* ---- expiry ---- */
 
 /*
  * Sandboxes that a worker would remove later are removed now.  They are marked
- * already; one that cannot be removed stays marked, and a worker tries again.
+ * already.  A sandbox that cannot be removed stays marked, and a worker tries
+ * again.
  */
 static int
 expire(struct db *db, const char *socket_path, int *failed, struct err *err)

@@ -61,15 +61,15 @@ doctor_say(struct doctor *d, const char *mark, const char *mend,
 		printf("      %s: %s\n", d != NULL ? "mend" : "better", mend);
 }
 
-/* ---- what is asked of the programs that run ---- */
+/* ---- questions to the programs that run ---- */
 
 /* FastCGI's FCGI_GET_VALUES begins no request: the child that accepts the
  * connection answers.  Version, kind, 17 bytes with 7 of padding; one name. */
 static const char question[] = "\1\11\0\0\0\21\7\0"
 			       "\17\0FCGI_MPXS_CONNS\0\0\0\0\0\0";
 
-/* 1: a child of this front answers in time; 0: none does; -1: nobody listens
- * there. */
+/* 1: a child of this front answers in time; 0: none does; -1: no program
+ * listens there. */
 static int
 ask_front(const struct config *config, const char *socket, struct err *err)
 {
@@ -90,7 +90,7 @@ ask_front(const struct config *config, const char *socket, struct err *err)
 
 /* All facts, and the jobs counted; db: NULL where it does not open. */
 static void
-look(struct doctor *d, struct db *db)
+doctor_ask_all(struct doctor *d, struct db *db)
 {
 	auto_free char *path = config_state_path(d->config, SOCKET_BROKER_CTL);
 	struct condition_facts *facts = &d->facts;
@@ -177,7 +177,7 @@ is_read_only(const char *path)
 	return access(path, W_OK) != 0 && errno == EROFS;
 }
 
-/* May we, as whoever runs this, write there? */
+/* Is the folder there, and may this user write there? */
 static void
 check_folder(struct doctor *d, const char *name, const char *path)
 {
@@ -205,7 +205,7 @@ check_folders(struct doctor *d)
 
 /* Note rules that an operator may have forgotten. */
 static void
-check_rules(struct db *db)
+doctor_check_rules(struct db *db)
 {
 	struct rules rules;
 	struct err err = { 0 };
@@ -244,7 +244,7 @@ check_database(struct doctor *d)
 			    " running, %" PRId64 " not delivered",
 		    d->config->database, counts.queued, counts.running,
 		    counts.untold);
-	check_rules(db);
+	doctor_check_rules(db);
 }
 
 static void
@@ -332,7 +332,7 @@ check_tokens(struct doctor *d)
 	doctor_good("tokens: %zu in %s", tokens.count, path);
 }
 
-/* The condition is the answer that all others give.  A check above may have
+/* The condition is what /health and the chat say, too.  A check above may have
  * found its cause. */
 static void
 check_condition(struct doctor *d)
@@ -350,7 +350,7 @@ check_condition(struct doctor *d)
 		    verdict.text);
 }
 
-/* They are told in this order. */
+/* The checks, in the order of their lines. */
 static void (*const checks[])(struct doctor *d) = { check_keys, check_library,
 	check_folders, check_database, doctor_engine, doctor_images,
 	doctor_loop, doctor_nginx, doctor_disk, check_fronts, check_broker,
@@ -358,7 +358,7 @@ static void (*const checks[])(struct doctor *d) = { check_keys, check_library,
 	doctor_discord, doctor_application, check_condition };
 
 static int
-finish(const struct doctor *d, int code)
+doctor_finish(const struct doctor *d, int code)
 {
 	if (lines != NULL)
 		return table_print_json(json_pack("{s:i, s:o}", "failed",
@@ -385,14 +385,14 @@ ctl_doctor(struct ctl *ctl)
 	if (config_load(&ctl->config, ctl->env_file, &err) != 0) {
 		doctor_bad(&d, "correct it; `ilctl config` shows all settings",
 		    "configuration: %s", err.text);
-		return finish(&d, CTL_CONFIG);
+		return doctor_finish(&d, CTL_CONFIG);
 	}
 	doctor_good("configuration");
 	db = db_open(d.config->database, DB_READER, &err);
-	look(&d, db);
+	doctor_ask_all(&d, db);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
 		checks[i](&d);
-	return finish(&d, d.failed == 0 ? CTL_OK : CTL_FAILED);
+	return doctor_finish(&d, d.failed == 0 ? CTL_OK : CTL_FAILED);
 }
 
 /* ---- status ---- */
@@ -471,7 +471,7 @@ broker_to_json(const struct lease_status *s)
 }
 
 static int
-print_json(const struct doctor *d, const struct condition_verdict *v)
+status_print_json(const struct doctor *d, const struct condition_verdict *v)
 {
 	const struct condition_facts *facts = &d->facts;
 	const struct job_counts *counts = &d->counts;
@@ -515,7 +515,7 @@ print_text(const struct doctor *d, struct db *db,
 		print_jobs(db, &d->counts);
 }
 
-/* The answer comes first; what it is made of, below. */
+/* The condition comes first, its parts below. */
 int
 ctl_status(struct ctl *ctl)
 {
@@ -525,7 +525,7 @@ ctl_status(struct ctl *ctl)
 	auto_db struct db *db = db_open(ctl->config.database, DB_READER, &err);
 	int code = CTL_OK;
 
-	look(&d, db);
+	doctor_ask_all(&d, db);
 	condition_judge(&d.facts, &verdict);
 	if (d.nothing) {
 		d.facts.status.engine_age_ms = -1;
@@ -538,7 +538,7 @@ ctl_status(struct ctl *ctl)
 		(void)ctl_fail(ctl->argv[0], &err);
 	}
 	if (ctl->json)
-		code = print_json(&d, &verdict);
+		code = status_print_json(&d, &verdict);
 	else
 		print_text(&d, db, &verdict);
 	return code == CTL_OK && verdict.what != CONDITION_WELL ? CTL_FAILED :

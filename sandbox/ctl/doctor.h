@@ -20,7 +20,7 @@ struct doctor {
 	struct condition_facts facts;
 	struct err refusals[3];	  /* of il-fcgi, il-api and il-sandboxd */
 	struct job_counts counts; /* zero where the database does not open */
-	bool nothing;		  /* runs here: that is said once */
+	bool nothing;		  /* no program of ours runs here */
 	int failed;
 };
 
@@ -85,9 +85,9 @@ struct isolation_facts {
 	unsigned int host;   /* enum isolation_host, or-ed */
 	const char *profile; /* IL_API_APPARMOR */
 	const char *runtime; /* SANDBOX_RUNTIME */
-	char outside[64];    /* how the same steps fail for a process without
-				 * privileges outside of containers; "": they
-				 * do not */
+	/* The error of the same steps outside of containers, for a process
+	 * without privileges; "": they succeed. */
+	char outside[64];
 };
 
 struct isolation_verdict {
@@ -96,7 +96,7 @@ struct isolation_verdict {
 };
 
 /* Look at the host; tries the steps in a child. */
-void isolation_look(struct isolation_facts *facts);
+void isolation_measure(struct isolation_facts *facts);
 /* reason: "asked for", or "step: ERROR" as the cell told it, with the
  * AppArmor profile that it was under, if any, ", profile NAME".  Pure. */
 void isolation_judge(const struct isolation_facts *facts, const char *reason,

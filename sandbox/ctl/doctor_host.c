@@ -372,7 +372,7 @@ doctor_disk(struct doctor *d)
 
 /* The fact, if a small file of the kernel's has this digit or letter. */
 static unsigned int
-look_at(const char *path, char value, enum isolation_host fact)
+isolation_read_switch(const char *path, char value, enum isolation_host fact)
 {
 	auto_buf struct buf text = BUF_INIT(NUMBER_MAX);
 	struct err ignored;
@@ -420,17 +420,19 @@ try_outside(char *text, size_t size)
 }
 
 void
-isolation_look(struct isolation_facts *facts)
+isolation_measure(struct isolation_facts *facts)
 {
-	facts->host = look_at("/proc/sys/kernel/unprivileged_userns_clone", '0',
-			  HOST_NOT_ALLOWED) |
-	    look_at("/proc/sys/user/max_user_namespaces", '0',
+	facts->host =
+	    isolation_read_switch("/proc/sys/kernel/unprivileged_userns_clone",
+		'0', HOST_NOT_ALLOWED) |
+	    isolation_read_switch("/proc/sys/user/max_user_namespaces", '0',
 		HOST_NONE_AT_MOST) |
-	    look_at("/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
-		'1', HOST_RESTRICTED) |
-	    look_at("/sys/module/apparmor/parameters/enabled", 'Y',
-		HOST_APPARMOR) |
-	    look_at("/sys/fs/selinux/enforce", '1', HOST_SELINUX);
+	    isolation_read_switch(
+		"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1',
+		HOST_RESTRICTED) |
+	    isolation_read_switch("/sys/module/apparmor/parameters/enabled",
+		'Y', HOST_APPARMOR) |
+	    isolation_read_switch("/sys/fs/selinux/enforce", '1', HOST_SELINUX);
 	if (access("/proc/self/ns/user", F_OK) != 0)
 		facts->host |= HOST_NO_NAMESPACES;
 	if (apparmor_is_loaded(APPARMOR_PROFILE))
@@ -448,7 +450,7 @@ enum {
 	ENGINES = 1 << 12,    /* that is Docker's own, */
 	OURS = 1 << 13,	      /* or the one that comes with us */
 	CHOSEN = 1 << 14,     /* IL_API_APPARMOR names it */
-	DENIED = 1 << 15,     /* what security modules say */
+	DENIED = 1 << 15,     /* the error is that of security modules */
 	CONTAINED = 1 << 16,  /* it fails outside of containers, too */
 	RUNTIME = 1 << 17,
 	NO_PROC = 1 << 18, /* the kernel mounts none, */
@@ -527,7 +529,7 @@ static const struct {
 
 /* Put the value in the place of the @ in a text, if there is one. */
 static void
-fill(char *out, size_t size, const char *text, const char *value)
+isolation_fill(char *out, size_t size, const char *text, const char *value)
 {
 	const char *at = strchr(text, '@');
 
@@ -554,8 +556,8 @@ struct failure {
 	char error[32];
 	const char *profile; /* that the cell was under */
 	bool making;	     /* of namespaces; else of what is done in them */
-	/* EACCES is what security modules say; EPERM they say of capabilities,
-	 * which the engine's profile and ours allow. */
+	/* Security modules fail with EACCES; for a capability with EPERM, but
+	 * the engine's profile and ours allow capabilities. */
 	bool denied;
 	bool capability;
 };
@@ -594,7 +596,7 @@ fact_if(bool is_so, unsigned int fact)
 
 /* All that is known, as a set. */
 static unsigned int
-find(const struct failure *failure, const char *reason,
+isolation_find(const struct failure *failure, const char *reason,
     const struct isolation_facts *f)
 {
 	bool by_apparmor = (f->host & HOST_APPARMOR) != 0 &&
@@ -642,12 +644,12 @@ isolation_judge(const struct isolation_facts *f, const char *reason,
 	size_t i = 0;
 
 	read_reason(&failure, reason, f);
-	found = find(&failure, reason, f);
+	found = isolation_find(&failure, reason, f);
 	while ((causes[i].needs & ~found) != 0)
 		i++;
-	fill(verdict->cause, sizeof(verdict->cause), causes[i].cause,
+	isolation_fill(verdict->cause, sizeof(verdict->cause), causes[i].cause,
 	    causes[i].needs == CONTAINED ? f->outside : failure.profile);
-	fill(verdict->mend, sizeof(verdict->mend), causes[i].mend,
+	isolation_fill(verdict->mend, sizeof(verdict->mend), causes[i].mend,
 	    rule_for(&failure));
 }
 
@@ -676,7 +678,7 @@ doctor_isolation(struct doctor *d)
 		    "own");
 		return;
 	}
-	isolation_look(&facts);
+	isolation_measure(&facts);
 	isolation_judge(&facts, how, &verdict);
 	if (contained && strcmp(d->config->api_isolation, "run") == 0)
 		doctor_bad(d, verdict.mend,

@@ -19,12 +19,12 @@
  * The other sub-commands each do one thing and end: migrate the database, list
  * sandboxes and jobs, remove what has expired, register the commands with
  * Discord, test an endpoint as Discord does, say what is wrong with an
- * installation.  Those that list open the database like any other program, and
- * hold nobody up.  `expire` asks the broker to remove the folders; nothing here
- * touches a workspace or a container itself.
+ * installation.  Lists open the database like any other program, and delay no
+ * other.  `expire` asks the broker to remove the folders; nothing here touches
+ * a workspace or a container itself.
  *
- * Files: ilctl.c the table of sub-commands; run.c with child.c (one watched
- * program) and supervise.c; README.md has the others.
+ * Files: ilctl.c has the table of sub-commands, ilctl_run.c with child.c (one
+ * watched program) and supervise.c is `ilctl run`; README.md has the others.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,7 +166,7 @@ static const struct command {
 
 #define COMMANDS (sizeof(commands) / sizeof(*commands))
 
-/* Nobody else may have said what stands there. */
+/* Does it belong to root or to us, with no one else allowed to write? */
 static bool
 is_own(const char *path)
 {
@@ -177,7 +177,7 @@ is_own(const char *path)
 	    (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* An env file names programs that we start: a stranger's is not taken. */
+/* An env file names programs that we start, so a stranger's is ignored. */
 static const char *
 find_beside(void)
 {
@@ -190,17 +190,16 @@ find_beside(void)
 	return NULL;
 }
 
-/* The env file: that of -e; else what IL_ENV_FILE names, by NULL; else .env
- * beside an il_state in the current folder, if both and the folder are root's
- * or ours, for nobody else to write (or a line says that it is passed over);
- * else that of an installation.
- * NULL: none, the environment alone. */
+/* Find the env file, in this order: that of -e; NULL where IL_ENV_FILE names
+ * one; .env beside an il_state in the current folder, if is_own() holds for the
+ * three (otherwise a line says that it is passed over); that of an
+ * installation.  NULL: the environment alone. */
 static const char *
 find_env_file(const char *named)
 {
 	const char *said = getenv("IL_ENV_FILE");
 
-	/* in the environment an empty one says that there is none */
+	/* an empty IL_ENV_FILE says that there is none */
 	if (named != NULL || said != NULL || getenv("IL_STATE_DIR") != NULL)
 		return named;
 	if (access("il_state", F_OK) == 0)
@@ -209,7 +208,7 @@ find_env_file(const char *named)
 }
 
 static int
-usage(FILE *out)
+ilctl_usage(FILE *out)
 {
 	(void)fprintf(out,
 	    "usage: ilctl [-e envfile] command [argument ...]\n\n");
@@ -221,7 +220,7 @@ usage(FILE *out)
 
 /* A mistyped command is not done: NULL, and ilctl names the nearest one. */
 static const struct command *
-find_command(const char *name)
+ilctl_find_command(const char *name)
 {
 	const struct command *nearest = NULL;
 	size_t least = EDITS_MOST + 1;
@@ -242,21 +241,21 @@ find_command(const char *name)
 		return NULL;
 	}
 	(void)fprintf(stderr, "\n");
-	(void)usage(stderr);
+	(void)ilctl_usage(stderr);
 	return NULL;
 }
 
 /* Prints the usage of all commands, or of one. */
 static int
-help(const char *name)
+ilctl_help(const char *name)
 {
 	const struct command *command;
 
 	if (name == NULL) {
-		(void)usage(stdout);
+		(void)ilctl_usage(stdout);
 		return CTL_OK;
 	}
-	command = find_command(name);
+	command = ilctl_find_command(name);
 	if (command == NULL)
 		return CTL_USAGE;
 	printf("usage: ilctl [-e envfile] %s%s\n\n  %s; see ilctl(8)\n",
@@ -265,9 +264,9 @@ help(const char *name)
 	return CTL_OK;
 }
 
-/* What cannot be written out is a failure: somebody reads this in a pipe. */
+/* Output that cannot be written is a failure, as a pipe may read it. */
 static int
-run_command(const struct command *command, struct ctl *ctl)
+ilctl_run_command(const struct command *command, struct ctl *ctl)
 {
 	struct err err = { 0 };
 	int code = CTL_MISUSED;
@@ -303,21 +302,21 @@ main(int argc, char **argv)
 	log_init("ilctl", LOG_LEVEL_INFO);
 	while ((c = getopt(argc, argv, "+e:h")) != -1) {
 		if (c == 'h') {
-			(void)usage(stdout);
+			(void)ilctl_usage(stdout);
 			return CTL_OK;
 		}
 		if (c != 'e')
-			return usage(stderr);
+			return ilctl_usage(stderr);
 		ctl.env_file = optarg;
 	}
 	if (optind == argc)
-		return usage(stderr);
+		return ilctl_usage(stderr);
 	ctl.argc = argc - optind;
 	ctl.argv = argv + optind;
 	if (strcmp(ctl.argv[0], "help") == 0)
-		return help(ctl.argv[1]);
+		return ilctl_help(ctl.argv[1]);
 	process_extend_path();
 	ctl.env_file = find_env_file(ctl.env_file);
-	command = find_command(ctl.argv[0]);
-	return command != NULL ? run_command(command, &ctl) : CTL_USAGE;
+	command = ilctl_find_command(ctl.argv[0]);
+	return command != NULL ? ilctl_run_command(command, &ctl) : CTL_USAGE;
 }

@@ -33,8 +33,8 @@
 #include "protocol/node_table.h"
 #include "store/moves.h"
 
-#define WAIT_SECONDS 60 /* for what a person runs */
-#define ROUNDS_MOST 100 /* in which new people come to a slot */
+#define WAIT_SECONDS 60 /* for a person's runs */
+#define ROUNDS_MOST 100 /* of new people who come to a slot meanwhile */
 /* As nginx/nodes.conf has them. */
 #define STALL_SECONDS 60
 #define ANSWER_MS 300000
@@ -47,14 +47,14 @@ struct mover {
 	int changes; /* inotify: the database was written to */
 	int64_t *people;
 	size_t count;
-	int slot; /* whose people these are */
+	int slot; /* of these people */
 	int64_t moved;
 	int64_t stayed;
 	int gone; /* slots */
 	int64_t bytes;
 };
 
-/* ---- what is put to a node ---- */
+/* ---- PUT requests to a node ---- */
 
 static int
 send_piece(void *arg, const void *data, size_t len, struct err *err)
@@ -75,11 +75,11 @@ send_piece(void *arg, const void *data, size_t len, struct err *err)
 	return 0;
 }
 
-/* After these statuses a person is not there: il-node says so, or nginx before
- * it has asked it.  All others leave it open; nginx makes a 413 of an answer
- * that broke off. */
+/* After these statuses the person is not there: il-node says so, or nginx
+ * before it has asked il-node.  After all others nobody knows: nginx makes a
+ * 413 of an answer that broke off. */
 static enum err_code
-code_of(int status)
+nodes_put_code(int status)
 {
 	switch (status) {
 	case 400:
@@ -101,7 +101,8 @@ code_of(int status)
 
 /* The node's answer; the error has the first line of its reason. */
 static int
-judge(struct node_ask *ask, const struct node_entry *to, struct err *err)
+nodes_put_judge(struct node_ask *ask, const struct node_entry *to,
+    struct err *err)
 {
 	struct err none;
 	char reason[200];
@@ -114,8 +115,8 @@ judge(struct node_ask *ask, const struct node_entry *to, struct err *err)
 	(void)snprintf(reason, sizeof(reason), "%s", buf_str(&ask->body));
 	reason[strcspn(reason, "\r\n")] = '\0';
 	text_clean_array(reason, sizeof(reason));
-	return err_set(err, code_of(ask->answer.status), "%s answered %d %s",
-	    to->name, ask->answer.status, reason);
+	return err_set(err, nodes_put_code(ask->answer.status),
+	    "%s answered %d %s", to->name, ask->answer.status, reason);
 }
 
 int
@@ -133,13 +134,13 @@ nodes_put(const struct config *config, const struct node_entry *to,
 		return -1;
 	(void)setsockopt(ask.fd, SOL_SOCKET, SO_SNDTIMEO, &stall,
 	    sizeof(stall));
-	/* our own fault: what is cut short is not taken */
+	/* our own fault: the node stores no stream that breaks off */
 	if (parcel != NULL &&
 	    parcel_send(parcel, send_piece, &ask.fd, err) != 0 &&
 	    err->code != ERR_UNKNOWN)
 		return -1;
 	ask.until_ms = clock_monotonic_ms() + ANSWER_MS;
-	return judge(&ask, to, err);
+	return nodes_put_judge(&ask, to, err);
 }
 
 /* ---- a person ---- */
@@ -175,9 +176,10 @@ wait_for_jobs(const struct mover *m, int64_t user_id, struct err *err)
 	return open < 0 ? -1 : 0;
 }
 
-/* They leave: nothing of theirs begins here any more. */
+/* Carry a person over who is leaving: none of their commands begins here any
+ * more. */
 static int
-carry(struct mover *m, struct parcel *p, int64_t user_id, bool *sent,
+nodes_move_carry(struct mover *m, struct parcel *p, int64_t user_id, bool *sent,
     struct err *err)
 {
 	const struct nodes *n = m->n;
@@ -190,7 +192,7 @@ carry(struct mover *m, struct parcel *p, int64_t user_id, bool *sent,
 	*sent = true;
 	if (nodes_put(n->config, m->to, "people", user_id, p, err) != 0)
 		return -1;
-	/* the volumes are locked until it is said where the person is */
+	/* the volumes are locked until the row says where the person is */
 	ended = moves_end(n->db, m->slot, user_id, err);
 	if (ended > 0)
 		return err_set(err, ERR_CONFLICT,
@@ -204,10 +206,12 @@ carry(struct mover *m, struct parcel *p, int64_t user_id, bool *sent,
 	return 0;
 }
 
-/* A person who is not there stays, unless that is not known: after an answer
- * that did not come, or in an earlier try. */
+/* The person stays here if the other node certainly does not have them.  knows:
+ * that is certain; it is not when an answer did not come, now or in an earlier
+ * try. */
 static int
-give_up(struct mover *m, int64_t user_id, bool knows, struct err *err)
+nodes_move_give_up(struct mover *m, int64_t user_id, bool knows,
+    struct err *err)
 {
 	struct err why = *err;
 	bool goes_on = why.code == ERR_BUSY || why.code == ERR_CONFLICT;
@@ -243,11 +247,11 @@ move_person(struct mover *m, int64_t user_id, struct err *err)
 			"user %" PRId64 " is on the way to %s", user_id, to);
 	parcel_init(&p);
 	err->code = ERR_NONE;
-	result = carry(m, &p, user_id, &sent, err);
+	result = nodes_move_carry(m, &p, user_id, &sent, err);
 	parcel_release(&p);
 	if (result == 0)
 		return 0;
-	return give_up(m, user_id,
+	return nodes_move_give_up(m, user_id,
 	    err->code != ERR_UNKNOWN && (sent || before != MOVE_LEAVING), err);
 }
 
@@ -309,8 +313,8 @@ keep_slot(struct mover *m, struct err *err)
 
 /* ---- the table ---- */
 
-/* Put the table in its place at once, with its owner and mode, so that its
- * readers still may.  A link stays: then somebody else puts the table there. */
+/* Replace the table in one step; its owner and mode stay, for its readers.  A
+ * link stays: then another program manages the table. */
 static int
 replace_table(const char *path, const struct buf *text, struct err *err)
 {
@@ -334,9 +338,8 @@ replace_table(const char *path, const struct buf *text, struct err *err)
 	return -1;
 }
 
-/* The table is read again: this may have taken hours, and others move, too.
- * The comments at the head of the file stay; behind them it is printed as it
- * is now. */
+/* The table is read again, as the move may have taken hours, and other moves
+ * may have changed it.  Comments at the head of the file stay. */
 static int
 give_slots(const struct mover *m, const bool gone[SLOTS], struct err *err)
 {
@@ -412,7 +415,7 @@ check_slots(const struct mover *m, const bool slots[SLOTS], struct err *err)
 	return 0;
 }
 
-/* Slots go one after another.  gone is right also when this breaks off. */
+/* Move the slots one after another.  gone is right also after an error. */
 static int
 move_each(struct mover *m, const bool slots[SLOTS], bool gone[SLOTS],
     struct err *err)
@@ -459,7 +462,7 @@ move_all(struct mover *m, const bool slots[SLOTS], struct err *err)
 
 /* slot ... --to name [-w seconds] */
 static bool
-read_arguments(struct mover *m, struct ctl *ctl, bool slots[SLOTS],
+nodes_move_read_arguments(struct mover *m, struct ctl *ctl, bool slots[SLOTS],
     const char **name)
 {
 	bool any = false;
@@ -491,7 +494,7 @@ nodes_move(struct nodes *n, struct ctl *ctl, struct err *err)
 	const char *name = NULL;
 	int result;
 
-	if (!read_arguments(&m, ctl, slots, &name))
+	if (!nodes_move_read_arguments(&m, ctl, slots, &name))
 		return CTL_MISUSED;
 	m.to = node_table_named(n->table, name);
 	if (m.to == NULL)

@@ -38,12 +38,12 @@
 #define LINES_MAX 25
 #define TEXT_MOST 300
 #define PATH_MAX_BYTES 256
-#define OBJECTION_MAX (64 << 10)
+#define ERROR_MAX (64 << 10)
 #define DESCRIPTION N_("Run Python in a sandbox of your own")
 
 /* A text in all languages that have it, by Discord's names of them. */
 static json_t *
-make_localizations(const char *text)
+commands_make_localizations(const char *text)
 {
 	json_t *all = json_object();
 
@@ -59,7 +59,7 @@ make_localizations(const char *text)
 
 /* The versions of Python that chat offers, as far as Discord takes them. */
 static json_t *
-make_versions(const struct config *config)
+commands_make_versions(const struct config *config)
 {
 	json_t *list = json_array();
 	struct image_entry entry;
@@ -74,7 +74,8 @@ make_versions(const struct config *config)
 }
 
 static json_t *
-make_option(const struct command_option *option, const struct config *config)
+commands_make_option(const struct command_option *option,
+    const struct config *config)
 {
 	bool number = option->type == OPTION_INTEGER;
 	bool version = option->target == OPTION_TO_VERSION;
@@ -83,12 +84,12 @@ make_option(const struct command_option *option, const struct config *config)
 	return json_pack(
 	    "{s:s, s:o, s:i, s:s, s:o, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}",
 	    "name", option->name, "name_localizations",
-	    make_localizations(option->name), "type", option->type,
+	    commands_make_localizations(option->name), "type", option->type,
 	    "description", option->description, "description_localizations",
-	    make_localizations(option->description), "required",
+	    commands_make_localizations(option->description), "required",
 	    option->required ? json_true() : NULL, "max_length",
 	    text ? json_integer(option->most) : NULL, "choices",
-	    version ? make_versions(config) : NULL, "min_value",
+	    version ? commands_make_versions(config) : NULL, "min_value",
 	    number ? json_integer(1) : NULL, "max_value",
 	    number ? json_integer(COMMAND_PAGE_MAX) : NULL, "autocomplete",
 	    option->suggest != SUGGEST_NOTHING ? json_true() : NULL);
@@ -99,21 +100,23 @@ make_option(const struct command_option *option, const struct config *config)
  * message must be the original; what stands in a menu (no description) has
  * one in each. */
 static json_t *
-make_entry(int type, const char *name, const char *description, json_t *options)
+commands_make_entry(int type, const char *name, const char *description,
+    json_t *options)
 {
 	bool menu = description == NULL;
 
 	return json_pack("{s:s, s:o*, s:i, s:s*, s:o*, s:o*}", "name", name,
-	    "name_localizations", menu ? make_localizations(name) : NULL,
-	    "type", type, "description", description,
-	    "description_localizations",
-	    menu ? NULL : make_localizations(description), "options", options);
+	    "name_localizations",
+	    menu ? commands_make_localizations(name) : NULL, "type", type,
+	    "description", description, "description_localizations",
+	    menu ? NULL : commands_make_localizations(description), "options",
+	    options);
 }
 
 /* Add an entry that Discord installs by itself.  A guild's is in that guild
  * alone; any other is shown everywhere. */
 static void
-add_root(json_t *root, json_t *entry, bool guild)
+commands_add_root(json_t *root, json_t *entry, bool guild)
 {
 	if (!guild) {
 		json_object_set_new(entry, "integration_types",
@@ -127,7 +130,7 @@ add_root(json_t *root, json_t *entry, bool guild)
 /* The list that a command under /il goes into: that of its group, which is
  * made where it is not there yet.  *name: without the group's. */
 static json_t *
-list_of(json_t *subs, const char **name)
+commands_list_of(json_t *subs, const char **name)
 {
 	const char *slash = strchr(*name, '/');
 	const struct command_group *group = command_groups;
@@ -146,40 +149,45 @@ list_of(json_t *subs, const char **name)
 			return json_object_get(one, "options");
 	list = json_array();
 	json_array_append_new(subs,
-	    make_entry(SUB_GROUP, group->name, group->description, list));
+	    commands_make_entry(SUB_GROUP, group->name, group->description,
+		list));
 	return list;
 }
 
 static json_t *
-make_command(const char *name, const struct command *command,
+commands_make(const char *name, const struct command *command,
     const struct config *config)
 {
 	const struct command_option *option = command->options;
 	json_t *options = option->name != NULL ? json_array() : NULL;
 
 	for (int o = 0; o < COMMAND_OPTIONS_MAX && option[o].name != NULL; o++)
-		json_array_append_new(options, make_option(&option[o], config));
-	return make_entry(SUB_COMMAND, name, command->description, options);
+		json_array_append_new(options,
+		    commands_make_option(&option[o], config));
+	return commands_make_entry(SUB_COMMAND, name, command->description,
+	    options);
 }
 
 static void
-add_command(json_t *root, json_t *subs, const struct command *command,
+commands_add(json_t *root, json_t *subs, const struct command *command,
     const struct config *config, bool guild)
 {
 	const char *name = command->name;
 	enum command_place place = command->place;
 
 	if (place == COMMAND_MENU)
-		add_root(root,
-		    make_entry(MENU_COMMAND, command->description, NULL, NULL),
+		commands_add_root(root,
+		    commands_make_entry(MENU_COMMAND, command->description,
+			NULL, NULL),
 		    guild);
 	if (place == COMMAND_ROOT || place == COMMAND_BOTH)
-		add_root(root, make_command(name, command, config), guild);
+		commands_add_root(root, commands_make(name, command, config),
+		    guild);
 	if (place == COMMAND_UNDER_IL || place == COMMAND_BOTH) {
-		json_t *list = list_of(subs, &name);
+		json_t *list = commands_list_of(subs, &name);
 
 		json_array_append_new(list,
-		    make_command(name, command, config));
+		    commands_make(name, command, config));
 	}
 }
 
@@ -190,9 +198,10 @@ make_commands(const struct config *config, bool guild, size_t flags)
 	json_auto_t *root = json_array();
 	json_t *subs = json_array();
 
-	add_root(root, make_entry(SUB_COMMAND, "il", DESCRIPTION, subs), guild);
+	commands_add_root(root,
+	    commands_make_entry(SUB_COMMAND, "il", DESCRIPTION, subs), guild);
 	for (int i = 0; i < JOB_UNKNOWN; i++)
-		add_command(root, subs, &commands[i], config, guild);
+		commands_add(root, subs, &commands[i], config, guild);
 	return json_dumps(root, flags);
 }
 
@@ -215,22 +224,22 @@ commands_write(const struct config *config, struct err *err)
 	return file_write(path, text, strlen(text), false, err);
 }
 
-/* ---- what Discord knows of the application ---- */
+/* ---- the application, as Discord knows it ---- */
 
 /* The application that the bot's token belongs to, as far as Discord tells. */
 struct application {
 	int64_t id;
 	char verify_key[KEY_SIZE]; /* "": not said */
 	bool endpoint;		   /* it has an endpoint URL */
-	/* The box that has to be ticked on the Installation page, so that both
-	 * servers and people can install it; NULL: none, or nobody knows. */
+	/* The box to tick on the Installation page, so that both servers and
+	 * people can install it; NULL: none, or Discord does not say. */
 	const char *box;
 };
 
 struct discord {
 	const struct config *config;
 	struct rest *rest;
-	struct buf answer; /* what was said last, whatever came of it */
+	struct buf answer; /* the last one, also of a failure */
 	struct rest_reply reply;
 	struct application app;
 };
@@ -346,7 +355,7 @@ doctor_application(struct doctor *d)
 	release_discord(&discord);
 }
 
-/* ---- what Discord objects to ---- */
+/* ---- API errors of Discord ---- */
 
 /* Where the walk through "errors" is, and how many lines may still come. */
 struct walk {
@@ -354,7 +363,7 @@ struct walk {
 	int lines;
 };
 
-/* Append a text that is not ours, as a part of a line. */
+/* Append a text of Discord's, made safe for a line. */
 static void
 add_foreign(struct buf *line, const char *text)
 {
@@ -366,11 +375,11 @@ add_foreign(struct buf *line, const char *text)
 			line->data[at] = ' ';
 }
 
-/* Print what is wrong with the value at the path: {"code", "message"}. */
+/* Print an API error, {"code", "message"}, of the value at the path. */
 static void
-print_objection(const struct buf *path, const json_t *error)
+print_error(const struct buf *path, const json_t *error)
 {
-	auto_buf struct buf line = BUF_INIT(OBJECTION_MAX);
+	auto_buf struct buf line = BUF_INIT(ERROR_MAX);
 	const char *message = table_json_text(error, "message");
 	const char *code = table_json_text(error, "code");
 
@@ -389,7 +398,7 @@ print_objection(const struct buf *path, const json_t *error)
 
 /* An object has its errors, and those of its members. */
 static void
-print_objections(struct walk *w, json_t *node, int depth)
+print_errors(struct walk *w, json_t *node, int depth)
 {
 	const char *key;
 	json_t *below;
@@ -404,20 +413,20 @@ print_objections(struct walk *w, json_t *node, int depth)
 		if (strcmp(key, "_errors") == 0) {
 			json_array_foreach(below, i, one)
 				if (w->lines-- > 0)
-					print_objection(&w->path, one);
+					print_error(&w->path, one);
 		} else if (w->lines > 0) {
 			buf_addf(&w->path, "%s%s", len > 0 ? "." : "", key);
 			if (!w->path.overflow)
-				print_objections(w, below, depth - 1);
+				print_errors(w, below, depth - 1);
 			w->path.overflow = false;
 			buf_cut(&w->path, len);
 		}
 	}
 }
 
-/* Print what Discord says in an answer that is an error, a line each: its
- * message, and what is wrong at each path of "errors".  These lines are
- * bounded, and nothing in them moves a terminal's cursor. */
+/* Print an answer that is an error: a line for its message, and one for each
+ * path of "errors".  The lines are bounded, and nothing in them moves a
+ * terminal's cursor. */
 static void
 explain_answer(const char *answer)
 {
@@ -426,8 +435,8 @@ explain_answer(const char *answer)
 		.lines = LINES_MAX };
 
 	if (table_json_text(root, "message") != NULL)
-		print_objection(&walk.path, root);
-	print_objections(&walk, json_object_get(root, "errors"), DEPTH_MAX);
+		print_error(&walk.path, root);
+	print_errors(&walk, json_object_get(root, "errors"), DEPTH_MAX);
 	if (walk.lines <= 0)
 		(void)fputs("  …\n", stderr);
 	buf_release(&walk.path);
@@ -435,8 +444,8 @@ explain_answer(const char *answer)
 
 /* ---- register ---- */
 
-/* Say what happened, and what may be done about it.  what: a thing that
- * Discord does not take. */
+/* Say what happened, and what may mend it.  what: the thing that Discord
+ * refuses. */
 static int
 explain(const struct discord *d, const char *what, struct err *err)
 {
@@ -476,7 +485,7 @@ explain(const struct discord *d, const char *what, struct err *err)
 	    reply->status, reply->code);
 }
 
-/* Discord's answer tells the ids of the commands, in a list of objects. */
+/* Discord's answer has the ids of the commands, in a list of objects. */
 static size_t
 read_ids(const char *answer, struct command_id *list, size_t most)
 {

@@ -26,7 +26,6 @@
 #include "base/text.h"
 #include "ctl/ctl.h"
 #include "ctl/nodes.h"
-#include "move/arrival.h"
 #include "move/parcel.h"
 #include "protocol/node_table.h"
 #include "store/db.h"
@@ -63,10 +62,10 @@ check_all(struct restore *r, struct err *err)
 
 /* ---- is there a place for it? ---- */
 
-/* Lock a file that a program of ours holds while it runs; the lock stays until
- * we end, so that it is not started meanwhile.  program NULL: the file is the
- * database, of which SQLite holds a part while anybody has it open, il-fcgi or
- * an operator's shell.  Their commits would be lost with the file. */
+/* Lock a file that a program of ours locks while it runs.  The lock stays until
+ * we end, so that the program does not start meanwhile.  program NULL: the file
+ * is the database.  SQLite locks a part of it while any program has it open,
+ * il-fcgi or an operator's shell, whose commits would be lost. */
 static int
 lock_out(const char *path, const char *program, struct err *err)
 {
@@ -120,9 +119,9 @@ has_sandboxes(const struct restore *r)
 	return found;
 }
 
-/* Nothing is made yet. */
+/* Is there room for the backup?  Nothing is made yet. */
 static int
-take_place(const struct restore *r, bool force, struct err *err)
+restore_check_place(const struct restore *r, bool force, struct err *err)
 {
 	const struct config *config = r->config;
 
@@ -140,7 +139,7 @@ take_place(const struct restore *r, bool force, struct err *err)
 }
 
 static int
-make_place(struct restore *r, struct err *err)
+restore_make_place(struct restore *r, struct err *err)
 {
 	const struct config *config = r->config;
 	auto_free char *database = xstrdup(config->database);
@@ -157,7 +156,8 @@ make_place(struct restore *r, struct err *err)
 /* Write its bytes, its owner, and then its rights: changing the owner takes
  * some of these away. */
 static int
-fill(const struct restore *r, int fd, const struct saved *file, struct err *err)
+restore_fill(const struct restore *r, int fd, const struct saved *file,
+    struct err *err)
 {
 	if (manifest_fill(&r->m, r->folder, file, fd, err) != 0)
 		return -1;
@@ -169,7 +169,7 @@ fill(const struct restore *r, int fd, const struct saved *file, struct err *err)
 
 /* Write a file under another name first. */
 static int
-write_file(struct restore *r, int dir, const char *name,
+restore_write_file(struct restore *r, int dir, const char *name,
     const struct saved *file, struct err *err)
 {
 	auto_free char *draft = xprintf("%s" DRAFT, name);
@@ -180,7 +180,7 @@ write_file(struct restore *r, int dir, const char *name,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_system(err, "write %s", file->name);
-	if (fill(r, fd, file, err) != 0) {
+	if (restore_fill(r, fd, file, err) != 0) {
 		(void)unlinkat(dir, draft, 0);
 		return -1;
 	}
@@ -205,7 +205,7 @@ write_of_sandbox(struct restore *r, const struct saved *file, struct err *err)
 	if (dir < 0)
 		return err_system(err, "open %s", id);
 	if (*volume != '\0')
-		return write_file(r, dir, volume, file, err) != 0 ||
+		return restore_write_file(r, dir, volume, file, err) != 0 ||
 			fsync(dir) != 0 ?
 		    -1 :
 		    0;
@@ -215,7 +215,7 @@ write_of_sandbox(struct restore *r, const struct saved *file, struct err *err)
 	return 0;
 }
 
-/* Files that an older database has left beside it are not this one's. */
+/* Remove files that an older database has left beside it. */
 static int
 write_database(struct restore *r, struct err *err)
 {
@@ -225,7 +225,7 @@ write_database(struct restore *r, struct err *err)
 	auto_free char *copy = xstrdup(r->config->database);
 	auto_close int dir = -1;
 
-	if (write_file(r, AT_FDCWD, draft, file, err) != 0)
+	if (restore_write_file(r, AT_FDCWD, draft, file, err) != 0)
 		return -1;
 	for (size_t i = 0; i < 2; i++) {
 		auto_free char *path = xprintf("%s%s", r->config->database,
@@ -249,7 +249,7 @@ write_all(struct restore *r, struct err *err)
 		if (strcmp(file->name, MANIFEST_DATABASE) == 0)
 			continue;
 		if ((strcmp(file->name, MANIFEST_UIDS) == 0 ?
-			    write_file(r, r->base, ".uids", file, err) :
+			    restore_write_file(r, r->base, ".uids", file, err) :
 			    write_of_sandbox(r, file, err)) != 0)
 			return -1;
 	}
@@ -281,19 +281,19 @@ static int
 restore(struct restore *r, const char *path, bool force, bool check,
     struct err *err)
 {
-	if ((!check && take_place(r, force, err) != 0) ||
+	if ((!check && restore_check_place(r, force, err) != 0) ||
 	    open_backup(r, path, err) != 0 || check_all(r, err) != 0)
 		return -1;
 	if (check)
 		return 0;
-	return make_place(r, err) != 0 ? -1 : write_all(r, err);
+	return restore_make_place(r, err) != 0 ? -1 : write_all(r, err);
 }
 
 /* ---- one person ---- */
 
-/* It would expire in the moment in which it is there. */
+/* Give the sandbox its whole time again, or it would expire at once. */
 static int
-renew(struct db *db, const struct config *config, int64_t user_id,
+restore_renew(struct db *db, const struct config *config, int64_t user_id,
     struct err *err)
 {
 	struct sandbox sandbox;
@@ -318,7 +318,7 @@ let_in(const struct config *config, struct parcel *p, int64_t user_id,
 		return -1;
 	if (base < 0)
 		return err_system(err, "%s", config->base_dir);
-	return arrival_take(db, base, user_id, p, err);
+	return arrival_store(db, base, user_id, p, err);
 }
 
 static int
@@ -355,7 +355,7 @@ write_copy(const struct restore *r, const char *path, struct err *err)
 }
 
 static int
-carry(const struct restore *r, const char *path, int64_t user_id,
+restore_carry(const struct restore *r, const char *path, int64_t user_id,
     const char *to, struct err *err)
 {
 	auto_db struct db *db = NULL;
@@ -366,7 +366,7 @@ carry(const struct restore *r, const char *path, int64_t user_id,
 		return -1;
 	db = db_open(path, DB_ADMIN, err);
 	if (db == NULL || db_migrate(db, err) < 0 ||
-	    renew(db, r->config, user_id, err) != 0)
+	    restore_renew(db, r->config, user_id, err) != 0)
 		return -1;
 	parcel_init(&p);
 	if (parcel_pack_saved(&p, r->folder, &r->m, db, user_id,
@@ -394,7 +394,7 @@ restore_person(const struct restore *r, int64_t user_id, const char *to,
 	if (mkdtemp(draft) == NULL)
 		return err_system(err, "%s", draft);
 	path = xprintf("%s/database", draft);
-	result = carry(r, path, user_id, to, err);
+	result = restore_carry(r, path, user_id, to, err);
 	for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
 		auto_free char *name = xprintf("%s%s", path, left[i]);
 
@@ -432,7 +432,7 @@ struct arguments {
 };
 
 static bool
-read_arguments(struct arguments *a, const struct ctl *ctl)
+restore_read_arguments(struct arguments *a, const struct ctl *ctl)
 {
 	static const struct option options[] = {
 		{ "user", required_argument, NULL, 'u' },
@@ -462,7 +462,7 @@ ctl_restore(struct ctl *ctl)
 	struct err err = { 0 };
 	int result;
 
-	if (!read_arguments(&a, ctl))
+	if (!restore_read_arguments(&a, ctl))
 		return CTL_MISUSED;
 	if (a.user != NULL)
 		result = restore_one(&r, ctl->argv[optind], a.user, a.to, &err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `ilctl user`, `guild` and `service`: what the operator says of a person, of a
- * server, of all (store/rule.h).  The front and the workers obey it with the
- * next command; what runs already is cancelled as its owner would do it.
+ * `ilctl user`, `guild` and `service`: the operator's rules for a person, for a
+ * server, for all (store/rule.h).  The front and the workers obey them with the
+ * next command; running commands are cancelled as their owner would do it.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@
 #define QUOTA_MOST ((int64_t)1 << 40)
 #define COUNT_MOST 1000000
 
-/* Whom it is about. */
+/* The subject of the command, and its rule. */
 struct target {
 	const struct config *config;
 	const char *command; /* "user" */
@@ -37,10 +37,10 @@ struct target {
 	int64_t ids[RULE_SUBJECTS]; /* the subject's; 0: nobody's */
 	struct db *db;
 	struct rule rule;
-	bool changed; /* it is to be written */
+	bool changed; /* the rule is to be written */
 	bool json;
-	bool cancel; /* then what is not over is to be cancelled */
-	int argc;    /* what follows the verb */
+	bool cancel; /* then cancel the unfinished jobs */
+	int argc;    /* of the arguments behind the verb */
 	char **argv;
 };
 
@@ -54,7 +54,7 @@ bind_who(const struct target *t, struct stmt *s)
 }
 
 static int
-read_rule(struct target *t, struct err *err)
+rules_read(struct target *t, struct err *err)
 {
 	struct rules rules;
 
@@ -90,7 +90,7 @@ show_limits(const struct target *t)
 	    rule->quota > 0 ? text_size(rule->quota).text : "as usual");
 }
 
-/* What the images of a sandbox take of the disk; -1: we may not look. */
+/* Bytes of the disk that a sandbox's images take; -1: we may not read them. */
 static int64_t
 disk_of(const struct config *config, const char *sandbox)
 {
@@ -165,7 +165,7 @@ show_jobs(const struct target *t, struct err *err)
 
 /* A limit of 0 is that of the settings. */
 static int
-print_json(const struct target *t, struct err *err)
+rules_print_json(const struct target *t, struct err *err)
 {
 	auto_stmt struct stmt *of = db_statement(t->db,
 	    STATEMENT_LIST_SANDBOXES_OF);
@@ -205,7 +205,7 @@ verb_show(struct target *t, struct err *err)
 	if (t->argc != 0)
 		return CTL_MISUSED;
 	if (t->json)
-		return print_json(t, err);
+		return rules_print_json(t, err);
 	rule_add_text(&reason, rule->reason);
 	printf("%-10s %s%s%s\n",
 	    t->subject == RULE_SERVICE ? "paused" : "blocked",
@@ -225,11 +225,12 @@ verb_show(struct target *t, struct err *err)
 	return show_jobs(t, err) != 0 ? CTL_FAILED : CTL_OK;
 }
 
-/* ---- saying ---- */
+/* ---- changing ---- */
 
-/* The rest of the line as one text.  False: it is no text for people. */
+/* Join the rest of the line to one text.  False: it is no text for people. */
 static bool
-take_words(const struct target *t, char text[RULE_TEXT_SIZE], struct err *err)
+rules_read_text(const struct target *t, char text[RULE_TEXT_SIZE],
+    struct err *err)
 {
 	auto_buf struct buf words = BUF_INIT(RULE_TEXT_SIZE);
 	const char *s;
@@ -254,9 +255,9 @@ take_words(const struct target *t, char text[RULE_TEXT_SIZE], struct err *err)
 	return true;
 }
 
-/* Ask for all that is not over to be cancelled: workers hear of it at once. */
+/* Have all unfinished jobs cancelled: workers hear of it at once. */
 static int
-cancel_all(const struct target *t, struct err *err)
+rules_cancel_all(const struct target *t, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(t->db, STATEMENT_LIST_OPEN);
 	int row;
@@ -278,11 +279,11 @@ verb_cancel(struct target *t, struct err *err)
 {
 	if (t->argc != 0)
 		return CTL_MISUSED;
-	return cancel_all(t, err) != 0 ? CTL_FAILED : CTL_OK;
+	return rules_cancel_all(t, err) != 0 ? CTL_FAILED : CTL_OK;
 }
 
-/* Cancelled is what is there once they are blocked; a worker that claims what
- * il-fcgi has let in a moment before obeys as well. */
+/* Jobs are cancelled after the block is written.  A worker that claims a job
+ * which il-fcgi accepted a moment before obeys the block as well. */
 static int
 verb_block(struct target *t, struct err *err)
 {
@@ -290,7 +291,7 @@ verb_block(struct target *t, struct err *err)
 	t->argc -= t->cancel;
 	t->argv += t->cancel;
 	t->changed = t->rule.blocked = true;
-	return take_words(t, t->rule.reason, err) ? CTL_OK : CTL_FAILED;
+	return rules_read_text(t, t->rule.reason, err) ? CTL_OK : CTL_FAILED;
 }
 
 static int
@@ -309,12 +310,12 @@ static int
 verb_banner(struct target *t, struct err *err)
 {
 	t->changed = true;
-	return take_words(t, t->rule.banner, err) ? CTL_OK : CTL_FAILED;
+	return rules_read_text(t, t->rule.banner, err) ? CTL_OK : CTL_FAILED;
 }
 
-/* "rate=5"; an empty value takes it back. */
+/* "rate=5"; an empty value removes the limit. */
 static bool
-take_limit(struct rule *rule, const char *word)
+rules_parse_limit(struct rule *rule, const char *word)
 {
 	const char *value = strchr(word, '=');
 	size_t len = value == NULL ? 0 : (size_t)(value - word);
@@ -343,7 +344,7 @@ static int
 verb_limits(struct target *t, struct err *err)
 {
 	for (int i = 0; i < t->argc; i++)
-		if (!take_limit(&t->rule, t->argv[i])) {
+		if (!rules_parse_limit(&t->rule, t->argv[i])) {
 			(void)err_set(err, ERR_INPUT,
 			    "'%s': rate=N, jobs=N, timeout=SECONDS (0.1 to "
 			    "600) and quota=SIZE (4m to 1t) are limits",
@@ -375,8 +376,8 @@ static const struct verb {
 	{ "banner", FOR(SERVICE), true, verb_banner },
 };
 
-/* Read, changed and written in one transaction: what another operator says
- * meanwhile is not lost.  Only this connection may write it. */
+/* Read, change and write the rule in one transaction, so that no change of
+ * another operator is lost.  Only this connection may write it. */
 static int
 run_writer(const struct verb *verb, struct target *t, struct err *err)
 {
@@ -386,7 +387,7 @@ run_writer(const struct verb *verb, struct target *t, struct err *err)
 	t->db = db;
 	if (db == NULL || db_begin(db, err) != 0)
 		return CTL_FAILED;
-	code = read_rule(t, err) != 0 ? CTL_FAILED : verb->run(t, err);
+	code = rules_read(t, err) != 0 ? CTL_FAILED : verb->run(t, err);
 	if (code == CTL_OK && t->changed)
 		code = rule_put(db, t->subject, t->ids[t->subject], &t->rule,
 			   err) != 0 ||
@@ -394,7 +395,7 @@ run_writer(const struct verb *verb, struct target *t, struct err *err)
 		    CTL_FAILED :
 		    CTL_OK;
 	db_rollback(db); /* where it has not been committed */
-	if (code == CTL_OK && t->cancel && cancel_all(t, err) != 0)
+	if (code == CTL_OK && t->cancel && rules_cancel_all(t, err) != 0)
 		code = CTL_FAILED;
 	return code;
 }
@@ -413,11 +414,11 @@ run_verb(struct target *t, const char *name)
 			verb = &verbs[i];
 	if (verb == NULL || (t->json && verb->run != verb_show))
 		return CTL_MISUSED;
-	/* an operator's own would make it where there is none */
+	/* DB_ADMIN would make the database where there is none */
 	db = t->db = db_open(t->config->database, DB_READER, &err);
 	if (db != NULL && verb->writes)
 		code = run_writer(verb, t, &err);
-	else if (db != NULL && read_rule(t, &err) == 0)
+	else if (db != NULL && rules_read(t, &err) == 0)
 		code = verb->run(t, &err);
 	return code == CTL_FAILED ? ctl_fail(t->command, &err) : code;
 }

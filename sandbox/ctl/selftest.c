@@ -180,7 +180,8 @@ sign(const struct selftest *t, bool wrong, char **signed_by, char **stamp)
 
 /* A line for each thing that was tested. */
 static void
-verdict(struct selftest *t, bool good, const char *what, const char *why)
+selftest_report(struct selftest *t, bool good, const char *what,
+    const char *why)
 {
 	if (good)
 		doctor_good("%s", what);
@@ -196,14 +197,17 @@ test_good(struct selftest *t, const struct transfer_answer *answer,
 	auto_free char *why = xprintf("status %d instead of 200",
 	    answer->status);
 
-	verdict(t, answer->status == 200, "a signed PING is accepted", why);
+	selftest_report(t, answer->status == 200, "a signed PING is accepted",
+	    why);
 	if (answer->status != 200)
 		return;
-	verdict(t, json_integer_value(json_object_get(root, "type")) == 1,
+	selftest_report(t,
+	    json_integer_value(json_object_get(root, "type")) == 1,
 	    "it is answered {\"type\":1}", "the body is something else");
-	verdict(t, answer->json, "as application/json",
+	selftest_report(t, answer->json, "as application/json",
 	    "the Content-Type is something else");
-	verdict(t, took_us < SLOW_US, "within three seconds", "it took longer");
+	selftest_report(t, took_us < SLOW_US, "within three seconds",
+	    "it took longer");
 }
 
 static void
@@ -214,7 +218,8 @@ test_wrong(struct selftest *t, int status)
 		": is that the whole address, with /interactions?" :
 		"");
 
-	verdict(t, status == 401, "a wrongly signed one is refused", why);
+	selftest_report(t, status == 401, "a wrongly signed one is refused",
+	    why);
 }
 
 /* One PING, as Discord sends it.  False: nobody answers there. */
@@ -239,7 +244,7 @@ test_one(struct selftest *t, bool wrong)
 	request.headers[1] = stamp;
 	result = transfer_once(&request, &answer, &body, &err);
 	if (result != 0)
-		verdict(t, false, t->url, err.text);
+		selftest_report(t, false, t->url, err.text);
 	else if (wrong)
 		test_wrong(t, answer.status);
 	else
@@ -249,7 +254,7 @@ test_one(struct selftest *t, bool wrong)
 
 /* The wrongly signed PING comes first: it needs no key. */
 static int
-run(struct selftest *t)
+selftest_run(struct selftest *t)
 {
 	if (!t->can_sign)
 		doctor_note("no --key-file: only Discord can send a correctly "
@@ -281,7 +286,7 @@ ctl_selftest(struct ctl *ctl)
 		(void)read_key(&t, key_file, &err);
 	if (err.code != ERR_NONE)
 		return ctl_fail(ctl->argv[0], &err);
-	code = run(&t);
+	code = selftest_run(&t);
 	sodium_memzero(t.secret, sizeof(t.secret));
 	return code;
 }

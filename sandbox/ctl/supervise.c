@@ -20,16 +20,16 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "ctl/ctl.h"
-#include "ctl/run.h"
+#include "ctl/ilctl_run.h"
 #include "protocol/lease.h"
 #include "protocol/node_ask.h"
 
 #define BACKOFF_FIRST_MS 200
 #define BACKOFF_LAST_MS 5000
-/* One that ran for so long did start well. */
+/* A program that ran for so long did start well. */
 #define STEADY_MS 10000
 
-static void start(void *arg);
+static void supervise_start(void *arg);
 
 /* ---- ready ---- */
 
@@ -60,7 +60,7 @@ supervise_clear(const struct config *config)
 
 /* The end of a start: where to go now. */
 static void
-announce(const struct run *run)
+supervise_announce(const struct run *run)
 {
 	long port = (long)run->config->http_port;
 
@@ -81,7 +81,7 @@ announce(const struct run *run)
 /* Something was made in one of the folders.  The first time that all accept
  * requests, it is announced. */
 static void
-on_news(void *arg, int fd, uint32_t events)
+supervise_on_news(void *arg, int fd, uint32_t events)
 {
 	struct run *run = arg;
 	char buffer[4096];
@@ -97,14 +97,14 @@ on_news(void *arg, int fd, uint32_t events)
 			return;
 	}
 	loop_close(run->loop, &run->inotify_fd);
-	announce(run);
+	supervise_announce(run);
 }
 
 /* ---- the end ---- */
 
-/* How long a stage may take to end by itself.  nginx closes what takes longer
- * than IL_STOP_SECONDS.  A worker lets its run go on for as long, and then says
- * that it was interrupted, as there may be no next start that would; the broker
+/* The time that a stage has to end by itself.  nginx closes requests that take
+ * longer than IL_STOP_SECONDS.  A worker's run has the same time; then the
+ * worker reports it as interrupted, as there may be no next start.  The broker
  * waits for starts that are under way, and for the engine to remove its
  * containers. */
 static int64_t
@@ -148,7 +148,7 @@ signal_stage(const struct run *run, int stage, int number)
 }
 
 static void
-on_deadline(void *arg)
+supervise_on_deadline(void *arg)
 {
 	const struct run *run = arg;
 
@@ -169,17 +169,17 @@ end_stage(struct run *run)
 		loop_stop(run->loop);
 		return;
 	}
-	/* Who hurries does not wait for anybody but the broker, which would
-	 * leave it to the cells to find out that they are alone. */
+	/* The second signal kills all but the broker: without it the cells
+	 * would have to find out that they are alone. */
 	hurry = run->asked > (run->stage == STAGE_BROKER ? 2 : 1);
-	loop_timer_set(run->loop, &run->deadline, stage_ms(run), on_deadline,
-	    run);
+	loop_timer_set(run->loop, &run->deadline, stage_ms(run),
+	    supervise_on_deadline, run);
 	(void)signal_stage(run, run->stage, hurry ? SIGKILL : SIGTERM);
 }
 
 /* The first asks, the second hurries, the third kills. */
 static void
-on_signal(void *arg, int fd, uint32_t events)
+supervise_on_signal(void *arg, int fd, uint32_t events)
 {
 	struct run *run = arg;
 	struct signalfd_siginfo info;
@@ -207,7 +207,7 @@ on_signal(void *arg, int fd, uint32_t events)
 
 /* After a pause that grows while it keeps ending soon after its start. */
 static void
-start_later(struct child *child)
+supervise_start_later(struct child *child)
 {
 	int64_t wait;
 
@@ -216,13 +216,13 @@ start_later(struct child *child)
 	wait = clock_backoff_ms(BACKOFF_FIRST_MS, BACKOFF_LAST_MS,
 	    child->failures++);
 	log_info("%s starts again in %lld ms", child->name, (long long)wait);
-	loop_timer_set(child->run->loop, NULL, wait, start, child);
+	loop_timer_set(child->run->loop, NULL, wait, supervise_start, child);
 }
 
 /* End what is left of its group, then reap it: until then the number is nobody
  * else's.  Only an end that was not asked for is worth a line. */
 static int
-reap(struct child *child)
+supervise_reap(struct child *child)
 {
 	int status = 0;
 
@@ -244,11 +244,11 @@ reap(struct child *child)
 /* A program has ended: because its stage is being ended, for good, or to be
  * started again. */
 static void
-on_end(void *arg, int fd, uint32_t events)
+supervise_on_end(void *arg, int fd, uint32_t events)
 {
 	struct child *child = arg;
 	struct run *run = child->run;
-	int status = reap(child);
+	int status = supervise_reap(child);
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
 
 	(void)fd;
@@ -265,13 +265,13 @@ on_end(void *arg, int fd, uint32_t events)
 		run->stage = 0;
 		end_stage(run);
 	} else {
-		start_later(child);
+		supervise_start_later(child);
 	}
 }
 
 /* Nothing that has ended is started again once all are to end. */
 static void
-start(void *arg)
+supervise_start(void *arg)
 {
 	struct child *child = arg;
 	struct run *run = child->run;
@@ -282,12 +282,13 @@ start(void *arg)
 	/* nginx removes none that it left when it was killed, nor starts. */
 	if (child->account == ACCOUNT_NGINX)
 		supervise_remove(run->config, NODES_SOCKET);
-	if (child_start(child, &err) == 0) {
-		loop_add(run->loop, child->pidfd, EPOLLIN, on_end, child);
+	if (child_spawn(child, &err) == 0) {
+		loop_add(run->loop, child->pidfd, EPOLLIN, supervise_on_end,
+		    child);
 		return;
 	}
 	log_err("%s: %s", child->name, err.text);
-	start_later(child);
+	supervise_start_later(child);
 }
 
 /* ---- all ---- */
@@ -320,10 +321,10 @@ supervise(struct run *run)
 		return ctl_fail("run", &err);
 	run->stage = -1;
 	run->loop = loop_new();
-	loop_add(run->loop, signals_fd, EPOLLIN, on_signal, run);
-	loop_add(run->loop, run->inotify_fd, EPOLLIN, on_news, run);
+	loop_add(run->loop, signals_fd, EPOLLIN, supervise_on_signal, run);
+	loop_add(run->loop, run->inotify_fd, EPOLLIN, supervise_on_news, run);
 	for (size_t i = 0; i < run->count; i++)
-		start(&run->children[i]);
+		supervise_start(&run->children[i]);
 	loop_run(run->loop);
 	loop_free(run->loop);
 	return run->exit_code;

@@ -69,7 +69,7 @@ table_print_json(json_t *value)
 }
 
 static json_t *
-read_row(const struct stmt *s)
+table_read_row(const struct stmt *s)
 {
 	json_t *row = json_object();
 	const char *name;
@@ -89,7 +89,7 @@ table_read(struct db *db, struct stmt *s, struct err *err)
 	int result;
 
 	while ((result = db_step(db, s, err)) == 1)
-		(void)json_array_append_new(rows, read_row(s));
+		(void)json_array_append_new(rows, table_read_row(s));
 	if (result == 0)
 		return rows;
 	json_decref(rows);
@@ -186,7 +186,7 @@ table_print(struct db *db, struct stmt *s, const struct table_column *columns,
 	}
 	table_print_heads(columns);
 	while ((result = db_step(db, s, err)) == 1) {
-		json_auto_t *row = read_row(s);
+		json_auto_t *row = table_read_row(s);
 
 		table_print_row(columns, row);
 	}

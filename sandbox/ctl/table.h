@@ -46,8 +46,8 @@ int table_print(struct db *db, struct stmt *s,
  * their texts made safe to show.  NULL with err. */
 json_t *table_read(struct db *db, struct stmt *s, struct err *err);
 
-/* A value that a function above has not printed, and a line feed; ends it.
- * Returns the exit code.  NULL fails. */
+/* Print a value and a line feed, and free the value.  Returns the exit code.
+ * NULL fails. */
 int table_print_json(json_t *value);
 /* The text of a member, as long as the object lives; NULL: it has none. */
 const char *table_json_text(const json_t *object, const char *key);

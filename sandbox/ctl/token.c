@@ -19,7 +19,7 @@
 #define LIMIT_MAX 1000000
 
 static int
-list(const char *file, bool json)
+token_list(const char *file, bool json)
 {
 	json_t *rows = json_array();
 	auto_tokens struct tokens tokens = { 0 };
@@ -49,8 +49,8 @@ list(const char *file, bool json)
 
 /* Of a token's limits, -1: nothing was said. */
 static int
-change(const char *file, const char *verb, const char *name, int64_t cells,
-    int64_t rate)
+token_change(const char *file, const char *verb, const char *name,
+    int64_t cells, int64_t rate)
 {
 	char text[TOKENS_TEXT_LEN + 1];
 	struct err err;
@@ -100,8 +100,8 @@ ctl_token(struct ctl *ctl)
 	if (file == NULL || words[0] == NULL)
 		return CTL_MISUSED;
 	if (strcmp(words[0], "list") == 0 && words[1] == NULL)
-		return list(file, ctl->json);
+		return token_list(file, ctl->json);
 	if (ctl->json || words[1] == NULL || words[2] != NULL)
 		return CTL_MISUSED;
-	return change(file, words[0], words[1], cells, rate);
+	return token_change(file, words[0], words[1], cells, rate);
 }

@@ -93,7 +93,7 @@ folder_of(const struct buf *text, const char *controller)
 
 /* CPU time and memory of this process's container; -1: not known. */
 static void
-measure(int64_t pid, int64_t *cpu_ms, int64_t *memory)
+top_measure(int64_t pid, int64_t *cpu_ms, int64_t *memory)
 {
 	auto_free char *path = xprintf("/proc/%" PRId64 "/cgroup", pid);
 	auto_buf struct buf lines = BUF_INIT(KERNELS_MAX);
@@ -133,10 +133,10 @@ set_text(json_t *cell, const char *key, const struct frame_view *view,
 	(void)json_object_set_new(cell, key, table_text_to_json(text));
 }
 
-/* A cell as the broker tells of it, and what others know; numbers that are not
- * known are 0 or -1.  NULL: the frame is the last one, which is of no cell. */
+/* A cell as the broker describes it, with its cgroup's figures; unknown numbers
+ * are 0 or -1.  NULL: the frame is the last one, which is of no cell. */
 static json_t *
-read_cell(const struct frame_view *view)
+top_read_cell(const struct frame_view *view)
 {
 	json_auto_t *cell = json_object();
 	int64_t state_ms = 0;
@@ -157,7 +157,7 @@ read_cell(const struct frame_view *view)
 	(void)frame_get_int(view, TAG_RUNS, &runs);
 	(void)frame_get_int(view, TAG_PID, &pid);
 	(void)frame_get_int(view, TAG_KEPT, &kept);
-	measure(pid, &cpu_ms, &memory);
+	top_measure(pid, &cpu_ms, &memory);
 	(void)json_object_update_new(cell,
 	    json_pack("{s:I, s:I, s:b, s:s, s:I, s:I}", "state_ms",
 		(json_int_t)state_ms, "runs", (json_int_t)runs, "kept",
@@ -167,7 +167,7 @@ read_cell(const struct frame_view *view)
 }
 
 static int
-read_cells(struct top *top, const char *path, struct err *err)
+top_read_cells(struct top *top, const char *path, struct err *err)
 {
 	int64_t deadline = clock_monotonic_ms() + ASK_MS;
 	unsigned char packet[4096];
@@ -187,7 +187,7 @@ read_cells(struct top *top, const char *path, struct err *err)
 			return -1;
 		if (!frame_parse(&view, packet, (size_t)len))
 			return err_set(err, ERR_PROTOCOL, "it breaks off");
-		cell = read_cell(&view);
+		cell = top_read_cell(&view);
 		if (cell == NULL)
 			break;
 		if (json_array_size(top->cells) < TOP_CELLS)
@@ -222,7 +222,7 @@ find_owners(struct top *top, struct db *db, struct err *err)
 }
 
 static int
-read_jobs(struct top *top, struct db *db, struct err *err)
+top_read_jobs(struct top *top, struct db *db, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(db, STATEMENT_LIST_TOP);
 
@@ -233,26 +233,26 @@ read_jobs(struct top *top, struct db *db, struct err *err)
 }
 
 static void
-release(struct top *top)
+top_release(struct top *top)
 {
 	json_decref(top->cells);
 	json_decref(top->jobs);
 }
 
-/* Jobs are told without a broker, too. */
+/* Jobs are listed without a broker, too. */
 static int
-look_at_all(const struct config *config, struct top *top, struct err *err)
+top_read(const struct config *config, struct top *top, struct err *err)
 {
 	auto_free char *path = config_state_path(config, SOCKET_BROKER_CTL);
 	auto_db struct db *db = db_open(config->database, DB_READER, err);
 
 	*top = (struct top){ .cells = json_array() };
 	if (db == NULL || job_count(db, &top->counts, err) != 0 ||
-	    read_jobs(top, db, err) != 0)
+	    top_read_jobs(top, db, err) != 0)
 		return -1;
 	if (lease_status(path, &top->broker, ASK_MS, &top->trouble) !=
 		REFUSAL_NONE ||
-	    read_cells(top, path, &top->trouble) != 0) {
+	    top_read_cells(top, path, &top->trouble) != 0) {
 		(void)err_wrap(&top->trouble, "il-sandboxd");
 		(void)json_array_clear(top->cells);
 		top->cells_count = -1;
@@ -286,8 +286,8 @@ static const struct table_column job_columns[] = {
 	{ NULL, NULL, TABLE_TEXT, 0 },
 };
 
-/* For people a cell that keeps an interpreter has that state, and a sandbox its
- * owner beside it. */
+/* For people the state of a cell with a session is "kept", and a sandbox has
+ * its owner beside it. */
 static void
 show_cell(json_t *cell)
 {
@@ -303,7 +303,7 @@ show_cell(json_t *cell)
 }
 
 static void
-show(const struct top *top)
+top_show(const struct top *top)
 {
 	const struct job_counts *jobs = &top->counts;
 	json_t *row;
@@ -330,7 +330,7 @@ show(const struct top *top)
 }
 
 static int
-print_json(const struct top *top)
+top_print_json(const struct top *top)
 {
 	const struct job_counts *count = &top->counts;
 
@@ -348,7 +348,7 @@ print_json(const struct top *top)
 
 /* Show it until a signal ends it, or nobody reads any more. */
 static int
-watch(const struct ctl *ctl, struct err *err)
+top_watch(const struct ctl *ctl, struct err *err)
 {
 	auto_close int signals = fd_signals(0, err);
 	struct pollfd p = { .fd = signals, .events = POLLIN };
@@ -359,11 +359,11 @@ watch(const struct ctl *ctl, struct err *err)
 	do {
 		/* a broker that restarts is back in a moment */
 		printf(CLEAR);
-		if (look_at_all(&ctl->config, &top, err) == 0)
-			show(&top);
+		if (top_read(&ctl->config, &top, err) == 0)
+			top_show(&top);
 		else
 			printf("%s\n", err->text);
-		release(&top);
+		top_release(&top);
 	} while (fflush(stdout) == 0 && poll(&p, 1, EVERY_MS) == 0);
 	return 0;
 }
@@ -380,15 +380,16 @@ ctl_top(struct ctl *ctl)
 	if (ctl->argc != 1)
 		return CTL_MISUSED;
 	if (!once)
-		return watch(ctl, &err) == 0 ? CTL_OK : ctl_fail("top", &err);
-	if (look_at_all(&ctl->config, &top, &err) != 0)
+		return top_watch(ctl, &err) == 0 ? CTL_OK :
+						   ctl_fail("top", &err);
+	if (top_read(&ctl->config, &top, &err) != 0)
 		code = ctl_fail("top", &err);
 	else if (ctl->json)
-		code = print_json(&top);
+		code = top_print_json(&top);
 	else
-		show(&top);
+		top_show(&top);
 	if (code == CTL_OK && top.cells_count < 0)
 		code = ctl_fail("top", &top.trouble);
-	release(&top);
+	top_release(&top);
 	return code;
 }

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The form of a parcel, and how one is packed, sent and received.  Volumes are
- * read twice, for their hashes and then for the stream, under the lock that a
- * loop device would have: nothing can mount them meanwhile.
+ * The form of a parcel; a parcel is packed, sent, received, and stored here.
+ * Volumes are read twice, for their hashes and then for the stream, under the
+ * lock that a loop device would have: nothing can mount them meanwhile.
  */
 #include "move/parcel.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <sodium.h>
 
@@ -19,14 +24,73 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/err.h"
+#include "base/fd.h"
+#include "base/log.h"
 #include "base/text.h"
-#include "move/volumes.h"
 #include "protocol/lease.h"
 #include "store/moves.h"
+#include "volume/owner.h"
 
 #define WORD "inline-person"
 #define WORDS 7
 #define VERSION "1"
+#define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define ROUND_MS 5000 /* then the broker is asked for the cell once more */
+/* Room that stays free on a disk, as in the broker (broker/ledger.h): a share
+ * of the disk, within these bounds. */
+#define FLOOR_SHARE 50
+#define FLOOR_LEAST ((uint64_t)256 << 20)
+#define FLOOR_MOST ((uint64_t)2 << 30)
+
+/* ---- volumes ---- */
+
+static bool
+volume_is(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 5 && strcmp(name + len - 5, ".ext4") == 0;
+}
+
+int
+volumes_each(const char *base, const char *sandbox, volume_fn fn, void *arg,
+    struct err *err)
+{
+	auto_free char *path = xprintf("%s/%s", base, sandbox);
+	int fd = open(path, FOLDER);
+	auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+	int result = 0;
+
+	if (dir == NULL) {
+		(void)err_system(err, "%s", path);
+		err->code = errno == ENOENT ? ERR_NOT_FOUND : ERR_SYSTEM;
+		return -1;
+	}
+	while (result == 0 && (e = readdir(dir)) != NULL)
+		if (volume_is(e->d_name))
+			result = fn(arg, fd, e->d_name, err);
+	return result;
+}
+
+bool
+volume_lock(const char *socket, int fd, const char *sandbox, int64_t wait_ms)
+{
+	int64_t until_ms = clock_monotonic_ms() + wait_ms;
+	int64_t rest_ms;
+	struct err err;
+
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return true;
+	do {
+		/* without a broker the volume's user ends by itself */
+		(void)lease_kept(socket, sandbox, true, &rest_ms, ROUND_MS,
+		    &err);
+		if (fd_lock_within(fd, ROUND_MS))
+			return true;
+	} while (clock_monotonic_ms() < until_ms);
+	return false;
+}
 
 /* ---- the head ---- */
 
@@ -121,7 +185,7 @@ parcel_release(struct parcel *p)
 	parcel_init(p);
 }
 
-/* A parcel whose volumes are packed. */
+/* A parcel and the sandbox whose volumes go into it. */
 struct packing {
 	struct parcel *p;
 	const char *sandbox;
@@ -296,7 +360,7 @@ parcel_send(const struct parcel *p, parcel_fn fn, void *arg, struct err *err)
 /* ---- receiving ---- */
 
 static int
-receive_part(const struct parcel *p, struct buf *part, size_t len,
+parcel_receive_part(const struct parcel *p, struct buf *part, size_t len,
     struct err *err)
 {
 	char *room = buf_reserve(part, len);
@@ -310,12 +374,12 @@ receive_part(const struct parcel *p, struct buf *part, size_t len,
 }
 
 static int
-receive_manifest(struct parcel *p, struct err *err)
+parcel_receive_manifest(struct parcel *p, struct err *err)
 {
 	FILE *in;
 	bool good;
 
-	if (receive_part(p, &p->text, p->head.manifest, err) != 0)
+	if (parcel_receive_part(p, &p->text, p->head.manifest, err) != 0)
 		return -1;
 	in = fmemopen(p->text.data, p->text.len, "r");
 	good = in != NULL && manifest_parse(&p->manifest, in);
@@ -338,15 +402,265 @@ parcel_receive(struct parcel *p, int64_t size, parcel_source source, void *arg,
 		return -1;
 	if (parcel_size(&p->head) != size)
 		return err_set(err, ERR_INPUT, "it is not as long as it says");
-	if (receive_part(p, &p->rows, p->head.rows, err) != 0)
+	if (parcel_receive_part(p, &p->rows, p->head.rows, err) != 0)
 		return -1;
 	hash_rows(p, hash);
 	if (memcmp(hash, p->head.hash, sizeof(hash)) != 0 ||
 	    strlen(buf_str(&p->rows)) != p->rows.len)
 		return err_set(err, ERR_INPUT, "the rows are wrong");
-	if (p->head.manifest > 0 && receive_manifest(p, err) != 0)
+	if (p->head.manifest > 0 && parcel_receive_manifest(p, err) != 0)
 		return -1;
 	return sum_blocks(&p->manifest) == p->head.blocks ?
 	    0 :
 	    err_set(err, ERR_INPUT, "the blocks are not those that it names");
+}
+
+struct arrival {
+	struct db *db;
+	int base;
+	int64_t user_id;
+	const struct parcel *p;
+	struct person_sandbox sandbox;
+	int folder; /* the draft, locked by us; -1 */
+	char draft[sizeof(ARRIVAL_PREFIX) + SANDBOX_ID_LEN]; /* "": none */
+	unsigned char data[MANIFEST_BLOCK];
+};
+
+/* ---- the draft of an arrival ---- */
+
+/* Remove the files of a draft, which has no folders. */
+static void
+draft_empty(int folder)
+{
+	int fd = openat(folder, ".", FOLDER);
+	auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+
+	while (dir != NULL && (e = readdir(dir)) != NULL)
+		(void)unlinkat(fd, e->d_name, 0);
+}
+
+static int
+draft_remove(int base, const char *name, struct err *err)
+{
+	auto_close int fd = openat(base, name, FOLDER);
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_system(err, "open %s", name);
+	draft_empty(fd);
+	return unlinkat(base, name, AT_REMOVEDIR) == 0 ?
+	    0 :
+	    err_system(err, "remove %s", name);
+}
+
+/* Open and lock a draft; -1: it is not there, or another process has it. */
+static int
+draft_lock(int base, const char *name)
+{
+	auto_close int fd = openat(base, name, FOLDER);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? steal_fd(&fd) :
+							      -1;
+}
+
+void
+arrival_sweep(int base)
+{
+	int fd = openat(base, ".", FOLDER);
+	auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *e;
+	struct err err;
+
+	while (dir != NULL && (e = readdir(dir)) != NULL) {
+		auto_close int draft = -1;
+
+		if (strncmp(e->d_name, ARRIVAL_PREFIX,
+			strlen(ARRIVAL_PREFIX)) != 0)
+			continue;
+		draft = draft_lock(base, e->d_name);
+		if (draft >= 0 && draft_remove(base, e->d_name, &err) != 0)
+			log_warn("a draft stays: %s", err.text);
+	}
+}
+
+/* New files get the base folder's owner, which is the broker. */
+static int
+arrival_give(const struct arrival *a, int fd, struct err *err)
+{
+	struct stat st;
+	struct stat now;
+
+	if (fstat(a->base, &st) != 0 || fstat(fd, &now) != 0 ||
+	    ((now.st_uid != st.st_uid || now.st_gid != st.st_gid) &&
+		fchown(fd, st.st_uid, st.st_gid) != 0))
+		return err_system(err, "change the owner of a volume");
+	return 0;
+}
+
+/* Make an empty draft; files of an earlier one go. */
+static int
+draft_make(struct arrival *a, struct err *err)
+{
+	(void)snprintf(a->draft, sizeof(a->draft), ARRIVAL_PREFIX "%s",
+	    a->sandbox.id);
+	if (mkdirat(a->base, a->draft, 0700) != 0 && errno != EEXIST)
+		return err_system(err, "make %s", a->draft);
+	a->folder = draft_lock(a->base, a->draft);
+	if (a->folder < 0) {
+		*a->draft = '\0';
+		return err_set(err, ERR_CONFLICT,
+		    "the same person is just arriving otherwise");
+	}
+	draft_empty(a->folder);
+	return arrival_give(a, a->folder, err);
+}
+
+/* A folder of this name was left by an arrival that was killed before its rows
+ * were inserted. */
+static int
+draft_name(struct arrival *a, struct err *err)
+{
+	if (fsync(a->folder) != 0)
+		return err_system(err, "keep %s", a->draft);
+	if (draft_remove(a->base, a->sandbox.id, err) != 0)
+		return -1;
+	if (renameat2(a->base, a->draft, a->base, a->sandbox.id,
+		RENAME_NOREPLACE) != 0)
+		return err_system(err, "name %s", a->sandbox.id);
+	*a->draft = '\0';
+	return fsync(a->base) == 0 ? 0 :
+				     err_system(err, "keep %s", a->sandbox.id);
+}
+
+/* ---- arriving ---- */
+
+/* Does the manifest name volumes of that sandbox alone? */
+static bool
+is_of_sandbox(const struct arrival *a)
+{
+	const struct manifest *m = &a->p->manifest;
+
+	for (size_t i = 0; i < m->file_count; i++) {
+		const char *name = m->files[i].name;
+
+		if (strncmp(name, a->sandbox.id, SANDBOX_ID_LEN) != 0 ||
+		    name[SANDBOX_ID_LEN] != '/' ||
+		    name[SANDBOX_ID_LEN + 1] == '\0')
+			return false;
+	}
+	return true;
+}
+
+static int
+arrival_check_room(const struct arrival *a, struct err *err)
+{
+	uint64_t blocks = (uint64_t)a->p->head.blocks;
+	struct statvfs st;
+	uint64_t floor;
+
+	if (fstatvfs(a->base, &st) != 0)
+		return err_system(err, "ask for the disk's room");
+	floor = st.f_blocks * st.f_frsize / FLOOR_SHARE;
+	floor = floor < FLOOR_MOST ? floor : FLOOR_MOST;
+	floor = floor > FLOOR_LEAST ? floor : FLOOR_LEAST;
+	return st.f_bavail * st.f_frsize >= blocks + floor ?
+	    0 :
+	    err_set(err, ERR_LIMIT, "the disk has no room for a sandbox of %s",
+		text_size(a->p->head.blocks).text);
+}
+
+/* 1: the person is here. */
+static int
+arrival_check(struct arrival *a, struct err *err)
+{
+	const char *rows = buf_str(&a->p->rows);
+	int here;
+
+	if (person_look(a->db, rows, &a->sandbox, err) != 0)
+		return -1;
+	if (a->sandbox.active != (a->p->manifest.file_count > 0) ||
+	    !is_of_sandbox(a))
+		return err_set(err, ERR_INPUT,
+		    "a sandbox without files, or files without a sandbox");
+	here = person_is_here(a->db, a->user_id, &a->sandbox, err);
+	if (here != 0)
+		return here;
+	return person_put(a->db, a->user_id, rows, false, err) != 0 ||
+		arrival_check_room(a, err) != 0 ?
+	    -1 :
+	    0;
+}
+
+/* here: the blocks are checked only, and none is written. */
+static int
+arrival_store_volume(struct arrival *a, const struct saved *file, bool here,
+    struct err *err)
+{
+	const struct block *block = a->p->manifest.blocks + file->first;
+	auto_close int fd = -1;
+
+	if (!here) {
+		fd = openat(a->folder, file->name + SANDBOX_ID_LEN + 1,
+		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (fd < 0 || ftruncate(fd, file->size) != 0)
+			return err_system(err, "make %s", file->name);
+		if (arrival_give(a, fd, err) != 0)
+			return -1;
+	}
+	for (size_t i = 0; i < file->count; i++, block++) {
+		if (parcel_load(a->p, file, block, a->data, err) != 0)
+			return -1;
+		if (!here && block_store(fd, block, a->data, err) != 0)
+			return err_wrap(err, "%s", file->name);
+	}
+	/* before it mounts the volume, the broker gives all files in it to a
+	 * user of this host */
+	if (!here && owner_disown(fd, err) != 0)
+		return err_wrap(err, "%s", file->name);
+	return here || fsync(fd) == 0 ? 0 :
+					err_system(err, "keep %s", file->name);
+}
+
+static int
+arrival_store_all(struct arrival *a, struct err *err)
+{
+	const struct manifest *m = &a->p->manifest;
+	int here = arrival_check(a, err);
+
+	if (here == 0 && m->file_count > 0 && draft_make(a, err) != 0)
+		return -1;
+	for (size_t i = 0; here >= 0 && i < m->file_count; i++)
+		if (arrival_store_volume(a, &m->files[i], here == 1, err) != 0)
+			return -1;
+	/* another stream may have brought the person meanwhile */
+	if (here == 0)
+		here = person_is_here(a->db, a->user_id, &a->sandbox, err);
+	if (here != 0)
+		return here;
+	if (*a->draft != '\0' && draft_name(a, err) != 0)
+		return -1;
+	if (person_put(a->db, a->user_id, buf_str(&a->p->rows), true, err) == 0)
+		return 0;
+	if (err->code != ERR_CONFLICT)
+		err->code = ERR_UNKNOWN;
+	return -1;
+}
+
+int
+arrival_store(struct db *db, int base, int64_t user_id, const struct parcel *p,
+    struct err *err)
+{
+	struct arrival a = {
+		.db = db, .base = base, .user_id = user_id, .p = p, .folder = -1
+	};
+	int result = arrival_store_all(&a, err);
+	struct err why;
+
+	if (result < 0 && err->code == ERR_SYSTEM &&
+	    (errno == ENOSPC || errno == EDQUOT))
+		err->code = ERR_LIMIT;
+	if (*a.draft != '\0' && draft_remove(base, a.draft, &why) != 0)
+		log_warn("a draft stays: %s", why.text);
+	cleanup_close(&a.folder);
+	return result;
 }

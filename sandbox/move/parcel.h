@@ -2,6 +2,7 @@
 #ifndef PARCEL_H
 #define PARCEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,11 +18,11 @@ struct err;
  * stream:
  *
  *	PARCEL_HEAD bytes of text, filled up with line feeds: "inline-person 1
- *	NODE ROWS MANIFEST BLOCKS HASH": to whom, three lengths, and the hash of
- *	the rows
+ *	NODE ROWS MANIFEST BLOCKS HASH": the receiver, three lengths, and the
+ *	hash of the rows
  *	the rows (store/moves.h)
- *	the manifest of the sandbox's volumes (volume/manifest.h), if there are,
- *	which has the hashes of itself and of the blocks
+ *	the manifest of the sandbox's volumes (volume/manifest.h), if there are
+ *	any, with the hashes of itself and of the blocks
  *	the blocks, one after another, in the order of the manifest
  */
 #define PARCEL_HEAD 192
@@ -30,7 +31,7 @@ struct err;
 #define PARCEL_BLOCKS_MAX (INT64_C(1) << 40)
 
 struct parcel_head {
-	char node[PARCEL_NODE_MAX + 1]; /* for whom; "": for this host alone */
+	char node[PARCEL_NODE_MAX + 1]; /* the receiver; "": this host */
 	size_t rows;
 	size_t manifest;
 	int64_t blocks;
@@ -38,13 +39,13 @@ struct parcel_head {
 };
 
 void parcel_head_print(const struct parcel_head *head, char text[PARCEL_HEAD]);
-/* ERR_INPUT: it is none. */
+/* ERR_INPUT: the text is no head. */
 int parcel_head_read(struct parcel_head *head, const char text[PARCEL_HEAD],
     struct err *err);
-/* All of a stream with this head. */
+/* The length of a stream with this head. */
 int64_t parcel_size(const struct parcel_head *head);
 
-/* Gives the next bytes of a stream, so many. */
+/* Reads the next len bytes of a stream. */
 typedef int (*parcel_source)(void *arg, void *data, size_t len,
     struct err *err);
 
@@ -53,8 +54,8 @@ struct parcel {
 	struct buf rows;
 	struct buf text; /* of the manifest */
 	struct manifest manifest;
-	/* Where the blocks are: in the stream, or of each file a descriptor, or
-	 * in a backup's folder. */
+	/* The blocks come from one of three places: the stream, a descriptor
+	 * of each file, or a backup's folder. */
 	parcel_source source;
 	void *arg;
 	int *volumes;
@@ -62,32 +63,71 @@ struct parcel {
 };
 
 void parcel_init(struct parcel *p);
-/* The volumes' locks are given back, too. */
+/* Unlocks the volumes, too. */
 void parcel_release(struct parcel *p);
 
-/* Take the rows of a person out of a database, and, where they have a sandbox
- * with files, its volumes: each is locked within wait_ms (ERR_BUSY: somebody
- * has it) and stays so.  node: for whom. */
+/* Pack a person's rows, and the volumes of their sandbox if it has files.  Each
+ * volume is locked within wait_ms, and stays locked until parcel_release().
+ * node: the receiver.  ERR_BUSY: a volume is in use. */
 int parcel_pack(struct parcel *p, const struct config *config, struct db *db,
     int64_t user_id, const char *node, int64_t wait_ms, struct err *err);
-/* The same out of a backup: its folder, which is borrowed, its manifest, and
- * the database that is in there. */
+/* The same from a backup: its folder, which is borrowed, its manifest, and its
+ * database. */
 int parcel_pack_saved(struct parcel *p, int backup, const struct manifest *m,
     struct db *db, int64_t user_id, const char *node, struct err *err);
-/* The same out of a stream of this size, up to the blocks.  All of it is
- * checked but what the rows say.  ERR_INPUT: it is wrong. */
+/* The same from a stream of this size, up to the blocks.  All of it is checked
+ * but the contents of the rows.  ERR_INPUT: it is wrong. */
 int parcel_receive(struct parcel *p, int64_t size, parcel_source source,
     void *arg, struct err *err);
 
-/* The bytes of a block, those of a stream in their order.  ERR_INPUT: not what
- * the manifest says; of a volume ERR_CONFLICT: it has changed. */
+/* Read a block; blocks of a stream only in their order.  ERR_INPUT: its bytes
+ * are not those of the manifest; ERR_CONFLICT: the volume has changed. */
 int parcel_load(const struct parcel *p, const struct saved *file,
     const struct block *block, unsigned char *data, struct err *err);
-/* Give the whole stream to a function, piece by piece; what it returns, if it
- * is not 0, is returned. */
+/* Pass the whole stream to a function, piece by piece, until it returns
+ * something else than 0, which is returned. */
 typedef int (*parcel_fn)(void *arg, const void *data, size_t len,
     struct err *err);
 int parcel_send(const struct parcel *p, parcel_fn fn, void *arg,
     struct err *err);
+
+/* ---- arrivals ---- */
+
+/*
+ * The files of an arriving person are written into a draft: a folder of
+ * IL_BASE_DIR that no program takes for a sandbox, ARRIVAL_PREFIX and the
+ * sandbox's id.  Each block is compared with its hash.  When all files are on
+ * the disk the folder gets the sandbox's name, and then the rows are inserted.
+ * So the person is here wholly, or not at all, whatever dies.
+ */
+#define ARRIVAL_PREFIX ".arriving-"
+
+/* Store a parcel, which may be anything and is checked.  base: the folder
+ * IL_BASE_DIR.  1: the person was here before.  ERR_INPUT: the parcel is wrong.
+ * ERR_LIMIT: the disk has no room.  ERR_CONFLICT: the person has other data
+ * here, or just arrives by another stream.  ERR_UNKNOWN: nobody knows whether
+ * the person is here; after all other errors the person is not. */
+int arrival_store(struct db *db, int base, int64_t user_id,
+    const struct parcel *p, struct err *err);
+
+/* Remove the drafts of arrivals that were killed. */
+void arrival_sweep(int base);
+
+/* ---- volumes ---- */
+
+/* Call fn with the folder and the name of each volume of a sandbox, until it
+ * returns something else than 0, which is returned.  ERR_NOT_FOUND: there is no
+ * such folder. */
+typedef int (*volume_fn)(void *arg, int folder, const char *name,
+    struct err *err);
+int volumes_each(const char *base, const char *sandbox, volume_fn fn, void *arg,
+    struct err *err);
+
+/* Take the lock of a volume's open file, which says that the volume is mounted
+ * nowhere.  The broker at the socket ends the sandbox's warm cell for it, and
+ * its runs are waited for.  A program that needs the sandbox meanwhile waits
+ * for us, as for another cell.  False: the volume is still in use. */
+bool volume_lock(const char *socket, int fd, const char *sandbox,
+    int64_t wait_ms);
 
 #endif

@@ -27,8 +27,8 @@
 /* Nothing else than a file is waited for, nor followed. */
 #define OPEN_FLAGS (O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 #define LINE_MAX_BYTES 256
-/* More than there can be: what is read takes memory by its own length, and what
- * was written is to be read again. */
+/* More than there can be: a manifest takes memory by its own length, and every
+ * manifest that was written must be readable. */
 #define FILES_MAX ((size_t)1 << 32)
 #define BLOCKS_MAX ((size_t)1 << 32)
 #define SIZE_MOST ((int64_t)4 << 40)
@@ -67,7 +67,7 @@ manifest_release(struct manifest *m)
 
 /* Room for one more of them: twice as much each time. */
 static void *
-grown(void *items, size_t count, size_t size)
+manifest_grow(void *items, size_t count, size_t size)
 {
 	if (count != 0 && (count & (count - 1)) != 0)
 		return items;
@@ -82,7 +82,7 @@ manifest_add(struct manifest *m, const char *name)
 {
 	struct saved *file;
 
-	m->files = grown(m->files, m->file_count, sizeof(*m->files));
+	m->files = manifest_grow(m->files, m->file_count, sizeof(*m->files));
 	file = &m->files[m->file_count++];
 	*file = (struct saved){ .first = m->block_count };
 	(void)snprintf(file->name, sizeof(file->name), "%s", name);
@@ -92,7 +92,8 @@ manifest_add(struct manifest *m, const char *name)
 void
 manifest_add_block(struct manifest *m, const struct block *block)
 {
-	m->blocks = grown(m->blocks, m->block_count, sizeof(*m->blocks));
+	m->blocks = manifest_grow(m->blocks, m->block_count,
+	    sizeof(*m->blocks));
 	m->blocks[m->block_count++] = *block;
 	m->files[m->file_count - 1].count++;
 }
@@ -105,7 +106,7 @@ by_name(const void *a, const void *b)
 }
 
 /* NOLINTBEGIN(bugprone-sizeof-expression): pointers are what is sorted */
-/* False: two files have one name, and who restores would write one over the
+/* False: two files have one name, and a restore would write one over the
  * other. */
 static bool
 sort_names(struct manifest *m)
@@ -153,7 +154,8 @@ block_path(const struct block *block, char path[BLOCK_PATH_SIZE])
 }
 
 static void
-hash(unsigned char out[MANIFEST_HASH], const unsigned char *data, size_t len)
+manifest_hash(unsigned char out[MANIFEST_HASH], const unsigned char *data,
+    size_t len)
 {
 	(void)crypto_generichash(out, MANIFEST_HASH, data, len, NULL, 0);
 }
@@ -163,7 +165,7 @@ block_is(const struct block *block, const unsigned char *data)
 {
 	unsigned char found[MANIFEST_HASH];
 
-	hash(found, data, block->len);
+	manifest_hash(found, data, block->len);
 	return memcmp(found, block->hash, MANIFEST_HASH) == 0;
 }
 
@@ -203,7 +205,7 @@ block_load(int fd, const struct block *block, unsigned char *data,
 			 err_set(err, ERR_CONFLICT, "it got shorter");
 }
 
-/* A full disk may take a part of it: what is left says why. */
+/* A full disk may store a part of it; the write of the rest says why. */
 int
 block_store(int fd, const struct block *block, const unsigned char *data,
     struct err *err)
@@ -259,7 +261,7 @@ manifest_add_data(struct manifest *m, int fd, int64_t size, block_fn fn,
 			return -1;
 		if (is_zero(data, block.len))
 			continue;
-		hash(block.hash, data, block.len);
+		manifest_hash(block.hash, data, block.len);
 		manifest_add_block(m, &block);
 		result = fn != NULL ? fn(arg, &block, data, err) : 0;
 	}
@@ -329,13 +331,13 @@ manifest_is_name(const char *name)
 }
 
 static bool
-take_number(const char *word, int64_t most, int64_t *value)
+manifest_parse_number(const char *word, int64_t most, int64_t *value)
 {
 	return word != NULL && text_parse_int(word, 0, most, value);
 }
 
 static bool
-take_file(struct manifest *m, char *const *words, size_t *left)
+manifest_parse_file(struct manifest *m, char *const *words, size_t *left)
 {
 	struct saved *file;
 	int64_t mode;
@@ -346,12 +348,12 @@ take_file(struct manifest *m, char *const *words, size_t *left)
 	int64_t count;
 
 	if (*left != 0 || m->file_count >= FILES_MAX ||
-	    !take_number(words[1], 0777, &mode) ||
-	    !take_number(words[2], UINT32_MAX - 1, &uid) ||
-	    !take_number(words[3], UINT32_MAX - 1, &gid) ||
-	    !take_number(words[4], SIZE_MOST, &size) ||
-	    !take_number(words[5], INT64_MAX, &mtime) ||
-	    !take_number(words[6], (int64_t)BLOCKS_MAX, &count) ||
+	    !manifest_parse_number(words[1], 0777, &mode) ||
+	    !manifest_parse_number(words[2], UINT32_MAX - 1, &uid) ||
+	    !manifest_parse_number(words[3], UINT32_MAX - 1, &gid) ||
+	    !manifest_parse_number(words[4], SIZE_MOST, &size) ||
+	    !manifest_parse_number(words[5], INT64_MAX, &mtime) ||
+	    !manifest_parse_number(words[6], (int64_t)BLOCKS_MAX, &count) ||
 	    words[7] == NULL || strlen(words[7]) >= MANIFEST_NAME_MAX ||
 	    !manifest_is_name(words[7]))
 		return false;
@@ -367,7 +369,7 @@ take_file(struct manifest *m, char *const *words, size_t *left)
 
 /* In their order, within their file. */
 static bool
-take_block(struct manifest *m, char *const *words, size_t *left)
+manifest_parse_block(struct manifest *m, char *const *words, size_t *left)
 {
 	const struct saved *file = m->file_count == 0 ?
 	    NULL :
@@ -376,8 +378,9 @@ take_block(struct manifest *m, char *const *words, size_t *left)
 	int64_t len;
 
 	if (file == NULL || *left == 0 || m->block_count >= BLOCKS_MAX ||
-	    !take_number(words[1], SIZE_MOST, &block.offset) ||
-	    !take_number(words[2], MANIFEST_BLOCK, &len) || words[3] == NULL ||
+	    !manifest_parse_number(words[1], SIZE_MOST, &block.offset) ||
+	    !manifest_parse_number(words[2], MANIFEST_BLOCK, &len) ||
+	    words[3] == NULL ||
 	    !text_parse_hex(words[3], strlen(words[3]), block.hash,
 		MANIFEST_HASH) ||
 	    block.offset % MANIFEST_BLOCK != 0 || len == 0 ||
@@ -391,7 +394,7 @@ take_block(struct manifest *m, char *const *words, size_t *left)
 	return true;
 }
 
-/* What has been read so far, each line with a NUL at its end. */
+/* all: the hash of the lines so far, each with a NUL at its end. */
 static bool
 is_the_end(crypto_generichash_state *all, const char *hex)
 {
@@ -406,7 +409,7 @@ is_the_end(crypto_generichash_state *all, const char *hex)
 
 /* A line after the first: a file, or a block of the last file. */
 static bool
-take_line(struct manifest *m, char *line, size_t *left)
+manifest_parse_line(struct manifest *m, char *line, size_t *left)
 {
 	char *words[WORDS_MAX + 1] = { NULL };
 	size_t count = 0;
@@ -416,8 +419,9 @@ take_line(struct manifest *m, char *line, size_t *left)
 	if (line != NULL)
 		return false;
 	if (strcmp(words[0], "f") == 0)
-		return take_file(m, words, left);
-	return strcmp(words[0], "b") == 0 && take_block(m, words, left);
+		return manifest_parse_file(m, words, left);
+	return strcmp(words[0], "b") == 0 &&
+	    manifest_parse_block(m, words, left);
 }
 
 bool
@@ -445,11 +449,11 @@ manifest_parse(struct manifest *m, FILE *in)
 		(void)crypto_generichash_update(&all,
 		    (const unsigned char *)line, len);
 		if (i > 0)
-			good = take_line(m, line, &left);
+			good = manifest_parse_line(m, line, &left);
 		else
 			good = strncmp(line, HEAD, strlen(HEAD)) == 0 &&
-			    take_number(line + strlen(HEAD), INT64_MAX,
-				&m->time);
+			    manifest_parse_number(line + strlen(HEAD),
+				INT64_MAX, &m->time);
 	}
 	manifest_release(m);
 	return false;

@@ -16,9 +16,9 @@ struct err;
  *			replaced as a whole when all blocks are on the disk
  *	blocks/ab/…	the blocks, by their hash: one that has not changed
  *			is there already
- *	lock		empty: who is at work here has its lock
+ *	lock		empty: locked by the process that is at work here
  *
- * What is read of it is checked: names, numbers, order, and the hash of all.
+ * All of it is checked when it is read: names, numbers, order, and the hash.
  */
 #define MANIFEST_BLOCK 65536
 #define MANIFEST_HASH 32
@@ -49,18 +49,19 @@ struct manifest {
 	struct saved *files;
 	size_t file_count;
 	const struct saved **names; /* NULL, or the files by their names */
-	struct block *blocks;	    /* those of a file one after another */
+	struct block *blocks;	    /* in the order of their files */
 	size_t block_count;
 };
 
-/* Keep others out until this process ends: all, who makes a backup; who makes
- * one, who reads it. */
+/* Lock the folder until this process ends: alone to make a backup, shared to
+ * read it. */
 int manifest_lock(int folder, bool alone, struct err *err);
 
 void manifest_release(struct manifest *m);
 
-/* Read one, to which nothing is added after; false: it is damaged, or names a
- * file twice, and m is empty.  Print it; false: it could not be written. */
+/* Read a manifest, to which nothing may be added; false: it is damaged, or
+ * names a file twice, and m is empty.  Print it; false: it could not be
+ * written. */
 bool manifest_parse(struct manifest *m, FILE *in);
 bool manifest_print(const struct manifest *m, FILE *out);
 /* Read that of a backup's folder.  1: there is none; -1: it is damaged. */
@@ -68,7 +69,7 @@ int manifest_read(int folder, struct manifest *m, struct err *err);
 /* Put it in the place of the last one, durably. */
 int manifest_write(int folder, const struct manifest *m, struct err *err);
 
-/* The names that there are: nothing else is ever written anywhere. */
+/* Is it the name of a file in a backup?  No other name is ever written. */
 bool manifest_is_name(const char *name);
 /* Append a file; then its blocks. */
 struct saved *manifest_add(struct manifest *m, const char *name);
@@ -90,8 +91,8 @@ int block_store(int fd, const struct block *block, const unsigned char *data,
 int block_read(int folder, const struct block *block, unsigned char *data,
     struct err *err);
 
-/* Append the blocks of the file that was appended last, which is open and so
- * long: those that are more than a hole.  fn, or NULL, is called with each and
+/* Append the blocks of the file that was appended last, without its holes.  fd:
+ * the open file; size: its length.  fn, or NULL, is called with each block and
  * its bytes, until it returns something else than 0, which is returned. */
 typedef int (*block_fn)(void *arg, const struct block *block,
     const unsigned char *data, struct err *err);

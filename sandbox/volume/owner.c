@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads and writes inodes where ext4 has them: superblock, group descriptor,
- * inode table. Nothing is believed that is not checked, since the volume's
- * user wrote it.
+ * inode table. Every value is checked, since the volume's user wrote it.
  */
 #include "volume/owner.h"
 
@@ -83,7 +82,7 @@ get32(const unsigned char *at)
 	return get16(at) | (uint32_t)get16(at + 2) << 16;
 }
 
-/* One whose halves lie apart. */
+/* A number of 32 bits in two halves. */
 static uint32_t
 get_halves(const unsigned char *at, size_t low, size_t high)
 {

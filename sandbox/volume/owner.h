@@ -7,10 +7,10 @@
 struct err;
 
 /*
- * Whose the files in an ext4 volume are, read and changed in the volume itself:
- * neither is it mounted nor is a name in it looked at, so what lies in there
- * does not matter.  A volume that workspace.c makes is understood; what its
- * superblock says is checked, and so is the checksum of each inode.
+ * The owners of the files in an ext4 volume, read and changed in the volume
+ * itself.  It is not mounted and no name in it is read, so its contents do no
+ * harm.  Only volumes that workspace.c makes are understood; the superblock's
+ * values and the checksum of each inode are checked.
  */
 
 /* The owner of the root folder; 0: this is no such file system. */
@@ -21,8 +21,8 @@ uint32_t owner_of(int volume_fd);
  * uid.h); what is root's stays so.  The volume must be in no use and have been
  * checked by e2fsck: a journal that was not replayed is ERR_CONFLICT.
  *
- * The root folder comes last, when all others are on the disk: one that was
- * interrupted is not changed yet by owner_of(), and is simply done again.
+ * The root folder comes last, when all others are on the disk: after an
+ * interruption owner_of() still has the old owner, and it is done again.
  */
 int owner_change(int volume_fd, uint32_t uid, struct err *err);
 

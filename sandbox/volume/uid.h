@@ -8,10 +8,10 @@
 struct err;
 
 /*
- * Who code runs as: a user of the host for each sandbox, and for each cell in
- * memory.  The kernel counts by user: pipes, descriptors under way, inotify
- * instances, signals that wait; so what one takes is its own.  The group has
- * the same number.
+ * The users that code runs as: a user of the host for each sandbox, and for
+ * each cell in memory.  The kernel counts pipes, descriptors under way, inotify
+ * instances and waiting signals by user, so each sandbox has its own share.
+ * The group has the same number.
  *
  * The numbers are of a range that systemd's table (UIDS-GIDS) leaves unused,
  * and above what sssd maps by itself.  A sandbox keeps its number for life: it

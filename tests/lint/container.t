@@ -41,7 +41,7 @@ def other_rights():
 
 def other_numbers():
     """nginx reaches the sockets by the number of inline-web."""
-    header = read("sandbox/ctl/run.h")
+    header = read("sandbox/ctl/ilctl_run.h")
     first = int(re.search(r"ACCOUNT_FIRST (\d+)U", header)[1])
     accounts = re.findall(r"^\tACCOUNT_\w+", re.search(
         r"enum account \{(.*?)\}", header, re.S)[1], re.M)

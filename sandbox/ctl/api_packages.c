@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ilctl packages: what the runs of the HTTP APIs can import beside what is in
- * their image.  il-sandboxd owns it: we ask it to stage a copy, lease a cell
- * with network that pip runs in, and have the copy published when that went
- * well.  Whatever ends before leaves what was there.
+ * ilctl packages: packages that runs of the HTTP APIs can import besides those
+ * in their image.  il-sandboxd owns them: it stages a copy for us, pip changes
+ * the copy in a leased cell with network, and il-sandboxd publishes it.  When
+ * any step fails, the old packages stay.
  */
 #include <stdio.h>
 #include <string.h>
@@ -47,10 +47,10 @@ print_log(const unsigned char *data, size_t len)
 	}
 }
 
-/* One request and all that comes of it.  0: done; -1 with err. */
+/* Send one request and print its log up to its end. */
 static int
-perform(struct cell *cell, const struct cell_request *request, int64_t ms,
-    struct err *err)
+packages_perform(struct cell *cell, const struct cell_request *request,
+    int64_t ms, struct err *err)
 {
 	int64_t deadline = clock_monotonic_ms() + ms;
 	struct cell_event event;
@@ -85,17 +85,18 @@ change_in(struct cell *cell, const struct change *change, bool add,
 		.output_max = LOG_MAX };
 
 	if (add)
-		return perform(cell, &request, request.wall_ms + MORE_MS, err);
+		return packages_perform(cell, &request,
+		    request.wall_ms + MORE_MS, err);
 	for (size_t i = 0; i < change->count; i++) {
 		request = (struct cell_request){ .op = OP_UNINSTALL,
 			.name = change->words[i] };
-		if (perform(cell, &request, WAIT_MS, err) != 0)
+		if (packages_perform(cell, &request, WAIT_MS, err) != 0)
 			return err_wrap(err, "%s", change->words[i]);
 	}
 	return 0;
 }
 
-/* The same by a lease of what is staged. */
+/* The same in a cell that is leased for it, on the staged copy. */
 static int
 change_staged(const struct change *change, bool add, struct err *err)
 {
@@ -119,7 +120,7 @@ change_staged(const struct change *change, bool add, struct err *err)
 
 /* A command for the packages of that interpreter. */
 static bool
-command(int *fd, const struct change *change, enum frame_kind kind,
+packages_command(int *fd, const struct change *change, enum frame_kind kind,
     struct err *err)
 {
 	return lease_command(fd, change->socket,
@@ -134,9 +135,9 @@ change_packages(const struct change *change, bool add)
 	auto_close int staged = -1;
 	struct err err = { 0 };
 
-	if (!command(&staged, change, FRAME_STAGE, &err) ||
+	if (!packages_command(&staged, change, FRAME_STAGE, &err) ||
 	    change_staged(change, add, &err) != 0 ||
-	    !command(NULL, change, FRAME_PUBLISH, &err))
+	    !packages_command(NULL, change, FRAME_PUBLISH, &err))
 		return ctl_fail("packages", &err);
 	(void)fprintf(stderr, "runs that begin from now on see the change\n");
 	return CTL_OK;
@@ -144,7 +145,7 @@ change_packages(const struct change *change, bool add)
 
 /* "name-version" of each line. */
 static void
-add_packages(json_t *rows, char *text)
+packages_parse(json_t *rows, char *text)
 {
 	char *rest = NULL;
 
@@ -174,7 +175,7 @@ list_packages(const struct change *change, bool json)
 	ssize_t len;
 	size_t i;
 
-	if (!command(&fd, change, FRAME_PACKAGES, &err))
+	if (!packages_command(&fd, change, FRAME_PACKAGES, &err))
 		return ctl_fail("packages", &err);
 	while ((len = fd_receive_packet(fd, packet, sizeof(packet), NULL,
 		    WAIT_MS, &err)) > 0) {
@@ -184,7 +185,7 @@ list_packages(const struct change *change, bool json)
 			    "the broker speaks nonsense");
 			break;
 		}
-		add_packages(rows, text);
+		packages_parse(rows, text);
 	}
 	if (len < 0)
 		return ctl_fail("packages", &err);
@@ -199,7 +200,7 @@ list_packages(const struct change *change, bool json)
 }
 
 static bool
-take_words(struct change *change, int argc, char **argv)
+packages_read_names(struct change *change, int argc, char **argv)
 {
 	for (int i = 2; i < argc; i++) {
 		if (argv[i][0] == '-' || change->count == NAMES_MAX)
@@ -222,7 +223,7 @@ ctl_packages(struct ctl *ctl)
 
 	change.socket = path;
 	if ((!add && !list && strcmp(verb, "remove") != 0) ||
-	    !take_words(&change, ctl->argc, ctl->argv) ||
+	    !packages_read_names(&change, ctl->argc, ctl->argv) ||
 	    list != (change.count == 0) || (ctl->json && !list))
 		return CTL_MISUSED;
 	return list ? list_packages(&change, ctl->json) :

@@ -5,7 +5,7 @@
  * users.  Then supervise.c takes over.  Other commands learn here whether it
  * runs, and where nginx listens.
  */
-#include "ctl/run.h"
+#include "ctl/ilctl_run.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -106,20 +106,19 @@ settings_resolve(struct config *config, struct err *err)
 	return 0;
 }
 
-/* A line of an env file into our environment: what that says wins, also when it
- * says nothing. */
+/* Put a line of an env file into our environment, whose own values win, empty
+ * ones too. */
 static int
-settings_take_line(void *arg, const char *key, const char *value,
-    struct err *err)
+settings_set(void *arg, const char *key, const char *value, struct err *err)
 {
 	(void)arg;
 	return setenv(key, value, 0) == 0 ? 0 : err_system(err, "setenv");
 }
 
-/* The programs get all settings by their environment, as from systemd.  Those
- * that are not root can neither read an env file of root's nor find out what a
- * relative path is relative to.  The environment's own values come first, then
- * those of the file, then the resolved paths. */
+/* The programs get all settings by their environment, as from systemd.  A
+ * program that is not root could neither read root's env file nor resolve a
+ * relative path.  The environment's own values come first, then those of the
+ * file, then the resolved paths. */
 static int
 settings_export(struct config *config, const char *env_file, struct err *err)
 {
@@ -135,8 +134,7 @@ settings_export(struct config *config, const char *env_file, struct err *err)
 		env_file = getenv("IL_ENV_FILE");
 	if (env_file != NULL && *env_file != '\0' &&
 	    (file_read(env_file, &text, err) != 0 ||
-		envfile_parse(&text, env_file, settings_take_line, NULL, err) !=
-		    0))
+		envfile_parse(&text, env_file, settings_set, NULL, err) != 0))
 		return -1;
 	for (size_t i = 0; i < PATHS; i++)
 		if (setenv(paths[i].key, *field(config, i), 1) != 0)
@@ -152,15 +150,15 @@ settings_export(struct config *config, const char *env_file, struct err *err)
 static const char *const keys[] = { "DISCORD_PUBLIC_KEY",
 	"DISCORD_APPLICATION_ID", "DISCORD_TOKEN", "DISCORD_API_BASE", NULL };
 
-/* Nothing of the caller's is left over: all four keys are the stand-in's. */
+/* All four keys become the stand-in's, and none stays the caller's. */
 static int
-take_environment(struct buf *text, struct err *err)
+standin_set_environment(struct buf *text, struct err *err)
 {
 	for (int i = 0; keys[i] != NULL; i++)
 		(void)unsetenv(keys[i]);
 	/* An empty value wins over the env file's. */
 	(void)setenv("DISCORD_TOKEN_FILE", "", 1);
-	if (envfile_parse(text, "stand-in", settings_take_line, NULL, err) != 0)
+	if (envfile_parse(text, "stand-in", settings_set, NULL, err) != 0)
 		return -1;
 	for (int i = 0; keys[i] != NULL; i++) {
 		if (getenv(keys[i]) == NULL)
@@ -182,7 +180,7 @@ standin_python(void)
 
 /* The stand-in makes its keys when they are not there yet, and prints them. */
 static int
-ask(const struct standin *standin, struct err *err)
+standin_ask(const struct standin *standin, struct err *err)
 {
 	auto_free char *port = xprintf("%ld", standin->port);
 	const char *const argv[] = { standin_python(), standin->script,
@@ -196,7 +194,7 @@ ask(const struct standin *standin, struct err *err)
 	if (process_run(&spec, &result, err) != 0)
 		return err_wrap(err, "stand-in");
 	return process_succeeded(&result) ?
-	    take_environment(&result.out, err) :
+	    standin_set_environment(&result.out, err) :
 	    err_set(err, ERR_SYSTEM, "stand-in: %s",
 		process_describe(&result).text);
 }
@@ -246,13 +244,13 @@ standin_prepare(struct standin *standin, const struct config *config,
 		return err_set(err, ERR_CONFIG,
 		    "IL_HTTP_PORT: no free port "
 		    "above it for the stand-in");
-	return ask(standin, err);
+	return standin_ask(standin, err);
 }
 
 /* ---- nginx ---- */
 
-/* Lines for geo: what comes from the host is asked for by this machine's names,
- * and what comes from a trusted network by any. */
+/* Lines for geo: requests from the host (1) must name this machine, those from
+ * a trusted network (2) may use any name. */
 static const char *
 near_fill(struct buf *near, const struct config *config)
 {
@@ -325,7 +323,7 @@ nginx_conf_write(const struct config *config, long standin_port,
 
 /* args: up to a NULL; the texts are copied. */
 static struct child *
-add(struct run *run, enum child_stage stage, const char *name,
+run_add(struct run *run, enum child_stage stage, const char *name,
     enum account account, const char *const *args)
 {
 	struct child *child = &run->children[run->count++];
@@ -343,7 +341,7 @@ add(struct run *run, enum child_stage stage, const char *name,
 
 /* One of ours: <folder>/<program> [-e envfile] [-s slot]; slot may be "". */
 static struct child *
-add_own(struct run *run, enum child_stage stage, const char *program,
+run_add_own(struct run *run, enum child_stage stage, const char *program,
     enum account account, const char *slot)
 {
 	auto_free char *name = xprintf("%s%s%s", program,
@@ -360,13 +358,14 @@ add_own(struct run *run, enum child_stage stage, const char *program,
 		args[count++] = "-s";
 		args[count++] = slot;
 	}
-	return add(run, stage, name, account, args);
+	return run_add(run, stage, name, account, args);
 }
 
 /* A socket by which nginx reaches a front: we hold it, so that the program may
  * end and start. */
 static int
-add_socket(struct child *child, const char *name, int backlog, struct err *err)
+run_add_socket(struct child *child, const char *name, int backlog,
+    struct err *err)
 {
 	const struct run *run = child->run;
 	auto_free char *path = config_state_path(run->config, name);
@@ -388,23 +387,23 @@ static int
 add_fronts(struct run *run, struct err *err)
 {
 	const int queue = (int)run->config->api_queue;
-	struct child *discord = add_own(run, STAGE_FRONT, "il-fcgi",
+	struct child *discord = run_add_own(run, STAGE_FRONT, "il-fcgi",
 	    ACCOUNT_FCGI, "");
-	struct child *api = add_own(run, STAGE_FRONT, "il-api", ACCOUNT_API,
+	struct child *api = run_add_own(run, STAGE_FRONT, "il-api", ACCOUNT_API,
 	    "");
 
-	if (add_socket(discord, "fcgi.sock", FRONT_BACKLOG, err) != 0 ||
-	    add_socket(api, "api.sock", FRONT_BACKLOG, err) != 0 ||
-	    add_socket(api, "run.sock", queue, err) != 0 ||
-	    add_socket(api, "files.sock", FRONT_BACKLOG, err) != 0 ||
-	    add_socket(api, "session.sock", queue, err) != 0 ||
-	    add_socket(api, "connect.sock", FRONT_BACKLOG, err) != 0 ||
-	    add_socket(api, "mcp.sock", FRONT_BACKLOG, err) != 0)
+	if (run_add_socket(discord, "fcgi.sock", FRONT_BACKLOG, err) != 0 ||
+	    run_add_socket(api, "api.sock", FRONT_BACKLOG, err) != 0 ||
+	    run_add_socket(api, "run.sock", queue, err) != 0 ||
+	    run_add_socket(api, "files.sock", FRONT_BACKLOG, err) != 0 ||
+	    run_add_socket(api, "session.sock", queue, err) != 0 ||
+	    run_add_socket(api, "connect.sock", FRONT_BACKLOG, err) != 0 ||
+	    run_add_socket(api, "mcp.sock", FRONT_BACKLOG, err) != 0)
 		return -1;
 	return 0;
 }
 
-/* One host has no other to answer. */
+/* il-node runs only where there are several nodes. */
 static int
 add_node(struct run *run, struct err *err)
 {
@@ -412,8 +411,8 @@ add_node(struct run *run, struct err *err)
 
 	if (*run->config->nodes == '\0')
 		return 0;
-	node = add_own(run, STAGE_FRONT, "il-node", ACCOUNT_NODE, "");
-	return add_socket(node, "node.sock", FRONT_BACKLOG, err);
+	node = run_add_own(run, STAGE_FRONT, "il-node", ACCOUNT_NODE, "");
+	return run_add_socket(node, "node.sock", FRONT_BACKLOG, err);
 }
 
 /* Its socket is ours, as those of the fronts are. */
@@ -430,7 +429,7 @@ add_standin(struct run *run)
 	    run->config->http_port);
 	struct child *child;
 
-	child = add(run, STAGE_STANDIN, "stand-in", ACCOUNT_STANDIN,
+	child = run_add(run, STAGE_STANDIN, "stand-in", ACCOUNT_STANDIN,
 	    (const char *const[]){ standin_python(), standin->script,
 		"--key-file", standin->key_file, "--history", history,
 		"--listen-fd", "3", "--endpoint", endpoint, "--commands",
@@ -449,18 +448,18 @@ plan_make(struct run *run, struct err *err)
 
 	run->children = xcalloc((size_t)run->config->workers + 6,
 	    sizeof(*run->children));
-	(void)add_own(run, STAGE_BROKER, "il-sandboxd", ACCOUNTS, "");
+	(void)run_add_own(run, STAGE_BROKER, "il-sandboxd", ACCOUNTS, "");
 	for (int64_t i = 0; i < run->config->workers; i++) {
 		auto_free char *slot = xprintf("%" PRId64, i);
 
-		(void)add_own(run, STAGE_DRAIN, "il-worker", ACCOUNT_WORKER,
+		(void)run_add_own(run, STAGE_DRAIN, "il-worker", ACCOUNT_WORKER,
 		    slot);
 	}
 	if (add_fronts(run, err) != 0 || add_node(run, err) != 0)
 		return -1;
 	if (run->standin.port != 0)
 		add_standin(run);
-	(void)add(run, STAGE_DRAIN, "nginx", ACCOUNT_NGINX,
+	(void)run_add(run, STAGE_DRAIN, "nginx", ACCOUNT_NGINX,
 	    (const char *const[]){ "nginx", "-e", "stderr", "-c",
 		full != NULL ? full : conf, NULL });
 	return 0;
@@ -468,10 +467,10 @@ plan_make(struct run *run, struct err *err)
 
 /* ---- run ---- */
 
-/* Two of us in one folder would take each other's sockets.  The lock goes with
- * us, whatever ends us. */
+/* Two of us in one folder would take each other's sockets.  The kernel drops
+ * the lock with our process. */
 static int
-take_lock(struct run *run, struct err *err)
+run_lock(struct run *run, struct err *err)
 {
 	auto_free char *path = config_state_path(run->config, "run.lock");
 
@@ -498,7 +497,7 @@ check_port(long port, struct err *err)
 			     port);
 }
 
-/* The view has the folders that programs reach which are not root. */
+/* The view has the folders that programs other than root's need. */
 static int
 open_view(struct run *run, struct err *err)
 {
@@ -525,9 +524,9 @@ open_view(struct run *run, struct err *err)
 	return view_open(&run->view_fd, shown, count, err);
 }
 
-/* Root gives each program what is its own, and no more. */
+/* As root, give each program its own files. */
 static int
-share(struct run *run, struct err *err)
+run_share(struct run *run, struct err *err)
 {
 	run->database = db_open(run->config->database, DB_READER, err);
 	if (run->database == NULL || estate_share(run, err) != 0 ||
@@ -559,22 +558,22 @@ find_programs(struct run *run, struct err *err)
 
 /* The folders are there, and nobody else runs here from now on. */
 static int
-take_state(struct run *run, struct err *err)
+run_claim_state(struct run *run, struct err *err)
 {
 	if (find_programs(run, err) != 0 ||
 	    fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
 	    fd_make_dirs(run->config->base_dir, 0750, err) != 0)
 		return -1;
-	return take_lock(run, err);
+	return run_lock(run, err);
 }
 
-/* Find all that can be wrong before anything is started: the folders first,
- * then what stands in them, then who may reach it. */
+/* Find every fault before a program is started: first the folders, then their
+ * contents, then their owners. */
 static int
-prepare(struct run *run, struct err *err)
+run_prepare(struct run *run, struct err *err)
 {
 	account_find(run);
-	if (take_state(run, err) != 0)
+	if (run_claim_state(run, err) != 0)
 		return -1;
 	supervise_clear(run->config);
 	if (estate_prepare(run, err) != 0 ||
@@ -585,14 +584,14 @@ prepare(struct run *run, struct err *err)
 	    check_port((long)run->config->http_port, err) != 0 ||
 	    nginx_conf_write(run->config, run->standin.port, err) != 0 ||
 	    (run->standin.port != 0 && commands_write(run->config, err) != 0) ||
-	    (run->separate && share(run, err) != 0))
+	    (run->separate && run_share(run, err) != 0))
 		return -1;
 	return plan_make(run, err);
 }
 
 /* The programs themselves have ended by then. */
 static void
-release(struct run *run)
+run_release(struct run *run)
 {
 	for (size_t i = 0; i < run->count; i++) {
 		struct child *child = &run->children[i];
@@ -635,18 +634,18 @@ ctl_run(struct ctl *ctl)
 		return CTL_MISUSED;
 	}
 	(void)umask(0007);
-	if (prepare(&run, &err) == 0) {
+	if (run_prepare(&run, &err) == 0) {
 		code = supervise(&run);
 		supervise_clear(run.config);
 		log_info("ended");
 	} else {
 		code = ctl_fail(ctl->argv[0], &err);
 	}
-	release(&run);
+	run_release(&run);
 	return code;
 }
 
-/* ---- what runs already ---- */
+/* ---- the state of a running `ilctl run` ---- */
 
 bool
 where_is_run(const struct config *config)

@@ -37,7 +37,7 @@
 #define RESOLV_MAX 65536
 #define BLANKS " \t\r"
 
-/* ---- what came ---- */
+/* ---- asking the nodes ---- */
 
 /* The body of /health: {"status": "ok", "message": null, …}. */
 static void
@@ -57,9 +57,9 @@ judge_health(char state[STATE_SIZE], const char *body)
 	text_clean_array(state, STATE_SIZE);
 }
 
-/* How a node is, for people: "ok", or what is wrong. */
+/* The state of a node, for people: "ok", or its fault. */
 static json_t *
-judge(const struct node_ask *ask)
+nodes_judge(const struct node_ask *ask)
 {
 	int status = ask->answer.status;
 	char state[STATE_SIZE];
@@ -98,7 +98,7 @@ ask_some(const json_t *rows, size_t at, const struct config *config,
 			(void)node_ask_body(&asks[i], &none);
 		if (result == 0)
 			(void)json_object_set_new(json_array_get(rows, at + i),
-			    "state", judge(&asks[i]));
+			    "state", nodes_judge(&asks[i]));
 		node_ask_end(&asks[i]);
 	}
 	return result;
@@ -165,7 +165,7 @@ print_nodes(const json_t *rows)
 		table_print_row(columns, row);
 }
 
-/* ---- which slots would move ---- */
+/* ---- slots that would move ---- */
 
 /* Count a person of this host, by their slot. */
 static int
@@ -178,7 +178,7 @@ count_person(void *arg, int64_t user_id)
 }
 
 /* Print the slots that go from one node to another in the new table.  Returns
- * how many they are. */
+ * their number. */
 static int
 print_move(struct nodes *n, struct node_table *new,
     const struct node_entry *from, const struct node_entry *to,
@@ -231,7 +231,7 @@ print_plan(struct nodes *n, struct node_table *new,
 }
 
 static int
-plan(struct nodes *n, struct ctl *ctl, struct err *err)
+nodes_plan(struct nodes *n, struct ctl *ctl, struct err *err)
 {
 	const struct node_entry *node;
 	struct node_table *new;
@@ -274,7 +274,7 @@ change_nodes(struct ctl *ctl)
 		n.db = db_open(ctl->config.database, DB_NODE, &err);
 	n.own = node_table_own(n.table);
 	if (n.db != NULL && strcmp(ctl->argv[1], "plan") == 0)
-		result = plan(&n, ctl, &err);
+		result = nodes_plan(&n, ctl, &err);
 	else if (n.db != NULL)
 		result = strcmp(ctl->argv[1], "move") == 0 ?
 		    nodes_move(&n, ctl, &err) :
@@ -358,7 +358,7 @@ nodes_add_person(json_t *object, const struct config *config, int64_t user_id)
 	return object;
 }
 
-/* ---- what nginx has to know ---- */
+/* ---- nginx and the other nodes ---- */
 
 /* An address as of "nameserver", if it is one that nginx takes. */
 static bool
@@ -375,8 +375,8 @@ add_name_server(struct buf *out, const char *text)
 	return true;
 }
 
-/* A name's address is forgotten in seconds: a node may come back with another
- * one. */
+/* nginx forgets a name's address after seconds, as a node may come back with
+ * another one. */
 void
 nodes_conf_add_resolver(struct buf *out, const char *resolv_conf)
 {

@@ -99,17 +99,17 @@ struct run {
 	 * stay, which others could not make there. */
 	struct db *database;
 	struct standin standin;
-	bool separate; /* we are root: what follows is in use */
+	bool separate; /* we are root: uids, gids and view_fd are in use */
 	uid_t uids[ACCOUNTS];
 	gid_t gids[ACCOUNT_GROUPS];
-	int view_fd; /* what the accounts see of the folders; -1 */
+	int view_fd; /* the accounts' view of the folders (view_open()); -1 */
 
 	struct child *children; /* heap, in the order of their start */
 	size_t count;
 	/* supervise.c */
 	struct loop *loop;
 	int inotify_fd;	  /* -1 once all accept requests */
-	int asked;	  /* how often to end */
+	int asked;	  /* number of requests to end */
 	int64_t asked_ms; /* the last time, monotonic */
 	int stage;	  /* that is being ended; -1: none */
 	struct loop_timer *deadline;
@@ -134,7 +134,7 @@ int estate_share(const struct run *run, struct err *err);
  * enter, or -1 when every path can be passed as it is.  ERR_CONFIG: they
  * cannot, and none is to be had. */
 int view_open(int *fd, const char *const *paths, size_t count, struct err *err);
-int child_start(struct child *child, struct err *err);
+int child_spawn(struct child *child, struct err *err);
 
 /* supervise.c: remove what stands in the state folder for a running program. */
 void supervise_clear(const struct config *config);
