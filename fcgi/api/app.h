@@ -125,21 +125,6 @@ bool nodes_serve_file(struct api_app *app, struct http_request *req);
 int session_holder_start(struct api_app *app, struct lease *lease,
     int64_t ttl_ms, char id[SESSION_ID_SIZE], struct err *err);
 
-/* Claim of a session whose id the caller has chosen; the first process that
- * claims it makes it. */
-struct session_claim {
-	char id[SESSION_ID_SIZE];
-	int64_t rest_ms; /* an unused session ends after so long */
-	int listen_fd;
-};
-/* From here on a process that borrows the session waits.  ERR_BUSY: another
- * process has claimed it.  One of the other two functions ends the claim. */
-int session_holder_claim(struct api_app *app, struct session_claim *claim,
-    struct err *err);
-int session_holder_start_claimed(struct api_app *app, struct lease *lease,
-    int64_t ttl_ms, struct session_claim *claim, struct err *err);
-void session_holder_disclaim(struct api_app *app, struct session_claim *claim);
-
 /* At the start: remove the sockets of holders that died with their master. */
 void session_holder_sweep(const char *folder);
 
@@ -183,5 +168,23 @@ bool session_holder_make_room(const struct api_app *app, bool end,
 enum refusal session_cell_lease(struct api_app *app, struct http_request *req,
     const char *interpreter, int64_t ttl_ms, struct lease *lease,
     int64_t *next_ms, struct err *err);
+
+/*
+ * The cell that the runs of a conversation have in common, one at a time: its
+ * work folder stays from one to the next.  The cell ends when no run has come
+ * for IL_LIBRECHAT_REST_SECONDS, or when another session of the same owner
+ * needs room.
+ */
+struct session_named {
+	char id[SESSION_ID_SIZE];
+	bool fresh;		      /* it was made for this run */
+	struct session_borrowed cell; /* connection -1: the run has its own */
+	bool used;		      /* a run went to its end in it */
+};
+/* Borrow the cell of the conversation's session, which is made if it is
+ * missing.  hint: the conversation's name; NULL: it has none.  cell.connection
+ * -1: the cell is not to be had. */
+void session_holder_borrow_named(struct session_named *s, struct api_app *app,
+    struct http_request *req, const char *hint);
 
 #endif

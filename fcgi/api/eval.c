@@ -48,23 +48,23 @@ static const char *const environment[] = {
 	NULL,
 };
 
-/* What comes back of one run. */
+/* A run and its output. */
 struct eval_run {
 	struct api_run run;
 	struct eval_output output;
 	struct run_files files;
 	struct run_files left_out;
-	struct run_file *file; /* whose bytes come now; NULL: nobody's */
-	bool bad_name;	       /* a file's is no UTF-8 */
-	bool too_late;	       /* there was no time to look at all files */
-	bool too_deep;	       /* there were some further down than is looked */
-	const char *stands_in; /* the interpreter that is not what was asked */
+	struct run_file *file; /* the incoming one; NULL: none, or unwanted */
+	bool bad_name;	       /* the name of a file is no UTF-8 */
+	bool too_late;	       /* the time was too short for all files */
+	bool too_deep;	       /* some files lay too deep */
+	const char *stands_in; /* the interpreter, if not the one asked for */
 };
 
-/* What was printed is written as it was taken, and the content of files becomes
+/* The output is written from its buffer, and the content of files becomes
  * base64 on the way: neither is copied into the answer. */
 static void
-answer_result(struct http_request *req, struct eval_result *result,
+eval_answer_result(struct http_request *req, struct eval_result *result,
     const char *stands_in)
 {
 	const struct run_files *files = result->files;
@@ -104,52 +104,59 @@ answer_result(struct http_request *req, struct eval_result *result,
 	http_write(req, body.data + written, body.len - written);
 }
 
-/* Known not to run: no result but a text. */
+/* The code cannot run: the answer has no result but a text. */
 static void
 answer_null(struct http_request *req, const char *text, const char *stands_in)
 {
 	struct eval_result result = { .null_text = text };
 
-	answer_result(req, &result, stands_in);
+	eval_answer_result(req, &result, stands_in);
 }
 
 /* ---- the run ---- */
 
 static void
-take_event(void *arg, const struct cell_event *event)
+eval_output_event(struct api_run *run, const struct cell_event *event)
 {
-	struct eval_run *x = arg;
+	struct eval_run *x = run->arg;
 
-	switch (event->kind) {
-	case CELL_OUTPUT:
-		if (!eval_output_add(&x->output, event->data, event->len))
-			x->run.c.enough = true;
-		break;
-	case CELL_FILE:
-		x->file = NULL;
-		if (!eval_wants(event->name))
-			break;
-		x->file = run_files_add(&x->files, event->name, event->size,
-		    NULL);
-		if (!utf8_valid(event->name, strlen(event->name)))
-			x->bad_name = true;
-		break;
-	case CELL_BYTES:
-		if (x->file != NULL)
-			buf_add(&x->file->content, event->data, event->len);
-		break;
-	case CELL_LEFT_OUT:
-		x->too_late = x->too_late || event->why == LEFT_OUT_TIME;
-		x->too_deep = x->too_deep || event->why == LEFT_OUT_PATH;
-		(void)run_files_add(&x->left_out, event->name, event->size,
-		    api_run_left_out[event->why]);
-		break;
-	case CELL_STARTED:
-	case CELL_ENTRY:
-	case CELL_RESULT:
-	case CELL_QUIET:
-		break;
-	}
+	if (!eval_output_add(&x->output, event->data, event->len))
+		run->c.enough = true;
+}
+
+/* Files come back in the answer, not in the store. */
+static const char **
+eval_file(struct api_run *run, const struct cell_event *event)
+{
+	struct eval_run *x = run->arg;
+
+	x->file = NULL;
+	if (!eval_wants(event->name))
+		return NULL;
+	x->file = run_files_add(&x->files, event->name, event->size, NULL);
+	if (!utf8_valid(event->name, strlen(event->name)))
+		x->bad_name = true;
+	return NULL;
+}
+
+static void
+eval_bytes(struct api_run *run, const struct cell_event *event)
+{
+	struct eval_run *x = run->arg;
+
+	if (x->file != NULL)
+		buf_add(&x->file->content, event->data, event->len);
+}
+
+static void
+eval_left_out(struct api_run *run, const struct cell_event *event,
+    const char *why)
+{
+	struct eval_run *x = run->arg;
+
+	x->too_late = x->too_late || event->why == LEFT_OUT_TIME;
+	x->too_deep = x->too_deep || event->why == LEFT_OUT_PATH;
+	(void)run_files_add(&x->left_out, event->name, event->size, why);
 }
 
 /* A request as the cell takes it. */
@@ -184,8 +191,8 @@ fill_request(struct cell_request *cell, const struct eval_request *eval)
 	};
 }
 
-/* Why there is nothing usable, or NULL.  Who asks for extras is told there of
- * files that are missing, and gets the others. */
+/* Why the answer has no result, or NULL.  An answer with extras names the
+ * missing files, and has the others. */
 static const char *
 null_text(const struct eval_run *x, bool extras)
 {
@@ -200,69 +207,75 @@ null_text(const struct eval_run *x, bool extras)
 	return NULL;
 }
 
-/* How the run ended, what it printed and the files that it left. */
+/* Answer with the run's end, its output and its files. */
 static void
-answer_end(struct eval_run *x, struct cell_result *cell)
+eval_answer_run(struct api_run *run)
 {
+	struct eval_run *x = run->arg;
 	struct eval_result result = {
 		.text = &x->output.text,
 		.files = &x->files,
 		.left_out = &x->left_out,
-		.extras = http_says(x->run.req, REPLY_EXTRAS),
-		.cell = cell,
+		.extras = http_says(run->req, REPLY_EXTRAS),
+		.cell = &run->result,
 	};
 
 	eval_output_end(&x->output);
 	run_files_sort(&x->files);
 	if (x->output.state == EVAL_OUTPUT_FULL)
-		cell->reason = REASON_OUTPUT;
+		run->result.reason = REASON_OUTPUT;
 	result.null_text = null_text(x, result.extras);
 	if (result.null_text != NULL)
 		result.files = NULL;
-	answer_result(x->run.req, &result, x->stands_in);
+	eval_answer_result(run->req, &result, x->stands_in);
 }
 
-/* There is a result, or the cell could not begin. */
 static void
-answer_cell(struct eval_run *x, struct cell_result *cell)
+eval_refuse_run(struct api_run *run, int status, const char *text)
 {
-	struct http_request *req = x->run.req;
-	auto_buf struct buf text = BUF_INIT(4096);
+	const struct eval_run *x = run->arg;
 
-	if (cell->reason == REASON_ERROR)
-		log_warn("the cell says: %s", cell->error_text);
-	if (cell->reason == REASON_ERROR && cell->error_path[0] != '\0') {
-		buf_addf(&text, "OSError: Failed to create file '%s'.",
-		    cell->error_path);
-		answer_null(req, buf_str(&text), x->stands_in);
-	} else if (cell->reason == REASON_ERROR &&
-	    cell->error == ERROR_TOO_LARGE) {
-		/* More was sent than a program can be given. */
-		reply_eval(req, 413, NULL, EVAL_TOO_LONG);
-	} else {
-		answer_end(x, cell);
-	}
+	if (status == 200)
+		answer_null(run->req, text, x->stands_in);
+	else
+		reply_eval(run->req, status, NULL, text);
 }
+
+static const struct run_error eval_errors[] = {
+	{ 0, true, 200, "OSError: Failed to create file '*'." },
+	/* A program cannot be given as much. */
+	{ ERROR_TOO_LARGE, false, 413, EVAL_TOO_LONG },
+	{ 0, false, 0, NULL },
+};
+
+static const struct run_front eval_front = {
+	.kind = API_EVAL,
+	.output = eval_output_event,
+	.file = eval_file,
+	.bytes = eval_bytes,
+	.left_out = eval_left_out,
+	.answer = eval_answer_run,
+	.errors = eval_errors,
+	.refuse = eval_refuse_run,
+};
 
 static void
 run_eval(struct api_app *app, struct http_request *req,
     const struct eval_request *eval)
 {
 	struct cell_request cell;
-	struct eval_run x = { .run = { .app = app,
+	struct eval_run x = { .run = { .front = &eval_front,
+				  .app = app,
 				  .req = req,
-				  .request = &cell,
-				  .c = { .event = take_event } },
+				  .request = &cell },
 		.output = {
 		    .text = BUF_INIT(EVAL_TEXT_MAX), .decoder.strict = true } };
 
-	x.run.c.arg = &x;
+	x.run.arg = &x;
 	x.stands_in = eval->stands_in ? eval->interpreter : NULL;
 	fill_request(&cell, eval);
 	api_run(&x.run, eval->interpreter);
-	if (x.run.end == RUN_RESULT)
-		answer_cell(&x, &x.run.result);
-	api_run_end(&x.run, API_EVAL);
+	api_run_answer(&x.run);
 	run_files_release(&x.files);
 	run_files_release(&x.left_out);
 	buf_release(&x.output.text);

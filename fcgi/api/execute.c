@@ -45,41 +45,17 @@
 #define ANSWER_MAX ((size_t)8 * FILESTORE_NAME_MAX)
 #define NO_FILE "File with ID '%s' not found"
 
-/* What comes back of one run. */
+/* A run and its output. */
 struct execution {
 	struct api_run run;
-	enum api_kind kind;
 	struct capture out;
 	struct capture err;
 	struct buf frame;
-	struct filestore_new fresh; /* the file that is coming in */
-	struct run_files files;	    /* that are told of in the answer */
-	struct run_file *file;	    /* the same as fresh, in there */
+	struct run_files files; /* of the answer */
+	struct run_file *file;	/* the incoming one */
 };
 
-/* ---- files into the store ---- */
-
-/* The last file is whole.  If the store does not take it, the answer says so.
- */
-static void
-end_file(struct execution *x)
-{
-	if (x->fresh.store != NULL)
-		x->file->id = api_left_keep(&x->fresh, x->file->path,
-		    &x->file->why);
-}
-
-static struct run_file *
-add_file(struct execution *x, const struct cell_event *event, const char *why)
-{
-	auto_buf struct buf path = BUF_INIT(PATH_BYTES);
-
-	path_text_write_new(&path, event->name, x->files.items, x->files.count,
-	    sizeof(*x->files.items));
-	return run_files_add(&x->files, buf_str(&path), event->size, why);
-}
-
-/* ---- what comes from the cell ---- */
+/* ---- output and files ---- */
 
 static void
 begin_stream(struct http_request *req)
@@ -88,85 +64,138 @@ begin_stream(struct http_request *req)
 	http_begin(req, 200, SSE_TYPE, SSE_HEADERS);
 }
 
-/* Out with the events that are gathered; the run ends where nobody reads. */
+/* Send the gathered events; the run ends when its client is gone. */
 static void
-send_frame(struct execution *x)
+execute_send_frame(struct execution *x)
 {
 	http_write(x->run.req, buf_str(&x->frame), x->frame.len);
 	buf_reset(&x->frame);
 	x->run.c.hang_up = !http_flush(x->run.req);
 }
 
-static void
-take_event(void *arg, const struct cell_event *event)
+static struct capture *
+execute_stream_of(struct execution *x, const struct cell_event *event)
 {
-	struct execution *x = arg;
-	struct capture *stream = event->stream == 1 ? &x->out : &x->err;
-	struct err err;
+	return event->stream == 1 ? &x->out : &x->err;
+}
 
-	switch (event->kind) {
-	case CELL_STARTED:
-		if (x->kind != API_STREAM || x->run.req->begun)
-			break;
-		begin_stream(x->run.req);
-		send_frame(x);
-		break;
-	case CELL_OUTPUT:
-		if (x->kind != API_STREAM) {
-			capture_add(stream, event->data, event->len);
-			break;
-		}
-		sse_add_output(&x->frame, stream, event->data, event->len);
-		if (x->frame.len > 0)
-			send_frame(x);
-		break;
-	case CELL_FILE:
-		/* Files come one after the other. */
-		end_file(x);
-		x->file = add_file(x, event, NULL);
-		if (filestore_begin(&x->run.app->store, &x->fresh, &err) != 0)
-			x->file->why = api_left_refused(&x->fresh, &err);
-		break;
-	case CELL_BYTES:
-		if (x->fresh.store != NULL &&
-		    filestore_write(&x->fresh, event->data, event->len, &err) !=
-			0)
-			x->file->why = api_left_refused(&x->fresh, &err);
-		break;
-	case CELL_LEFT_OUT:
-		end_file(x);
-		(void)add_file(x, event, api_run_left_out[event->why]);
-		break;
-	case CELL_ENTRY:
-	case CELL_RESULT:
-	case CELL_QUIET:
-		break;
-	}
+static void
+execute_output(struct api_run *run, const struct cell_event *event)
+{
+	capture_add(execute_stream_of(run->arg, event), event->data,
+	    event->len);
+}
+
+static void
+stream_started(struct api_run *run)
+{
+	if (run->req->begun)
+		return;
+	begin_stream(run->req);
+	execute_send_frame(run->arg);
+}
+
+static void
+stream_output(struct api_run *run, const struct cell_event *event)
+{
+	struct execution *x = run->arg;
+
+	sse_add_output(&x->frame, execute_stream_of(x, event), event->data,
+	    event->len);
+	if (x->frame.len > 0)
+		execute_send_frame(x);
+}
+
+static struct run_file *
+execute_add_left(struct execution *x, const struct cell_event *event,
+    const char *why)
+{
+	auto_buf struct buf path = BUF_INIT(PATH_BYTES);
+
+	path_text_write_new(&path, event->name, x->files.items, x->files.count,
+	    sizeof(*x->files.items));
+	return run_files_add(&x->files, buf_str(&path), event->size, why);
+}
+
+static const char **
+execute_file(struct api_run *run, const struct cell_event *event)
+{
+	struct execution *x = run->arg;
+
+	x->file = execute_add_left(x, event, NULL);
+	return &x->file->why;
+}
+
+/* A file is stored under the last part of its path. */
+static void
+execute_whole(struct api_run *run)
+{
+	struct run_file *file = ((struct execution *)run->arg)->file;
+	const char *slash = strrchr(file->path, '/');
+
+	file->id = api_run_store(run, slash == NULL ? file->path : slash + 1);
+}
+
+static void
+execute_left_out(struct api_run *run, const struct cell_event *event,
+    const char *why)
+{
+	(void)execute_add_left(run->arg, event, why);
 }
 
 /* ---- the answer ---- */
 
-/* An answer that is no result; in a stream that has begun, its last event. */
+/* An answer without a result; in a stream that has begun, its last event. */
 static void
-answer_trouble(struct execution *x, int status, const char *text)
+execute_refuse(struct api_run *run, int status, const char *text)
 {
-	if (x->run.req->begun) {
+	struct execution *x = run->arg;
+
+	if (run->req->begun) {
 		sse_add_error(&x->frame, text);
-		send_frame(x);
+		execute_send_frame(x);
 	} else if (status == 500) {
-		reply_failed(x->run.req, NULL);
+		reply_failed(run->req, NULL);
 	} else {
-		reply_detail(x->run.req, status, NULL, "%s", text);
+		reply_detail(run->req, status, NULL, "%s", text);
 	}
 }
 
-/* What was printed is written as it was taken: it is not copied into the
- * answer. */
 static void
-write_result(struct execution *x, const struct execute_result *result)
+stream_lost(struct api_run *run)
 {
+	char text[64];
+
+	if (!run->req->begun) {
+		api_answer_lost(run);
+		return;
+	}
+	(void)snprintf(text, sizeof(text),
+	    "Internal Server Error, reference %s", run->reference);
+	execute_refuse(run, 500, text);
+}
+
+static struct execute_result
+execute_sum_up(struct execution *x)
+{
+	return (struct execute_result){
+		.out = &x->out,
+		.err = &x->err,
+		.cell = &x->run.result,
+		.duration_ms = x->run.duration_us / 1000,
+		.files = x->run.front->file == NULL ? NULL : &x->files,
+		.extras = http_says(x->run.req, REPLY_EXTRAS),
+	};
+}
+
+/* The output is written from its buffers, not copied into the answer. */
+static void
+execute_answer_run(struct api_run *run)
+{
+	struct execution *x = run->arg;
+	const struct execute_result result = execute_sum_up(x);
 	auto_buf struct buf body = BUF_INIT(EXECUTE_ANSWER_MAX);
-	struct http_request *req = x->run.req;
+	struct http_request *req = run->req;
 	struct capture *streams[] = { &x->out, &x->err };
 	auto_buf struct buf headers = BUF_INIT(256);
 	size_t written = 0;
@@ -175,11 +204,11 @@ write_result(struct execution *x, const struct execute_result *result)
 
 	for (size_t i = 0; i < 2; i++)
 		capture_end(streams[i]);
-	len = execute_answer(&body, result);
+	len = execute_answer(&body, &result);
 	for (size_t i = 0; i < x->files.count; i++)
 		left_out += x->files.items[i].id == NULL ? 1 : 0;
 	buf_addf(&headers, "Content-Length: %zu\r\n", len);
-	reply_add_left_out(&headers, left_out, x->run.result.cut);
+	reply_add_left_out(&headers, left_out, run->result.cut);
 	http_begin(req, 200, REPLY_JSON, buf_str(&headers));
 	for (size_t i = 0; i < 2; i++) {
 		const struct capture *stream = streams[i];
@@ -191,67 +220,58 @@ write_result(struct execution *x, const struct execute_result *result)
 	http_write(req, body.data + written, body.len - written);
 }
 
-/* The run has come to its end, whichever. */
 static void
-answer_result(struct execution *x)
+stream_answer(struct api_run *run)
 {
-	struct execute_result result = {
-		.out = &x->out,
-		.err = &x->err,
-		.cell = &x->run.result,
-		.duration_ms = x->run.duration_us / 1000,
-		.files = x->kind == API_BASH ? NULL : &x->files,
-		.extras = http_says(x->run.req, REPLY_EXTRAS),
-	};
+	struct execution *x = run->arg;
+	const struct execute_result result = execute_sum_up(x);
 	auto_buf struct buf body = BUF_INIT(EXECUTE_ANSWER_MAX);
 
-	if (x->kind == API_STREAM) {
-		sse_add_rest(&body, &x->out);
-		sse_add_rest(&body, &x->err);
-		sse_add_result(&body, &result);
-		http_write(x->run.req, buf_str(&body), body.len);
-	} else {
-		write_result(x, &result);
-	}
+	sse_add_rest(&body, &x->out);
+	sse_add_rest(&body, &x->err);
+	sse_add_result(&body, &result);
+	http_write(run->req, buf_str(&body), body.len);
 }
 
-/* The request as a whole did not fit into the cell. */
-static void
-answer_error(struct execution *x, const struct cell_result *cell)
-{
-	bool full = cell->error == ERROR_NO_SPACE;
-	char text[1200];
+static const struct run_error execute_errors[] = {
+	{ ERROR_NO_SPACE, true, 413,
+	    "File path '*' does not fit into the workspace." },
+	{ 0, true, 422, "File path '*' cannot be written." },
+	{ 0, false, 500, "Internal Server Error" },
+};
 
-	log_warn("the cell says: %s", cell->error_text);
-	if (cell->error_path[0] == '\0' || x->kind == API_BASH) {
-		answer_trouble(x, 500, "Internal Server Error");
-		return;
-	}
-	(void)snprintf(text, sizeof(text), "File path '%s' %s.",
-	    cell->error_path,
-	    full ? "does not fit into the workspace" : "cannot be written");
-	answer_trouble(x, full ? 413 : 422, text);
-}
+static const struct run_front execute_front = {
+	.kind = API_EXECUTE,
+	.output = execute_output,
+	.file = execute_file,
+	.whole = execute_whole,
+	.left_out = execute_left_out,
+	.answer = execute_answer_run,
+	.errors = execute_errors,
+	.refuse = execute_refuse,
+};
 
-static void
-answer_run(struct execution *x)
-{
-	char text[64];
+static const struct run_front stream_front = {
+	.kind = API_STREAM,
+	.started = stream_started,
+	.output = stream_output,
+	.file = execute_file,
+	.whole = execute_whole,
+	.left_out = execute_left_out,
+	.answer = stream_answer,
+	.errors = execute_errors,
+	.refuse = execute_refuse,
+	.lost = stream_lost,
+};
 
-	if (x->run.end == RUN_BROKEN && x->run.req->begun) {
-		(void)snprintf(text, sizeof(text),
-		    "Internal Server Error, reference %s", x->run.reference);
-		answer_trouble(x, 500, text);
-	}
-	if (x->run.end == RUN_RESULT) {
-		end_file(x);
-		if (x->run.result.reason == REASON_ERROR)
-			answer_error(x, &x->run.result);
-		else
-			answer_result(x);
-	}
-	api_run_end(&x->run, x->kind);
-}
+/* A command has no files. */
+static const struct run_front bash_front = {
+	.kind = API_BASH,
+	.output = execute_output,
+	.answer = execute_answer_run,
+	.errors = &execute_errors[2],
+	.refuse = execute_refuse,
+};
 
 /* ---- a request, and its files ---- */
 
@@ -273,22 +293,22 @@ read_request(struct execute_request *request, enum execute_route route,
 	return false;
 }
 
-/* The files of a request, out of the store, as a cell takes them. */
+/* Files of a request, from the store, for the cell. */
 struct inputs {
-	struct cell_input *items; /* of the request's document */
+	struct cell_input *items; /* memory of the request's document */
 	size_t count;
-	size_t own;	   /* the first ones, which are not of the store */
-	const char *wrong; /* with a path: 422; static.  NULL: nothing */
+	size_t own;	   /* the first ones, which are not from the store */
+	const char *wrong; /* a fault of a path: 422; static, or NULL */
 };
 
 static void
-inputs_close(struct inputs *in)
+execute_close_inputs(struct inputs *in)
 {
 	for (size_t i = in->own; i < in->count; i++)
 		api_input_unmap(&in->items[i]);
 }
 
-/* A file that is there cannot be had.  False: it is not there. */
+/* A file that exists cannot be had.  False: there is no such file. */
 static bool
 refuse_away(struct http_request *req, const struct err *err)
 {
@@ -299,14 +319,14 @@ refuse_away(struct http_request *req, const struct err *err)
 		reply_detail(req, 503, "Retry-After: 1\r\n",
 		    "A file of another node cannot be had just now");
 	return err->code == ERR_LIMIT || err->code == ERR_UNAVAILABLE ||
-	    err->code == ERR_TIMEOUT; /* nobody waits for an answer */
+	    err->code == ERR_TIMEOUT; /* the client is gone */
 }
 
 /* False: a file cannot be had.  The request was answered, and there is nothing
  * to close. */
 static bool
-inputs_open(struct inputs *in, struct api_app *app, struct http_request *req,
-    struct execute_request *request)
+execute_open_inputs(struct inputs *in, struct api_app *app,
+    struct http_request *req, struct execute_request *request)
 {
 	struct detail detail;
 	struct err err = { .code = ERR_NONE };
@@ -314,7 +334,7 @@ inputs_open(struct inputs *in, struct api_app *app, struct http_request *req,
 	*in = (struct inputs){ .items = pyjson_tree_array(&request->doc,
 				   request->file_count + 1,
 				   sizeof(*in->items)) };
-	/* The code itself comes first, and is not of the store. */
+	/* The code itself comes first, and is not from the store. */
 	if (request->code.text != NULL) {
 		in->own = in->count = 1;
 		in->items[0] = (struct cell_input){ .path = "__main__.py",
@@ -326,7 +346,7 @@ inputs_open(struct inputs *in, struct api_app *app, struct http_request *req,
 
 		if (!api_input_find(&in->items[in->count], app, req,
 			file->id.text, file->id.len, &err)) {
-			inputs_close(in);
+			execute_close_inputs(in);
 			if (refuse_away(req, &err))
 				return false;
 			(void)execute_refuse_file(file, &detail);
@@ -335,7 +355,7 @@ inputs_open(struct inputs *in, struct api_app *app, struct http_request *req,
 		}
 		in->count++;
 	}
-	/* Their paths are looked at when all are there: 404 comes first. */
+	/* Paths are checked once all files are there: 404 comes first. */
 	in->wrong = execute_stage(request, in->items + in->own);
 	return true;
 }
@@ -349,7 +369,7 @@ run_code(struct execution *x, struct execute_request *execute,
 {
 	struct inputs inputs;
 
-	if (!inputs_open(&inputs, x->run.app, x->run.req, execute))
+	if (!execute_open_inputs(&inputs, x->run.app, x->run.req, execute))
 		return;
 	cell->op = OP_RUN;
 	cell->path = "__main__.py";
@@ -366,18 +386,18 @@ run_code(struct execution *x, struct execute_request *execute,
 	cell->collect_ms = COLLECT_MS;
 	if (inputs.wrong == NULL) {
 		api_run(&x->run, NULL);
-		answer_run(x);
+		api_run_answer(&x->run);
 	} else {
-		if (x->kind == API_STREAM)
+		if (x->run.front == &stream_front)
 			begin_stream(x->run.req);
-		answer_trouble(x, 422, inputs.wrong);
+		execute_refuse(&x->run, 422, inputs.wrong);
 	}
-	inputs_close(&inputs);
+	execute_close_inputs(&inputs);
 }
 
 /* The session's cell is borrowed for it. */
 static void
-run_command(struct execution *x, const struct execute_request *bash,
+execute_run_command(struct execution *x, const struct execute_request *bash,
     struct cell_request *cell)
 {
 	struct api_app *app = x->run.app;
@@ -397,14 +417,16 @@ run_command(struct execution *x, const struct execute_request *bash,
 	cell->op = OP_BASH;
 	cell->source = bash->code.text;
 	cell->source_len = bash->code.len;
-	(void)api_run_in(&x->run, &b);
+	(void)api_run_in(&x->run, &b, false);
 	session_holder_return(&b);
-	answer_run(x);
+	api_run_answer(&x->run);
 }
 
 static void
-answer(struct api_app *app, struct http_request *req, enum api_kind kind)
+execute(struct api_app *app, struct http_request *req,
+    const struct run_front *front)
 {
+	const bool bash = front == &bash_front;
 	struct cell_request cell = {
 		.folder = "/workspace",
 		.env = api_environment,
@@ -412,26 +434,23 @@ answer(struct api_app *app, struct http_request *req, enum api_kind kind)
 		.output_mode = OUTPUT_DRAIN,
 		.limit_processes = PROCESSES,
 	};
-	struct execution x = { .run = { .app = app,
+	struct execution x = { .run = { .front = front,
+				   .app = app,
 				   .req = req,
-				   .request = &cell,
-				   .c = { .event = take_event } },
-		.kind = kind,
+				   .request = &cell },
 		.out = CAPTURE_INIT("stdout", OUTPUT_MAX),
 		.err = CAPTURE_INIT("stderr", OUTPUT_MAX),
 		.frame = BUF_INIT(FRAME_BUF) };
 	struct execute_request request;
 
-	if (!read_request(&request,
-		kind == API_BASH ? EXECUTE_BASH : EXECUTE_CODE, req))
+	if (!read_request(&request, bash ? EXECUTE_BASH : EXECUTE_CODE, req))
 		return;
 	cell.wall_ms = request.timeout_ms;
-	x.run.c.arg = &x;
-	if (kind == API_BASH)
-		run_command(&x, &request, &cell);
+	x.run.arg = &x;
+	if (bash)
+		execute_run_command(&x, &request, &cell);
 	else
 		run_code(&x, &request, &cell);
-	filestore_abort(&x.fresh);
 	run_files_release(&x.files);
 	buf_release(&x.out.text);
 	buf_release(&x.err.text);
@@ -442,28 +461,28 @@ answer(struct api_app *app, struct http_request *req, enum api_kind kind)
 void
 api_execute(struct api_app *app, struct http_request *req)
 {
-	answer(app, req, API_EXECUTE);
+	execute(app, req, &execute_front);
 }
 
 void
 api_execute_stream(struct api_app *app, struct http_request *req)
 {
-	answer(app, req, API_STREAM);
+	execute(app, req, &stream_front);
 }
 
 void
 api_session_bash(struct api_app *app, struct http_request *req)
 {
-	answer(app, req, API_BASH);
+	execute(app, req, &bash_front);
 }
 
 /* ---- sessions ---- */
 
-/* Give the cell its files, if any, and hear whether it has bash.  False: it was
- * answered. */
+/* Give the cell its files, if any; *bash: it has bash.  False: it was answered.
+ */
 static bool
-stage(struct api_app *app, struct http_request *req, const struct lease *lease,
-    const struct inputs *inputs, bool *bash)
+execute_stage_files(struct api_app *app, struct http_request *req,
+    const struct lease *lease, const struct inputs *inputs, bool *bash)
 {
 	const struct cell_request request = {
 		.op = OP_STAGE,
@@ -473,10 +492,17 @@ stage(struct api_app *app, struct http_request *req, const struct lease *lease,
 		.wall_ms = STAGE_MS,
 	};
 	struct api_run run = { .app = app, .req = req, .request = &request };
+	static const struct run_error stage_errors[] = {
+		{ ERROR_NO_SPACE, false, 413,
+		    "File path '*' cannot be written." },
+		{ 0, false, 422, "File path '*' cannot be written." },
+	};
 	struct session_borrowed cell = { lease->cell_fd, lease->broker_fd,
 		false };
+	auto_buf struct buf text = BUF_INIT(8192);
+	const struct run_error *error;
 
-	(void)api_run_in(&run, &cell);
+	(void)api_run_in(&run, &cell, false);
 	if (run.end != RUN_RESULT) {
 		api_answer_lost(&run);
 		return false;
@@ -484,13 +510,12 @@ stage(struct api_app *app, struct http_request *req, const struct lease *lease,
 	*bash = run.result.status == 0;
 	if (run.result.reason == REASON_EXIT)
 		return true;
-	log_warn("the cell says: %s", run.result.error_text);
-	reply_detail(req, run.result.error == ERROR_NO_SPACE ? 413 : 422, NULL,
-	    "File path '%s' cannot be written.", run.result.error_path);
+	error = api_run_error(stage_errors, &run.result, &text);
+	reply_detail(req, error->status, NULL, "%s", buf_str(&text));
 	return false;
 }
 
-/* There is no cell for a session: say when one may be free. */
+/* There is no cell for a session: answer when one may be free. */
 static void
 answer_refusal(struct http_request *req, enum refusal refusal, int64_t next_ms)
 {
@@ -510,10 +535,10 @@ answer_refusal(struct http_request *req, enum refusal refusal, int64_t next_ms)
 	    seconds);
 }
 
-/* Lease a cell for it, and have a holder keep that. */
+/* Lease a cell for the session, and start its holder. */
 static void
-create(struct api_app *app, struct http_request *req, int64_t ttl_ms,
-    const struct inputs *inputs)
+execute_create_session(struct api_app *app, struct http_request *req,
+    int64_t ttl_ms, const struct inputs *inputs)
 {
 	auto_buf struct buf body = BUF_INIT(1024);
 	char id[SESSION_ID_SIZE];
@@ -532,7 +557,8 @@ create(struct api_app *app, struct http_request *req, int64_t ttl_ms,
 			answer_refusal(req, refusal, next_ms);
 		return;
 	}
-	if (!stage(app, req, &lease, inputs, &bash) || http_client_gone(req)) {
+	if (!execute_stage_files(app, req, &lease, inputs, &bash) ||
+	    http_client_gone(req)) {
 		lease_close(&lease);
 		return;
 	}
@@ -557,12 +583,13 @@ api_session_create(struct api_app *app, struct http_request *req)
 
 	if (!read_request(&session, EXECUTE_SESSION, req))
 		return;
-	if (inputs_open(&inputs, app, req, &session)) {
+	if (execute_open_inputs(&inputs, app, req, &session)) {
 		if (inputs.wrong == NULL)
-			create(app, req, session.ttl_seconds * 1000, &inputs);
+			execute_create_session(app, req,
+			    session.ttl_seconds * 1000, &inputs);
 		else
 			reply_detail(req, 422, NULL, "%s", inputs.wrong);
-		inputs_close(&inputs);
+		execute_close_inputs(&inputs);
 	}
 	pyjson_release(&session.doc);
 }
@@ -579,11 +606,11 @@ api_session_delete(struct api_app *app, struct http_request *req)
 /* ---- files: upload ---- */
 
 /* Store the part of the form that has come.  The last of several files counts;
- * after a failure no file does.  False: no more is wanted, and why is in err or
- * known to upload_end(). */
+ * after a failure no file does.  False: the rest is ignored; err or
+ * upload_end() has the reason. */
 static bool
-keep(struct filestore *store, struct filestore_new *file, struct upload *up,
-    struct err *err)
+execute_store(struct filestore *store, struct filestore_new *file,
+    struct upload *up, struct err *err)
 {
 	int result = 0;
 
@@ -609,7 +636,7 @@ keep(struct filestore *store, struct filestore_new *file, struct upload *up,
 	return false;
 }
 
-/* The form has come: the file gets its name and can be found. */
+/* The form is complete: store the file under its name. */
 static void
 answer_upload(struct http_request *req, struct filestore_new *file,
     struct upload *up, struct err *err)
@@ -663,7 +690,7 @@ api_upload(struct api_app *app, struct http_request *req)
 		if (!wanted)
 			continue;
 		multipart_add(&up.form, piece, (size_t)n);
-		wanted = keep(&app->store, &file, &up, &err);
+		wanted = execute_store(&app->store, &file, &up, &err);
 	}
 	if (n == 0) /* else the client is gone */
 		answer_upload(req, &file, &up, &err);

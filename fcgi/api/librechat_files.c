@@ -35,8 +35,8 @@
 #define TOO_LARGE "File size limit exceeded"
 #define FAILED "Error uploading files"
 
-/* Whose the request says the file is: ?kind=skill&id=…&version=…  A query that
- * says nothing of it means the user's.  The texts stay in these. */
+/* The file's resource in the query: ?kind=skill&id=…&version=…  Without one the
+ * file is the user's.  The resource's texts lie here. */
 struct asked {
 	struct libre_resource resource;
 	char id[LIBRE_RESOURCE_MAX + 1];
@@ -44,7 +44,7 @@ struct asked {
 };
 
 static bool
-take_query(struct asked *asked, const struct http_request *req)
+parse_query(struct asked *asked, const struct http_request *req)
 {
 	char kind[LIBRE_RESOURCE_MAX + 1];
 	bool has_kind = libre_query_get(req->query, "kind", kind);
@@ -69,7 +69,7 @@ open_asked(struct api_app *app, struct http_request *req,
 
 	if (!libre_is_id(app->id, strlen(app->id)) ||
 	    !libre_is_id(app->second_id, strlen(app->second_id)) ||
-	    !take_query(&asked, req)) {
+	    !parse_query(&asked, req)) {
 		reply_librechat(req, 400, NULL, "Bad request", NULL);
 		return -1;
 	}
@@ -147,7 +147,7 @@ detail_of(const struct http_request *req)
 
 /* The list is written as the folder is read: it may be long. */
 static void
-list(struct api_app *app, struct http_request *req, DIR *folder)
+librechat_write_list(struct api_app *app, struct http_request *req, DIR *folder)
 {
 	enum libre_detail detail = detail_of(req);
 	struct filestore_entry entry;
@@ -181,7 +181,7 @@ api_librechat_list(struct api_app *app, struct http_request *req)
 	struct err err;
 	auto_dir DIR *folder = NULL;
 
-	if (!take_query(&asked, req)) {
+	if (!parse_query(&asked, req)) {
 		reply_librechat(req, 400, NULL, "Bad request", NULL);
 		return;
 	}
@@ -192,7 +192,7 @@ api_librechat_list(struct api_app *app, struct http_request *req)
 		return;
 	}
 	librechat_use(app, &asked.resource);
-	list(app, req, folder);
+	librechat_write_list(app, req, folder);
 	librechat_use_own(app);
 }
 
@@ -208,7 +208,7 @@ api_librechat_delete(struct api_app *app, struct http_request *req)
 	if (fd < 0)
 		return;
 	free(entry.name);
-	(void)take_query(&asked, req);
+	(void)parse_query(&asked, req);
 	librechat_use(app, &asked.resource);
 	if (filestore_delete(&app->store, entry.id, strlen(entry.id), &err) !=
 	    0) {
@@ -251,7 +251,7 @@ struct form {
 	size_t failed;
 	bool limit;			   /* there were more than FILES_MAX */
 	struct err err;			   /* of the store: the last one */
-	char (*ids)[FILESTORE_ID_LEN + 1]; /* of those that are kept */
+	char (*ids)[FILESTORE_ID_LEN + 1]; /* of the stored files */
 	const char *refusal; /* of the form as a whole: 400; NULL: none */
 };
 
@@ -259,7 +259,7 @@ struct form {
 
 /* The file has ended, whole or not: it has its line in the answer. */
 static void
-end_file(struct form *f)
+form_end_file(struct form *f)
 {
 	char id[LIBRE_ID_LEN + 1] = "";
 
@@ -288,7 +288,7 @@ end_file(struct form *f)
 
 /* The resource that the files of this form belong to. */
 static bool
-take_resource(struct form *f, struct libre_resource *resource)
+set_resource(struct form *f, struct libre_resource *resource)
 {
 	const struct buf *kind = &f->fields[FIELD_KIND];
 
@@ -306,7 +306,7 @@ take_resource(struct form *f, struct libre_resource *resource)
 }
 
 static void
-begin_file(struct form *f)
+form_begin_file(struct form *f)
 {
 	struct libre_resource resource;
 	bool read_only = strcmp(buf_str(&f->fields[FIELD_READ_ONLY]), "true") ==
@@ -315,7 +315,7 @@ begin_file(struct form *f)
 
 	if (f->kept + f->failed == FILES_MAX)
 		f->limit = true;
-	if (f->limit || !take_resource(f, &resource))
+	if (f->limit || !set_resource(f, &resource))
 		return;
 	f->in_file = true;
 	buf_reset(&f->name);
@@ -339,7 +339,7 @@ begin_file(struct form *f)
 }
 
 static void
-take_slice(struct form *f)
+add_slice(struct form *f)
 {
 	const struct multipart *m = &f->parts;
 
@@ -361,14 +361,14 @@ take_slice(struct form *f)
 
 /* A part begins, which ends the one before. */
 static void
-take_part(struct form *f)
+librechat_begin_part(struct form *f)
 {
 	const struct multipart *m = &f->parts;
 
-	end_file(f);
+	form_end_file(f);
 	f->field = NULL;
 	if (m->is_file && strcmp(buf_str(&m->name), "file") == 0) {
-		begin_file(f);
+		form_begin_file(f);
 		return;
 	}
 	/* A field after the first file is ignored: all files of a form belong
@@ -383,7 +383,7 @@ take_part(struct form *f)
 
 /* Store the part of the form that has come.  False: no more is wanted. */
 static bool
-take_events(struct form *f)
+parse_parts(struct form *f)
 {
 	while (f->refusal == NULL) {
 		switch (multipart_next(&f->parts)) {
@@ -392,10 +392,10 @@ take_events(struct form *f)
 		case MULTIPART_FAILED:
 			return false;
 		case MULTIPART_PART:
-			take_part(f);
+			librechat_begin_part(f);
 			break;
 		case MULTIPART_SLICE:
-			take_slice(f);
+			add_slice(f);
 			break;
 		}
 	}
@@ -471,7 +471,7 @@ answer_form(struct form *f, struct http_request *req)
 		    f->refusal != NULL ? NULL : wrong);
 		return;
 	}
-	end_file(f);
+	form_end_file(f);
 	if (f->kept + f->failed == 0)
 		reply_librechat(req, 400, NULL, "No files provided", NULL);
 	else if (!f->batch && f->failed > 0)
@@ -483,7 +483,7 @@ answer_form(struct form *f, struct http_request *req)
 /* ---- upload: the request ---- */
 
 static void
-release(struct form *f)
+form_release(struct form *f)
 {
 	filestore_abort(&f->fresh);
 	librechat_use_own(f->app);
@@ -531,13 +531,13 @@ upload(struct api_app *app, struct http_request *req, bool batch)
 		if (!wanted)
 			continue;
 		multipart_add(&f.parts, piece, (size_t)n);
-		wanted = take_events(&f);
+		wanted = parse_parts(&f);
 	}
 	if (n == 0)
 		answer_form(&f, req);
 	else /* the client is gone */
 		forget_kept(&f);
-	release(&f);
+	form_release(&f);
 }
 
 void

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/librechat_run.h"
-
+/*
+ * POST /librechat/exec, and /librechat/exec/programmatic: a program that calls
+ * the client's tools, a run for each round.  No state is kept between rounds.
+ */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,19 +15,20 @@
 #include "api/librechat_who.h"
 #include "api/reply.h"
 #include "api/routes.h"
+#include "api/run.h"
+#include "contract/librechat/libre_answer.h"
+#include "contract/librechat/libre_program.h"
 #include "contract/stage.h"
+#include "pytext/pyjson.h"
 #include "server/http.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/config.h"
 #include "base/err.h"
 #include "base/log.h"
 
-/* A session that is being made is worth waiting for.  A busy one may stay busy
- * for any time. */
-#define TURN_MS 2000
-#define LASTS_MS (INT64_C(12) * 3600 * 1000) /* in any case */
 #define PROCESSES 64
 #define FILES_MAX 1000
 #define FILE_BYTES (INT64_C(100) << 20)
@@ -35,109 +38,54 @@
 #define READ_ONLY_MODE 0444
 #define OWN_MAX 3 /* files that are not of the store */
 
-/* ---- the cell of a conversation ---- */
+/*
+ * A program of LibreChat's in a cell of its own, with files from the store and
+ * into it.
+ */
 
-/* The id of the conversation's session, which no other owner's conversation
- * has. */
-static void
-name_session(char id[SESSION_ID_SIZE], const struct api_app *app,
-    const char *hint)
-{
-	unsigned char hash[SESSION_DIGITS / 2];
-	char digits[SESSION_DIGITS + 1];
+#define LIBRE_PLACE_MAX 64
 
-	(void)crypto_generichash(hash, sizeof(hash),
-	    (const unsigned char *)hint, strlen(hint), app->owner,
-	    sizeof(app->owner));
-	(void)sodium_bin2hex(digits, sizeof(digits), hash, sizeof(hash));
-	(void)snprintf(id, SESSION_ID_SIZE, SESSION_PREFIX "%s", digits);
-}
+/* An input of the request. */
+struct source {
+	const struct libre_file *file;
+	bool missing; /* not in the store, or not for this sender */
+	bool read_only;
+	bool changed; /* by the run, which left another one in its place */
+	bool gone;    /* by the run, which left none */
+};
 
-/* Take one of the token's slots for the session; its runs are counted like any
- * other.  An older session may give way.  -1: there is no slot. */
-static int
-librechat_claim_slot(struct api_app *app)
-{
-	const int64_t most = app->config->api_sessions;
-	int64_t next_ms;
-	int slot = LIMITS_NONE;
-
-	if (app->limited)
-		slot = limits_claim_slot(app->limits, &app->token,
-		    LIMITS_CONVERSATION, most);
-	if (slot == -1 && session_holder_make_room(app, true, &next_ms))
-		slot = limits_claim_slot(app->limits, &app->token,
-		    LIMITS_CONVERSATION, most);
-	return slot;
-}
-
-/* The cell, then its holder, which has the slot. */
-static int
-start(struct api_app *app, struct http_request *req,
-    struct session_claim *claim, int slot, struct err *err)
-{
-	const int run_slot = app->slot;
-	struct lease lease;
-	int64_t next_ms;
-	int result;
-
-	if (session_cell_lease(app, req, NULL, LASTS_MS, &lease, &next_ms,
-		err) != REFUSAL_NONE) {
-		session_holder_disclaim(app, claim);
-		return -1;
-	}
-	app->slot = slot;
-	result = session_holder_start_claimed(app, &lease, LASTS_MS, claim,
-	    err);
-	app->slot = run_slot;
-	return result;
-}
-
-/* Make the session.  If that fails, the run has a cell of its own. */
-static void
-create(struct libre_session *s, struct api_app *app, struct http_request *req)
-{
-	struct session_claim claim = {
-		.rest_ms = app->config->librechat_rest_ms
-	};
-	int slot = librechat_claim_slot(app);
-	struct err err;
-	int result;
-
-	if (slot == -1)
-		return;
-	memcpy(claim.id, s->id, sizeof(claim.id));
-	/* Two requests may make the session at one time. */
-	result = session_holder_claim(app, &claim, &err);
-	if (result == 0)
-		result = start(app, req, &claim, slot, &err);
-	if (slot >= 0)
-		(void)close(slot);
-	if (result == 0)
-		result = session_holder_borrow(app, s->id, http_fd(req),
-		    TURN_MS, &s->cell, &err);
-	if (result != 0)
-		log_info("a conversation has no cell: %s", err.text);
-	s->fresh = result == 0;
-}
-
-/* Borrow the session's cell, if it can be had.  hint NULL: the conversation is
- * not known. */
-static void
-librechat_session_borrow(struct libre_session *s, struct api_app *app,
-    struct http_request *req, const char *hint)
-{
-	struct err err;
-
-	*s = (struct libre_session){ .cell.connection = -1 };
-	if (hint == NULL || app->config->librechat_rest_ms == 0)
-		return;
-	name_session(s->id, app, hint);
-	if (session_holder_borrow(app, s->id, http_fd(req), TURN_MS, &s->cell,
-		&err) != 0 &&
-	    err.code == ERR_NOT_FOUND)
-		create(s, app, req);
-}
+/* A run, and what comes back of it. */
+struct libre_run {
+	/* set by the caller; all else is zero */
+	struct api_run run; /* app, req */
+	const struct libre_exec *exec;
+	/* The program that calls tools; NULL: the run is none. */
+	const struct libre_program *program;
+	struct libre_asked *asked; /* of that program */
+	/* Answer with the outcome. */
+	void (*answer)(struct libre_run *x);
+	char session[LIBRE_ID_LEN + 1]; /* of the files that it leaves */
+	struct session_named own;	/* the conversation's cell, if any */
+	/* set by the run */
+	struct source *sources; /* one for each file of exec */
+	struct cell_input *inputs;
+	size_t input_count;
+	size_t beside; /* the first ones, which are not from the store */
+	struct libre_stream out;
+	struct libre_stream err;
+	struct libre_made *made;
+	size_t made_count;
+	struct buf calls;     /* the program's calls, unchecked */
+	bool has_calls;	      /* it has left a file of them, */
+	bool taking_calls;    /* the incoming one */
+	const char **missing; /* names; NULL at the end, as of the next */
+	const char **deleted;
+	struct libre_outcome outcome;
+	char helper[LIBRE_PLACE_MAX]; /* paths of the files put beside it, */
+	char state[LIBRE_PLACE_MAX];
+	char left[LIBRE_PLACE_MAX]; /* and of the file of its calls */
+	const char *words[2];
+};
 
 /* The model is told of /mnt/data, another name of the workspace.  Caches and
  * settings of programs lie elsewhere, so they do not come back as files. */
@@ -163,7 +111,8 @@ static const char *const environment[] = {
 
 /* A file that is not of the store. */
 static void
-add_own(struct libre_run *x, const char *path, const char *data, size_t len)
+librechat_add_own(struct libre_run *x, const char *path, const char *data,
+    size_t len)
 {
 	x->inputs[x->input_count++] = (struct cell_input){
 		.path = path, .content = { data, len }, .mode = CODE_MODE
@@ -182,10 +131,10 @@ open_inputs(struct libre_run *x)
 	x->sources = xcalloc(exec->file_count + 1, sizeof(*x->sources));
 	x->inputs = xcalloc(exec->file_count + OWN_MAX, sizeof(*x->inputs));
 	if (exec->lang == LIBRE_PYTHON)
-		add_own(x, exec->entry, exec->code, exec->code_len);
+		librechat_add_own(x, exec->entry, exec->code, exec->code_len);
 	if (x->program != NULL) {
-		add_own(x, x->helper, libre_helper, libre_helper_len);
-		add_own(x, x->state, buf_str(&x->program->whole),
+		librechat_add_own(x, x->helper, libre_helper, libre_helper_len);
+		librechat_add_own(x, x->state, buf_str(&x->program->whole),
 		    x->program->whole.len);
 	}
 	x->beside = x->input_count;
@@ -216,9 +165,8 @@ open_inputs(struct libre_run *x)
 }
 
 static void
-release(struct libre_run *x)
+librechat_run_release(struct libre_run *x)
 {
-	filestore_abort(&x->fresh);
 	for (size_t i = x->beside; i < x->input_count; i++)
 		api_input_unmap(&x->inputs[i]);
 	for (size_t i = 0; i < x->made_count; i++)
@@ -237,7 +185,7 @@ release(struct libre_run *x)
 
 /* One more in the list, by the name that its client is told. */
 static struct libre_made *
-add_made(struct libre_run *x, const char *path)
+librechat_add_made(struct libre_run *x, const char *path)
 {
 	auto_buf struct buf name = BUF_INIT(PATH_BUF);
 	struct libre_made *made;
@@ -271,34 +219,9 @@ last_made(struct libre_run *x)
 	return &x->made[x->made_count - 1];
 }
 
-/* The store does not take it. */
-static void
-refuse_made(struct libre_run *x, struct libre_made *made, const struct err *err)
-{
-	made->why = api_left_refused(&x->fresh, err);
-	made->refused = true;
-}
-
-/* The last file is whole. */
-static void
-end_file(struct libre_run *x)
-{
-	struct libre_made *made;
-	struct err err;
-
-	if (x->fresh.store == NULL)
-		return;
-	made = last_made(x);
-	memcpy(x->fresh.note, x->session, sizeof(x->session));
-	if (filestore_commit(&x->fresh, made->name, &err) == 0)
-		libre_id_of_file(made->id, x->fresh.id);
-	else
-		refuse_made(x, made, &err);
-}
-
-/* Is it one of those that were put beside a program? */
+/* Is it one of the files that were put beside a program? */
 static bool
-is_ours(const struct libre_run *x, const char *path)
+librechat_is_ours(const struct libre_run *x, const char *path)
 {
 	size_t len = strlen(x->exec->place);
 
@@ -306,30 +229,45 @@ is_ours(const struct libre_run *x, const char *path)
 	    path[len] == '/';
 }
 
-/* A file begins.  If it may not be changed, nothing of it is kept. */
-static void
-begin_file(struct libre_run *x, const char *path)
+/* A file that may not be changed is not stored. */
+static const char **
+librechat_file_begun(struct api_run *run, const struct cell_event *event)
 {
+	struct libre_run *x = run->arg;
+	const char *path = event->name;
 	struct source *source = find_source(x, path);
 	struct libre_made *made;
-	struct err err;
 
 	x->taking_calls = x->program != NULL && strcmp(path, x->left) == 0;
 	x->has_calls = x->has_calls || x->taking_calls;
-	if (is_ours(x, path) || (source != NULL && source->read_only))
-		return;
-	made = add_made(x, path);
+	if (librechat_is_ours(x, path) || (source != NULL && source->read_only))
+		return NULL;
+	made = librechat_add_made(x, path);
 	if (source != NULL) {
 		source->changed = true;
 		memcpy(made->from_id, source->file->id, LIBRE_ID_LEN + 1);
 		memcpy(made->from_session, source->file->session,
 		    LIBRE_ID_LEN + 1);
 	}
-	if (filestore_begin(&x->run.app->store, &x->fresh, &err) != 0)
-		refuse_made(x, made, &err);
+	return &made->why;
 }
 
-/* An input that may not be changed is there for the next run as it was. */
+static void
+librechat_whole(struct api_run *run)
+{
+	struct libre_run *x = run->arg;
+	struct libre_made *made = last_made(x);
+	auto_free char *id = NULL;
+
+	memcpy(run->fresh.note, x->session, sizeof(x->session));
+	id = api_run_store(run, made->name);
+	if (id != NULL)
+		libre_id_of_file(made->id, id);
+	made->refused = made->why != NULL;
+}
+
+/* The run has removed an input.  A read-only one is unchanged for the next run.
+ */
 static void
 note_gone(struct libre_run *x, const char *path)
 {
@@ -339,50 +277,39 @@ note_gone(struct libre_run *x, const char *path)
 		source->gone = true;
 }
 
-/* ---- what comes from the cell ---- */
+static void
+librechat_output(struct api_run *run, const struct cell_event *event)
+{
+	struct libre_run *x = run->arg;
+
+	libre_stream_add(event->stream == 1 ? &x->out : &x->err, event->data,
+	    event->len);
+}
 
 static void
-take_event(void *arg, const struct cell_event *event)
+librechat_bytes(struct api_run *run, const struct cell_event *event)
 {
-	struct libre_run *x = arg;
-	struct err err;
+	struct libre_run *x = run->arg;
 
-	switch (event->kind) {
-	case CELL_OUTPUT:
-		libre_stream_add(event->stream == 1 ? &x->out : &x->err,
-		    event->data, event->len);
-		break;
-	case CELL_FILE:
-		/* Files come one after the other. */
-		end_file(x);
-		begin_file(x, event->name);
-		break;
-	case CELL_BYTES:
-		if (x->taking_calls)
-			buf_add(&x->calls, event->data, event->len);
-		else if (x->fresh.store != NULL &&
-		    filestore_write(&x->fresh, event->data, event->len, &err) !=
-			0)
-			refuse_made(x, last_made(x), &err);
-		break;
-	case CELL_LEFT_OUT:
-		end_file(x);
-		if (event->why == LEFT_OUT_GONE) {
-			note_gone(x, event->name);
-			break;
-		}
-		if (x->program != NULL && strcmp(event->name, x->left) == 0)
-			x->has_calls = true; /* which cannot be read */
-		if (!is_ours(x, event->name))
-			add_made(x, event->name)
-			    ->why = api_run_left_out[event->why];
-		break;
-	case CELL_STARTED:
-	case CELL_ENTRY:
-	case CELL_RESULT:
-	case CELL_QUIET:
-		break;
+	if (x->taking_calls)
+		buf_add(&x->calls, event->data, event->len);
+}
+
+static void
+librechat_left_out(struct api_run *run, const struct cell_event *event,
+    const char *why)
+{
+	struct libre_run *x = run->arg;
+
+	if (event->why == LEFT_OUT_GONE) {
+		note_gone(x, event->name);
+		return;
 	}
+	/* The calls are there, but cannot be read. */
+	if (x->program != NULL && strcmp(event->name, x->left) == 0)
+		x->has_calls = true;
+	if (!librechat_is_ours(x, event->name))
+		librechat_add_made(x, event->name)->why = why;
 }
 
 /* ---- the answer ---- */
@@ -413,35 +340,39 @@ add_inherited(struct libre_run *x)
 			x->deleted[deleted++] = source->file->name;
 			continue;
 		}
-		made = add_made(x, source->file->name);
+		made = librechat_add_made(x, source->file->name);
 		made->inherited = true;
 		memcpy(made->id, source->file->id, LIBRE_ID_LEN + 1);
 		memcpy(made->session, source->file->session, LIBRE_ID_LEN + 1);
 	}
 }
 
-/* The request as a whole did not fit into the cell. */
+/* The cell could not begin.  The file is named unless the code is at fault. */
 static void
-answer_error(struct libre_run *x, const struct cell_result *cell)
+librechat_refuse(struct api_run *run, int status, const char *text)
 {
-	log_warn("the cell says: %s", cell->error_text);
-	if (cell->error == ERROR_NO_SPACE)
-		reply_librechat(x->run.req, 413, NULL,
-		    "The files do not fit into the work folder",
-		    cell->error_path);
-	else if (cell->error == ERROR_TOO_LARGE)
-		reply_librechat(x->run.req, 413, NULL, "The code is too long",
-		    NULL);
-	else if (cell->error_path[0] != '\0')
-		reply_librechat(x->run.req, 400, NULL,
-		    "A file cannot be written", cell->error_path);
+	if (status == 500)
+		reply_failed(run->req, NULL);
 	else
-		reply_failed(x->run.req, NULL);
+		reply_librechat(run->req, status, NULL, text,
+		    run->result.error == ERROR_TOO_LARGE ?
+			NULL :
+			run->result.error_path);
 }
 
+static const struct run_error librechat_errors[] = {
+	{ ERROR_NO_SPACE, false, 413,
+	    "The files do not fit into the work folder" },
+	{ ERROR_TOO_LARGE, false, 413, "The code is too long" },
+	{ 0, true, 400, "A file cannot be written" },
+	{ 0, false, 500, "" },
+};
+
 static void
-sum_up(struct libre_run *x)
+librechat_answer(struct api_run *run)
 {
+	struct libre_run *x = run->arg;
+
 	add_inherited(x);
 	x->outcome = (struct libre_outcome){
 		.session = x->session,
@@ -458,9 +389,23 @@ sum_up(struct libre_run *x)
 					 NULL,
 		.runtime_new = x->own.fresh,
 	};
+	x->answer(x);
 }
 
-void
+static const struct run_front librechat_front = {
+	.kind = API_LIBRECHAT,
+	.output = librechat_output,
+	.file = librechat_file_begun,
+	.bytes = librechat_bytes,
+	.whole = librechat_whole,
+	.left_out = librechat_left_out,
+	.answer = librechat_answer,
+	.errors = librechat_errors,
+	.refuse = librechat_refuse,
+};
+
+/* Remove the files that the run has left in the store. */
+static void
 librechat_run_forget(struct libre_run *x)
 {
 	struct filestore *store = &x->run.app->store;
@@ -514,28 +459,13 @@ set_code(struct libre_run *x, struct cell_request *cell)
 	}
 }
 
-static bool
-cancelled(void *arg)
-{
-	struct libre_run *x = arg;
-
-	x->cancelled = true;
-	return true;
-}
-
 /* Run in the conversation's cell: a client that hangs up ends the run, but not
  * the cell. */
 static void
 run_in_own(struct libre_run *x)
 {
-	const struct pollfd gone = { .fd = http_fd(x->run.req),
-		.events = POLLRDHUP };
-	bool good;
+	bool good = api_run_in(&x->run, &x->own.cell, true);
 
-	x->run.c.cancel = &gone;
-	x->run.c.cancelled = cancelled;
-	good = api_run_in(&x->run, &x->own.cell);
-	x->run.c.cancel = NULL;
 	if (good && x->run.result.reason == REASON_ERROR) {
 		/* Files of earlier runs leave no room for those of this one,
 		 * which has not begun.  A fresh cell may have it. */
@@ -549,13 +479,11 @@ run_in_own(struct libre_run *x)
 	if (good && x->exec->lang == LIBRE_PYTHON)
 		(void)api_remove_in(&x->run, &x->own.cell, x->exec->entry);
 	session_holder_return(&x->own.cell);
-	if (x->cancelled)
-		x->run.end = RUN_STOPPED;
 }
 
-void
-librechat_run(struct libre_run *x,
-    void (*answer)(struct libre_run *x, void *arg), void *arg)
+/* Run, answer, count and release it. */
+static void
+librechat_run(struct libre_run *x)
 {
 	const struct libre_exec *exec = x->exec;
 	struct cell_request cell = {
@@ -575,8 +503,8 @@ librechat_run(struct libre_run *x,
 	};
 
 	x->run.request = &cell;
-	x->run.c.event = take_event;
-	x->run.c.arg = x;
+	x->run.front = &librechat_front;
+	x->run.arg = x;
 	buf_init(&x->out.text, LIBRE_OUTPUT_MAX);
 	buf_init(&x->err.text, LIBRE_OUTPUT_MAX);
 	buf_init(&x->calls, LIBRE_CALLS_BYTES);
@@ -589,26 +517,17 @@ librechat_run(struct libre_run *x,
 		run_in_own(x);
 	else
 		api_run(&x->run, NULL);
-	if (x->run.end == RUN_RESULT) {
-		end_file(x);
-		sum_up(x);
-		if (x->run.result.reason == REASON_ERROR)
-			answer_error(x, &x->run.result);
-		else
-			answer(x, arg);
-	}
-	api_run_end(&x->run, API_LIBRECHAT);
-	release(x);
+	api_run_answer(&x->run);
+	librechat_run_release(x);
 }
 
 /* ---- POST /librechat/exec ---- */
 
 static void
-answer_outcome(struct libre_run *x, void *arg)
+answer_outcome(struct libre_run *x)
 {
 	auto_buf struct buf body = BUF_INIT(LIBRE_ANSWER_MAX);
 
-	(void)arg;
 	libre_add_outcome(&body, &x->outcome);
 	reply_json(x->run.req, 200, NULL, &body);
 }
@@ -620,7 +539,8 @@ api_librechat_exec(struct api_app *app, struct http_request *req)
 	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
 	struct libre_exec exec;
 	struct libre_run x = { .run = { .app = app, .req = req },
-		.exec = &exec };
+		.exec = &exec,
+		.answer = answer_outcome };
 	int status = 400;
 
 	if (!api_read_body(req, &body))
@@ -632,7 +552,167 @@ api_librechat_exec(struct api_app *app, struct http_request *req)
 	}
 	buf_release(&body);
 	librechat_make_session(app, x.session);
-	librechat_session_borrow(&x.own, app, req, exec.hint);
-	librechat_run(&x, answer_outcome, NULL);
+	session_holder_borrow_named(&x.own, app, req, exec.hint);
+	librechat_run(&x);
 	pyjson_release(&exec.doc);
+}
+
+/* ---- a program ---- */
+
+_Static_assert(LIBRE_OWNER_LEN == TOKENS_HASH_LEN, "an owner");
+
+static void
+answer_failed(struct libre_run *x, const char *error)
+{
+	auto_buf struct buf body = BUF_INIT(LIBRE_ANSWER_MAX);
+
+	librechat_run_forget(x);
+	libre_add_failed(&body, &x->outcome, error);
+	reply_json(x->run.req, 200, NULL, &body);
+}
+
+/* It is over. */
+static void
+answer_program_end(struct libre_run *x)
+{
+	auto_buf struct buf body = BUF_INIT(LIBRE_ANSWER_MAX);
+	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+
+	if (libre_has_failed(&x->outcome, &error)) {
+		answer_failed(x, buf_str(&error));
+		return;
+	}
+	libre_add_completed(&body, &x->outcome);
+	reply_json(x->run.req, 200, NULL, &body);
+}
+
+/* The program has called tools.  The next round leaves its files once more. */
+static void
+answer_calls(struct libre_run *x)
+{
+	auto_buf struct buf calls = BUF_INIT(2 * LIBRE_STATE_MAX);
+	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	auto_buf struct buf token = BUF_INIT(LIBRE_TOKEN_TEXT_MAX);
+	auto_buf struct buf body = BUF_INIT(LIBRE_ANSWER_MAX);
+
+	if (x->program->round > LIBRE_ROUNDS_MAX) {
+		x->outcome.note = "The program has called tools in 20 rounds, "
+				  "and may not do so in another one";
+		answer_failed(x, LIBRE_FAILED);
+		return;
+	}
+	/* Cut off, it may look whole. */
+	if (x->calls.overflow)
+		buf_reset(&x->calls);
+	if (!libre_calls_read(x->program, buf_str(&x->calls), x->calls.len,
+		&calls, &error)) {
+		if (strcmp(buf_str(&error), LIBRE_FAILED) == 0)
+			x->outcome.note = "What it called cannot be read";
+		answer_failed(x, buf_str(&error));
+		return;
+	}
+	librechat_run_forget(x);
+	if (!libre_program_seal(x->program, x->asked, &calls, &token)) {
+		reply_librechat(x->run.req, 413, NULL, LIBRE_STATE_TOO_LARGE,
+		    NULL);
+		return;
+	}
+	libre_add_calls(&body, &x->outcome, buf_str(&calls), buf_str(&token));
+	reply_json(x->run.req, 200, NULL, &body);
+}
+
+static void
+answer_round(struct libre_run *x)
+{
+	if (!x->has_calls) {
+		answer_program_end(x);
+		return;
+	}
+	x->asked->now_ms = clock_wall_ms();
+	answer_calls(x);
+}
+
+void
+api_librechat_program(struct api_app *app, struct http_request *req)
+{
+	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
+	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	char session[LIBRE_ID_LEN + 1];
+	struct libre_program program;
+	struct libre_asked asked = {
+		.key = librechat_seal(app),
+		.owner = app->owner,
+		.now_ms = clock_wall_ms(),
+		.session = session,
+	};
+	struct libre_run x = { .run = { .app = app, .req = req },
+		.exec = &program.exec,
+		.program = &program,
+		.asked = &asked,
+		.answer = answer_round };
+	struct librechat_call call = { .cancelled_fd = -1, .file_fd = -1 };
+	int status = 400;
+
+	if (!api_read_body(req, &body))
+		return;
+	librechat_make_session(app, session);
+	if (!libre_program_parse(&program, buf_str(&body), body.len, &asked,
+		&status, &error)) {
+		reply_librechat(req, status, NULL, buf_str(&error), NULL);
+		return;
+	}
+	buf_release(&body);
+	x.own.cell.connection = -1; /* each round begins as the first one did */
+	/* The run's files are of this node, whichever had the first round. */
+	memcpy(x.session,
+	    strncmp(program.session, app->tag, strlen(app->tag)) == 0 ?
+		program.session :
+		session,
+	    sizeof(x.session));
+	x.run.end = RUN_STOPPED;
+	if (librechat_call_open(&call, app, req)) {
+		x.run.stop_fd = call.cancelled_fd;
+		librechat_run(&x);
+	}
+	librechat_call_close(&call);
+	/* A client that cancels closes its connection; a proxy may not. */
+	if (x.run.end == RUN_STOPPED && !http_client_gone(req))
+		reply_librechat(req, 409, NULL, "The execution was cancelled",
+		    NULL);
+	libre_program_release(&program);
+}
+
+/* ---- POST /librechat/exec/programmatic/cancel ---- */
+
+void
+api_librechat_cancel(struct api_app *app, struct http_request *req)
+{
+	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
+	struct pyjson_error fault;
+	struct pyjson doc;
+	const char *id;
+	bool running = false;
+
+	if (!api_read_body(req, &body))
+		return;
+	if (!pyjson_parse(&doc, buf_str(&body), body.len, PYJSON_BYTES,
+		&fault)) {
+		reply_librechat(req, 400, NULL, "The body is not valid JSON",
+		    NULL);
+		return;
+	}
+	id = doc.root.type != PYVALUE_OBJECT ?
+	    NULL :
+	    pyvalue_text(pyvalue_get(&doc.root, "request_id"));
+	if (!librechat_is_call_id(id))
+		reply_librechat(req, 400, NULL,
+		    "Missing required field: request_id", NULL);
+	else if (!librechat_cancel(app, id, &running))
+		reply_librechat(req, 500, NULL, "The cancel could not be kept",
+		    NULL);
+	else
+		reply_text(req, 200, NULL,
+		    running ? "{\"cancelled\":true,\"running\":true}" :
+			      "{\"cancelled\":true,\"running\":false}");
+	pyjson_release(&doc);
 }

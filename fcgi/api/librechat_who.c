@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who asks, of LibreChat's three generations: by an API key, by a token that it
- * has signed, or without anything; and which files are whose.
+ * Senders of LibreChat's requests, in three generations: with an API key, with
+ * a token that LibreChat has signed, or without credentials; and owners of
+ * files.
+ *
  */
 #include "api/librechat_who.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -25,12 +30,20 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "protocol/node_table.h"
 
 #define KEYS_FILE_MAX 65536
 #define KEY_PREFIX "il_"
+#define CALL_ID_MAX 128 /* a UUID has 36 */
+#define CALL_OWNER_BYTES 8
+#define CALL_NAME_BYTES 32
+/* A call waits for less in the queues of nginx and il-api. */
+#define KEEP_MS 300000
+#define CALLS_MAX 1024
+#define OWN_CALLS_MAX 256	  /* no owner has the room of all others */
 #define SEAL_FILE "librechat.key" /* no id of a file has this form */
 
 /* False: it cannot be had from the store's folder. */
@@ -118,7 +131,7 @@ refuse_credentials(struct api_app *app, struct http_request *req,
 	return GATE_REFUSED;
 }
 
-/* ---- who asks ---- */
+/* ---- the sender ---- */
 
 /* Names in a row, each with its NUL, so that none runs into the next. */
 static void
@@ -136,7 +149,7 @@ hash_names(unsigned char hash[TOKENS_HASH_LEN], const char *const *names,
 
 /* A user of LibreChat's is who the token says, with what each may have. */
 static enum gate_who
-take_user(struct api_app *app, struct http_request *req, const char *text,
+check_user(struct api_app *app, struct http_request *req, const char *text,
     struct token *token)
 {
 	const struct libre_expected expected = {
@@ -164,7 +177,7 @@ take_user(struct api_app *app, struct http_request *req, const char *text,
 
 /* A token of ours, however it was sent. */
 static enum gate_who
-take_token(struct api_app *app, struct http_request *req, const char *text,
+check_token(struct api_app *app, struct http_request *req, const char *text,
     const char *refusal, struct token *token)
 {
 	auto_free char *bearer = xprintf("Bearer %.200s", text);
@@ -178,7 +191,7 @@ take_token(struct api_app *app, struct http_request *req, const char *text,
 }
 
 static enum gate_who
-take_bearer(struct api_app *app, struct http_request *req, const char *header,
+check_bearer(struct api_app *app, struct http_request *req, const char *header,
     struct token *token)
 {
 	if (strncasecmp(header, "Bearer ", 7) != 0)
@@ -189,10 +202,10 @@ take_bearer(struct api_app *app, struct http_request *req, const char *header,
 	header += strspn(header, " ");
 	if (app->tokens.path != NULL &&
 	    strncmp(header, KEY_PREFIX, strlen(KEY_PREFIX)) == 0)
-		return take_token(app, req, header, "Invalid bearer token",
+		return check_token(app, req, header, "Invalid bearer token",
 		    token);
 	if (app->librechat_keys != NULL)
-		return take_user(app, req, header, token);
+		return check_user(app, req, header, token);
 	return refuse_credentials(app, req, "Invalid bearer token",
 	    "IL_LIBRECHAT_KEYS_FILE is not set");
 }
@@ -231,12 +244,12 @@ librechat_identify(struct api_app *app, struct http_request *req, bool foreign,
 		return GATE_REFUSED;
 	}
 	if (bearer != NULL)
-		return take_bearer(app, req, bearer, token);
+		return check_bearer(app, req, bearer, token);
 	if (key != NULL && app->tokens.path == NULL)
 		return refuse_credentials(app, req, "Bearer token is required",
 		    "an API key, and IL_API_TOKENS_FILE is not set");
 	if (key != NULL)
-		return take_token(app, req, key, "Invalid API key", token);
+		return check_token(app, req, key, "Invalid API key", token);
 	if (app->config->librechat_open && !foreign)
 		return GATE_ANYBODY;
 	return refuse_credentials(app, req, "Authentication is required",
@@ -300,4 +313,218 @@ librechat_file(struct api_app *app, const struct http_request *req,
 	free(entry->name);
 	(void)close(fd);
 	return err_set(err, ERR_NOT_FOUND, "of another session");
+}
+
+/* ---- cancels of calls ---- */
+
+bool
+librechat_is_call_id(const char *id)
+{
+	return id != NULL && id[0] != '\0' && strlen(id) <= CALL_ID_MAX;
+}
+
+static char *
+folder_of_calls(const struct api_app *app)
+{
+	return xprintf("%s/calls", app->sessions);
+}
+
+/* The names of all files of the owner begin so; heap. */
+static char *
+name_of_owner(const struct api_app *app)
+{
+	unsigned char hash[crypto_generichash_BYTES];
+	char name[2 * CALL_OWNER_BYTES + 1];
+
+	(void)crypto_generichash(hash, sizeof(hash), app->owner,
+	    sizeof(app->owner), NULL, 0);
+	return xprintf("%s-",
+	    sodium_bin2hex(name, sizeof(name), hash, CALL_OWNER_BYTES));
+}
+
+static char *
+path_of_call(const struct api_app *app, const char *id)
+{
+	auto_free char *folder = folder_of_calls(app);
+	auto_free char *owner = name_of_owner(app);
+	unsigned char hash[CALL_NAME_BYTES];
+	char name[2 * CALL_NAME_BYTES + 1];
+
+	(void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)id,
+	    strlen(id), app->owner, sizeof(app->owner));
+	return xprintf("%s/%s%s", folder, owner,
+	    sodium_bin2hex(name, sizeof(name), hash, sizeof(hash)));
+}
+
+/* -1: it cannot be had, which was logged. */
+static int
+open_file(const struct api_app *app, const char *path)
+{
+	auto_free char *folder = folder_of_calls(app);
+	struct err err;
+	int fd;
+
+	if (fd_make_dirs(folder, 0700, &err) != 0) {
+		log_warn("librechat: a call cannot be cancelled: %s", err.text);
+		return -1;
+	}
+	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		log_warn("librechat: a call cannot be cancelled: %m");
+	return fd;
+}
+
+/* A run has its file locked for reading. */
+static bool
+lock_file(int fd, int command, short type)
+{
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
+
+	return TEMP_FAILURE_RETRY(fcntl(fd, command, &lock)) == 0;
+}
+
+static bool
+is_running(int fd)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+static bool
+is_removed(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
+static bool
+librechat_is_cancelled(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_size > 0;
+}
+
+/* ---- the call ---- */
+
+/* False: the call was cancelled before it began.  A call without an id, or
+ * whose file cannot be made, cannot be cancelled. */
+bool
+librechat_call_open(struct librechat_call *call, const struct api_app *app,
+    const struct http_request *req)
+{
+	const char *id = http_param(req, "HTTP_X_LIBRECHAT_CODE_REQUEST_ID");
+
+	if (!librechat_is_call_id(id))
+		return true;
+	call->path = path_of_call(app, id);
+	/* A sweep, or another run of this id, may remove it meanwhile. */
+	do {
+		cleanup_close(&call->file_fd);
+		call->file_fd = open_file(app, call->path);
+		if (call->file_fd < 0 ||
+		    !lock_file(call->file_fd, F_OFD_SETLKW, F_RDLCK))
+			return true;
+	} while (is_removed(call->file_fd));
+	/* The run watches before it looks: it misses no cancel in between. */
+	call->cancelled_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (call->cancelled_fd < 0 ||
+	    inotify_add_watch(call->cancelled_fd, call->path, IN_MODIFY) < 0)
+		log_warn("librechat: a call cannot be cancelled: %m");
+	return !librechat_is_cancelled(call->file_fd);
+}
+
+void
+librechat_call_close(struct librechat_call *call)
+{
+	/* The lock fails while another run of this id has the file. */
+	if (call->file_fd >= 0 &&
+	    lock_file(call->file_fd, F_OFD_SETLK, F_WRLCK) &&
+	    !librechat_is_cancelled(call->file_fd))
+		(void)unlink(call->path);
+	cleanup_close(&call->file_fd);
+	cleanup_close(&call->cancelled_fd);
+	free(call->path);
+	call->path = NULL;
+}
+
+/* ---- files of minutes ago ---- */
+
+/* Remove a file that no run has and that was written before before_ms.  False:
+ * it stays. */
+static bool
+remove_old(int dir, const char *name, int64_t before_ms)
+{
+	auto_close int fd = openat(dir, name,
+	    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 &&
+	    (int64_t)st.st_mtim.tv_sec * 1000 < before_ms &&
+	    lock_file(fd, F_OFD_SETLK, F_WRLCK) && unlinkat(dir, name, 0) == 0;
+}
+
+/* Do that with all files whose names begin so.  Returns how many stay. */
+static size_t
+remove_all_old(const char *folder, const char *begin, int64_t before_ms)
+{
+	auto_dir DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	size_t count = 0;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		if (entry->d_name[0] != '.' &&
+		    strncmp(entry->d_name, begin, strlen(begin)) == 0 &&
+		    !remove_old(dirfd(dir), entry->d_name, before_ms))
+			count++;
+	return count;
+}
+
+/* If more than most of these are too young, the older ones of them go. */
+static void
+remove_most_old(const struct api_app *app, const char *begin, size_t most)
+{
+	auto_free char *folder = folder_of_calls(app);
+	int64_t keep_ms = KEEP_MS;
+
+	while (remove_all_old(folder, begin, clock_wall_ms() - keep_ms) >
+		most &&
+	    keep_ms > 0)
+		keep_ms /= 2;
+}
+
+void
+librechat_cancel_sweep(const struct api_app *app)
+{
+	remove_most_old(app, "", CALLS_MAX);
+}
+
+/* ---- the cancel ---- */
+
+bool
+librechat_cancel(const struct api_app *app, const char *id, bool *running)
+{
+	auto_free char *owner = name_of_owner(app);
+	auto_free char *path = path_of_call(app, id);
+
+	remove_most_old(app, owner, OWN_CALLS_MAX);
+	librechat_cancel_sweep(app);
+	for (;;) {
+		auto_close int fd = open_file(app, path);
+
+		if (fd < 0)
+			return false;
+		/* Once the byte is there a run may end before we look. */
+		*running = is_running(fd);
+		if (pwrite(fd, "x", 1, 0) != 1) {
+			log_warn("librechat: write %s: %m", path);
+			return false;
+		}
+		/* A run that has just ended removed it: write it once more, for
+		 * a later call of this id. */
+		if (!is_removed(fd))
+			return true;
+	}
 }

@@ -13,7 +13,7 @@ struct err;
 struct http_request;
 
 /*
- * What LibreChat's routes share: who asks, whose a file is, errors.
+ * The sender of a LibreChat request, and the owner of a file.
  */
 
 /* At the start: the keys of IL_LIBRECHAT_KEYS_FILE, if it is set.  ERR_CONFIG:
@@ -24,11 +24,38 @@ int librechat_open(struct api_app *app, struct err *err);
  * signed, or by neither where that is allowed. */
 extern const struct gate_scheme librechat_scheme;
 
-/* What clients keep for us is sealed with this key.  It lies in the store's
- * folder from its first use on, so that a restart ends no program; where that
- * cannot be, all of this il-api has the same one until it ends.  Several nodes
- * have the same one, of IL_NODES_KEY_FILE. */
+/* The key that seals the state that clients keep for us.  It lies in the
+ * store's folder from its first use on, so that a restart ends no program;
+ * where that cannot be, all of this il-api has the same one until it ends.
+ * Several nodes have the same one, of IL_NODES_KEY_FILE. */
 const unsigned char *librechat_seal(struct api_app *app);
+
+/* ---- cancels ---- */
+
+/*
+ * POST /librechat/exec/programmatic/cancel ends the run of a call that has sent
+ * an id of its own, X-LibreChat-Code-Request-ID.  A call has a file in a folder
+ * that il-api alone may enter; its name follows from the id and the owner.  The
+ * run locks and watches that file, and a cancel writes a byte into it.  The
+ * byte stays for minutes, so a call that arrives after its cancel does not
+ * begin.
+ */
+struct librechat_call {
+	int cancelled_fd; /* readable once the run is to end; -1: never */
+	int file_fd;	  /* -1: none */
+	char *path;
+};
+
+/* False: the call was cancelled before it began.  A call without an id, or
+ * whose file cannot be made, cannot be cancelled. */
+bool librechat_call_open(struct librechat_call *call, const struct api_app *app,
+    const struct http_request *req);
+void librechat_call_close(struct librechat_call *call);
+/* May the client name a call so?  id may be NULL. */
+bool librechat_is_call_id(const char *id);
+/* Cancel the call of that id, now or when it comes; running: it has begun.
+ * False: the cancel cannot be stored, which was logged. */
+bool librechat_cancel(const struct api_app *app, const char *id, bool *running);
 
 /* Remove the files that calls and cancels of minutes ago have left. */
 void librechat_cancel_sweep(const struct api_app *app);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * POST /mcp: the Model Context Protocol over HTTP.  What its bytes mean is in
- * contract/mcp; here is what is done: nothing is remembered between two
- * requests, so that no restart and no lost connection matters to a client.
+ * POST /mcp: the Model Context Protocol over HTTP.  contract/mcp knows the
+ * bytes; this file does the work.  It remembers nothing between two requests,
+ * so a restart or a lost connection does not matter to a client.
+ *
  */
 #include "api/mcp.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,9 @@
 
 #include "api/app.h"
 #include "api/routes.h"
+#include "api/run.h"
 #include "contract/mcp/mcp_media.h"
+#include "contract/stage.h"
 #include "server/http.h"
 
 #include "base/cleanup.h"
@@ -23,6 +27,10 @@
 #include "base/fd.h"
 #include "base/log.h"
 
+#define FILE_TOOL_MS 10000
+#define SESSION_LOST \
+	"A fault of Inline's: the session is lost. Make another one with " \
+	"create_session."
 #define LISTED_MAX 100
 #define BODY_MAX ((size_t)16 << 20)
 #define FRAME_MAX_BYTES 65536
@@ -53,7 +61,7 @@ mcp_stream(struct mcp_exchange *x)
 }
 
 static void
-send_frame(struct mcp_exchange *x, const struct buf *frame)
+mcp_send_frame(struct mcp_exchange *x, const struct buf *frame)
 {
 	http_write(x->req, buf_str(frame), frame->len);
 	(void)http_flush(x->req);
@@ -77,7 +85,7 @@ mcp_tell(struct mcp_exchange *x, int64_t ms, int64_t total_ms,
 	else if (now_ms - x->told_ms >= SILENCE_MS || x->told_ms == x->began_ms)
 		mcp_add_comment(&frame);
 	if (frame.len > 0)
-		send_frame(x, &frame);
+		mcp_send_frame(x, &frame);
 }
 
 static void
@@ -89,7 +97,7 @@ send_status(struct mcp_exchange *x, int status)
 		mcp_stream(x);
 	if (x->req->begun) {
 		mcp_add_event(&frame, buf_str(&x->body), x->body.len);
-		send_frame(x, &frame);
+		mcp_send_frame(x, &frame);
 		return;
 	}
 	http_answer(x->req, status, "application/json", ANSWER_HEADERS,
@@ -151,10 +159,10 @@ mcp_busy(struct mcp_exchange *x)
 	mcp_fault(x, &fault);
 }
 
-/* ---- how much at one time ---- */
+/* ---- limits at one time ---- */
 
 static int64_t
-places(const struct config *config)
+shared_slots(const struct config *config)
 {
 	return config->api_cells + config->api_sessions + MCP_WAITING;
 }
@@ -162,15 +170,15 @@ places(const struct config *config)
 size_t
 mcp_children(const struct config *config)
 {
-	return (size_t)places(config) + MCP_QUICK;
+	return (size_t)shared_slots(config) + MCP_QUICK;
 }
 
 bool
 mcp_enter(struct mcp_exchange *x, enum gate_use use)
 {
-	x->place = limits_claim_shared(x->app->limits, LIMITS_SHARED,
-	    places(x->app->config));
-	if (x->place < 0) {
+	x->slot = limits_claim_shared(x->app->limits, LIMITS_SHARED,
+	    shared_slots(x->app->config));
+	if (x->slot < 0) {
 		mcp_busy(x);
 		return false;
 	}
@@ -260,7 +268,8 @@ mcp_list_resources(struct mcp_exchange *x)
 
 /* A resource that is not there gets an error, never an empty answer. */
 static void
-refuse(struct mcp_exchange *x, const struct pyvalue *uri, const char *text)
+mcp_refuse_resource(struct mcp_exchange *x, const struct pyvalue *uri,
+    const char *text)
 {
 	struct mcp_fault fault;
 
@@ -320,17 +329,251 @@ mcp_read_resource(struct mcp_exchange *x)
 		fd = nodes_get_file(x->app, x->req, own_id, len, &entry, &err);
 	}
 	if (fd < 0) {
-		refuse(x, uri,
+		mcp_refuse_resource(x, uri,
 		    "Resource not found: it was never there, or its time is "
 		    "over");
 		return;
 	}
 	if (entry.size > (int64_t)MCP_RESOURCE_MAX)
-		refuse(x, uri,
+		mcp_refuse_resource(x, uri,
 		    "Resource too large: over 8 MiB; GET /v1/files/ID has it");
 	else if (mcp_enter_reader(x))
 		answer_content(x, uri, entry.name, fd, entry.size);
 	free(entry.name);
+}
+
+/* ---- sessions and their files: tools ---- */
+
+/* A request of a file tool's.  False: there is nothing to tell, which was
+ * answered. */
+static bool
+ask_for_files(struct mcp_exchange *x, struct session_borrowed *b,
+    const struct cell_request *request,
+    void (*event)(void *arg, const struct cell_event *event), void *arg,
+    struct cell_result *result)
+{
+	if (!mcp_ask(x, b, request, event, arg, result))
+		mcp_trouble(x, SESSION_LOST);
+	else if (result->reason == REASON_ERROR)
+		mcp_explain(x, result);
+	else
+		return true;
+	return false;
+}
+
+static void
+mcp_create_session(struct mcp_exchange *x)
+{
+	int64_t ttl_ms = x->call.ttl_s * 1000;
+	char id[SESSION_ID_SIZE];
+	struct lease lease;
+	int64_t next_ms;
+	struct err err;
+
+	if (session_cell_lease(x->app, x->req, x->call.python.data, ttl_ms,
+		&lease, &next_ms, &err) != REFUSAL_NONE) {
+		log_warn("no cell: %s", err.text);
+		if (!http_client_gone(x->req))
+			mcp_trouble(x,
+			    "There is no room for another session just now. "
+			    "Close one that you do not need, or try again in "
+			    "%" PRId64 " s.",
+			    next_ms / 1000 + 1);
+		return;
+	}
+	if (http_client_gone(x->req)) {
+		lease_close(&lease);
+		return;
+	}
+	if (session_holder_start(x->app, &lease, ttl_ms, id, &err) != 0) {
+		log_err("session: %s", err.text);
+		mcp_failed(x);
+		return;
+	}
+	mcp_add_session(&x->body, &x->m, id, (clock_wall_ms() + ttl_ms) / 1000);
+	mcp_send(x);
+}
+
+static void
+end(struct mcp_exchange *x)
+{
+	if (session_holder_end(x->app, x->call.session.data)) {
+		mcp_add_closed(&x->body, &x->m);
+		mcp_send(x);
+	} else {
+		mcp_no_session(x);
+	}
+}
+
+struct listing {
+	struct mcp_entry items[MCP_ENTRIES_MAX];
+	size_t count;
+};
+
+static void
+mcp_list_entry(void *arg, const struct cell_event *event)
+{
+	struct listing *list = arg;
+
+	if (event->kind == CELL_ENTRY && list->count < MCP_ENTRIES_MAX)
+		list->items[list->count++] = (struct mcp_entry){
+			xstrdup(event->name), event->entry_kind, event->size
+		};
+}
+
+static bool
+mcp_list_files(struct mcp_exchange *x, struct session_borrowed *b,
+    const char *path)
+{
+	const struct cell_request request = { .op = OP_LIST,
+		.folder = "/workspace",
+		.path = path,
+		.count = MCP_ENTRIES_MAX,
+		.wall_ms = FILE_TOOL_MS };
+	struct listing *list = xcalloc(1, sizeof(*list));
+	struct cell_result result;
+	bool good = ask_for_files(x, b, &request, mcp_list_entry, list,
+	    &result);
+
+	if (good)
+		mcp_add_listing(&x->body, &x->m, path, list->items, list->count,
+		    result.total > (int64_t)list->count);
+	for (size_t i = 0; i < list->count; i++)
+		free(list->items[i].name);
+	free(list);
+	return good;
+}
+
+/* A part of a file: the cell sends its beginning, of which some is dropped. */
+struct part {
+	struct buf data;
+	int64_t skip;
+};
+
+static void
+mcp_read_part(void *arg, const struct cell_event *event)
+{
+	struct part *part = arg;
+	size_t skip;
+
+	if (event->kind != CELL_BYTES)
+		return;
+	skip = part->skip < (int64_t)event->len ? (size_t)part->skip :
+						  event->len;
+	part->skip -= (int64_t)skip;
+	buf_add(&part->data, event->data + skip, event->len - skip);
+}
+
+static bool
+mcp_read_file(struct mcp_exchange *x, struct session_borrowed *b,
+    const char *path)
+{
+	const struct mcp_call *call = &x->call;
+	const struct cell_request request = { .op = OP_READ,
+		.folder = "/workspace",
+		.path = path,
+		.max_bytes = call->offset + call->limit,
+		.cut = true,
+		.wall_ms = FILE_TOOL_MS };
+	struct part part = { BUF_INIT(MCP_READ_MAX), call->offset };
+	struct cell_result result;
+	bool good = ask_for_files(x, b, &request, mcp_read_part, &part,
+	    &result);
+
+	if (good)
+		mcp_add_read(&x->body, &x->m, call->path.data,
+		    buf_str(&part.data), part.data.len, call->offset,
+		    result.total);
+	buf_release(&part.data);
+	return good;
+}
+
+static bool
+mcp_write_file(struct mcp_exchange *x, struct session_borrowed *b,
+    const char *path)
+{
+	const struct mcp_call *call = &x->call;
+	const struct cell_request request = { .op = OP_WRITE,
+		.folder = "/workspace",
+		.path = path,
+		.content = call->content.data,
+		.content_len = call->content.len,
+		.wall_ms = FILE_TOOL_MS };
+	struct cell_result result;
+
+	if (!ask_for_files(x, b, &request, NULL, NULL, &result))
+		return false;
+	mcp_add_written(&x->body, &x->m, path, call->content.len);
+	return true;
+}
+
+/* Find the path of a file whose name is no UTF-8, if the client has sent the
+ * text that it was given for it.  NULL: the call's own path is meant.  To be
+ * freed. */
+static char *
+find_real_path(struct mcp_exchange *x, struct session_borrowed *b)
+{
+	auto_buf struct buf path = BUF_INIT(LIMIT_PATH + 1);
+	struct cell_request request = { .op = OP_READ,
+		.folder = "/workspace",
+		.max_bytes = 1,
+		.cut = true,
+		.wall_ms = FILE_TOOL_MS };
+	struct cell_result result;
+
+	if (x->call.path.decoded || !path_text_read(&path, x->call.path.data))
+		return NULL;
+	request.path = buf_str(&path);
+	if (!mcp_ask(x, b, &request, NULL, NULL, &result) ||
+	    (result.reason == REASON_ERROR &&
+		result.error != ERROR_IS_DIRECTORY))
+		return NULL;
+	return buf_steal(&path, NULL);
+}
+
+/* The session is returned before the answer, which may have a slow reader. */
+static void
+file_tool(struct mcp_exchange *x)
+{
+	struct session_borrowed b;
+	auto_free char *real = NULL;
+	const char *path;
+	bool good = false;
+
+	if (!mcp_borrow(x, &b))
+		return;
+	if (x->call.path.data != NULL)
+		real = find_real_path(x, &b);
+	path = real != NULL ? real : x->call.path.data;
+	if (b.lost)
+		mcp_trouble(x, SESSION_LOST);
+	else if (x->call.tool == MCP_LIST_FILES)
+		good = mcp_list_files(x, &b, path);
+	else if (x->call.tool == MCP_READ_FILE)
+		good = mcp_read_file(x, &b, path);
+	else
+		good = mcp_write_file(x, &b, path);
+	session_holder_return(&b);
+	if (good)
+		mcp_send(x);
+}
+
+static void
+mcp_session_tool(struct mcp_exchange *x)
+{
+	enum mcp_tool tool = x->call.tool;
+
+	if (!mcp_enter(x,
+		tool == MCP_CREATE_SESSION    ? GATE_SESSION :
+		    tool == MCP_CLOSE_SESSION ? GATE_GLANCE :
+						GATE_COMMAND))
+		return;
+	if (tool == MCP_CREATE_SESSION)
+		mcp_create_session(x);
+	else if (tool == MCP_CLOSE_SESSION)
+		end(x);
+	else
+		file_tool(x);
 }
 
 /* ---- methods ---- */
@@ -400,7 +643,7 @@ list_templates(struct mcp_exchange *x)
 }
 
 static void
-perform(struct mcp_exchange *x)
+mcp_perform(struct mcp_exchange *x)
 {
 	switch (x->m.method) {
 	case MCP_INITIALIZE:
@@ -450,7 +693,7 @@ accepts(const struct http_request *req, const char *type)
 
 /* False: it was answered, or its sender is gone. */
 static bool
-read_body(struct mcp_exchange *x, struct buf *body)
+mcp_read_body(struct mcp_exchange *x, struct buf *body)
 {
 	struct mcp_fault fault;
 
@@ -463,7 +706,7 @@ read_body(struct mcp_exchange *x, struct buf *body)
 }
 
 static void
-answer(struct mcp_exchange *x)
+mcp_answer(struct mcp_exchange *x)
 {
 	const struct mcp_head head = {
 		.content_type = http_param(x->req, "CONTENT_TYPE"),
@@ -475,7 +718,7 @@ answer(struct mcp_exchange *x)
 	struct mcp_fault fault;
 	bool good;
 
-	if (!read_body(x, &body))
+	if (!mcp_read_body(x, &body))
 		return;
 	good = mcp_message_parse(&x->m, &head, buf_str(&body), body.len,
 	    &fault);
@@ -485,7 +728,7 @@ answer(struct mcp_exchange *x)
 	else if (x->m.kind == MCP_NOTIFICATION)
 		http_answer(x->req, 202, NULL, NULL, "", 0);
 	else
-		perform(x);
+		mcp_perform(x);
 }
 
 void
@@ -495,7 +738,7 @@ api_mcp(struct api_app *app, struct http_request *req)
 		.app = app,
 		.req = req,
 		.body = BUF_INIT(MCP_ANSWER_MAX),
-		.place = -1,
+		.slot = -1,
 		.reader = -1,
 		.may_stream = accepts(req, STREAM_TYPE),
 		.began_ms = clock_monotonic_ms(),
@@ -505,9 +748,9 @@ api_mcp(struct api_app *app, struct http_request *req)
 	x.must_stream = x.may_stream && !accepts(req, "application/json") &&
 	    !accepts(req, "application/*") && !accepts(req, "*/*");
 	http_allow_slow_reader(req, READER_MS);
-	answer(&x);
+	mcp_answer(&x);
 	mcp_message_release(&x.m);
 	buf_release(&x.body);
 	cleanup_close(&x.reader);
-	cleanup_close(&x.place);
+	cleanup_close(&x.slot);
 }

@@ -4,7 +4,6 @@
  * session's cell does not tell which files a run has made or changed, so its
  * folders are listed before and after the run.
  */
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,12 +13,12 @@
 #include "contract/mcp/mcp_media.h"
 #include "contract/mcp/mcp_result.h"
 #include "contract/stage.h"
-#include "files/filestore.h"
 #include "server/http.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/log.h"
 
 #define MCP_WORK_LEFT (2 * MCP_LEFT_MAX)
 #define TICK_MS 1000
@@ -50,18 +49,84 @@ struct mcp_work {
 	struct mcp_left left[MCP_WORK_LEFT];
 	size_t left_count;
 	bool more_left;
-	struct mcp_left *file;	    /* that is coming in */
-	int64_t taken;		    /* bytes of it so far */
-	struct filestore_new fresh; /* the same, in the store */
-	int64_t shown;		    /* bytes of all that are shown */
-	int64_t started_ms;	    /* monotonic; 0: not yet */
-	bool cancelled;		    /* its client is gone */
+	struct mcp_left *file; /* the incoming one */
+	int64_t taken;	       /* bytes of it so far */
+	int64_t shown;	       /* bytes of all shown files */
+	int64_t started_ms;    /* monotonic; 0: not yet */
 };
+
+/* ---- the cell of a session, for one call ---- */
+
+void
+mcp_no_session(struct mcp_exchange *x)
+{
+	mcp_trouble(x,
+	    "There is no session '%.60s': it has ended, or never was. Make "
+	    "another one with create_session; its folder is empty.",
+	    x->call.session.data);
+}
+
+bool
+mcp_borrow(struct mcp_exchange *x, struct session_borrowed *b)
+{
+	struct err err;
+
+	if (session_holder_borrow(x->app, x->call.session.data, http_fd(x->req),
+		MCP_TURN_MS, b, &err) == 0)
+		return true;
+	if (err.code != ERR_TIMEOUT)
+		mcp_no_session(x);
+	else if (!http_client_gone(x->req))
+		mcp_trouble(x,
+		    "The session is busy with another call. Try again when "
+		    "that has ended.");
+	return false;
+}
+
+bool
+mcp_ask(struct mcp_exchange *x, struct session_borrowed *b,
+    const struct cell_request *request,
+    void (*event)(void *arg, const struct cell_event *event), void *arg,
+    struct cell_result *result)
+{
+	struct api_run run = { .app = x->app,
+		.req = x->req,
+		.request = request,
+		.c = { .event = event, .arg = arg } };
+	bool good = api_run_in(&run, b, false);
+
+	*result = run.result;
+	return good;
+}
+
+void
+mcp_explain(struct mcp_exchange *x, const struct cell_result *result)
+{
+	static const char *const texts[] = {
+		[ERROR_NOT_INSIDE] = "is a link, or leads out of the folder",
+		[ERROR_NOT_FOUND] = "is not there",
+		[ERROR_IS_DIRECTORY] = "is a folder",
+		[ERROR_NOT_DIRECTORY] = "is no folder",
+		[ERROR_TOO_LARGE] = "is too large",
+		[ERROR_NO_SPACE] = "does not fit: the folder is full",
+		[ERROR_NOT_REGULAR] = "is neither file nor folder",
+		[ERROR_PERMISSION] = "may not be opened",
+	};
+	size_t count = sizeof(texts) / sizeof(texts[0]);
+	size_t i = (size_t)result->error;
+	const char *path = x->call.path.len > 0 ? x->call.path.data : ".";
+
+	if (result->error_path[0] != '\0')
+		path = result->error_path;
+	log_info("the cell says: %s", result->error_text);
+	mcp_trouble(x, "'%.200s' %s.", path,
+	    i < count && texts[i] != NULL ? texts[i] : "cannot be had");
+}
 
 /* ---- files ---- */
 
 static struct mcp_left *
-add_left(struct mcp_work *w, const char *path, int64_t size)
+mcp_work_add_left(struct mcp_work *w, const char *path, int64_t size)
 {
 	auto_buf struct buf text = BUF_INIT(PATH_BYTES);
 	struct mcp_left *file;
@@ -84,23 +149,22 @@ static void
 mcp_work_leave_out(struct mcp_work *w, const char *path, int64_t size,
     const char *why)
 {
-	struct mcp_left *file = add_left(w, path, size);
+	struct mcp_left *file = mcp_work_add_left(w, path, size);
 
 	if (file != NULL)
 		file->why = why;
 }
 
-/* The last file is whole. */
+/* A file is stored under the last part of its path. */
 static void
-mcp_work_end_file(struct mcp_work *w)
+mcp_work_whole(struct api_run *run)
 {
+	struct mcp_work *w = run->arg;
 	struct mcp_left *file = w->file;
+	const char *slash = strrchr(file->path, '/');
 	bool counted;
 
-	if (file == NULL)
-		return;
-	if (w->fresh.store != NULL)
-		file->id = api_left_keep(&w->fresh, file->path, &file->why);
+	file->id = api_run_store(run, slash == NULL ? file->path : slash + 1);
 	counted = file->content.len > 0;
 	mcp_check_picture(file);
 	if (counted && file->content.len == 0)
@@ -108,35 +172,29 @@ mcp_work_end_file(struct mcp_work *w)
 	w->file = NULL;
 }
 
-static void
-begin_file(struct mcp_work *w, const struct cell_event *event)
+static const char **
+mcp_work_file(struct api_run *run, const struct cell_event *event)
 {
-	struct err err;
+	struct mcp_work *w = run->arg;
 
-	mcp_work_end_file(w);
-	w->file = add_left(w, event->name, event->size);
+	w->file = mcp_work_add_left(w, event->name, event->size);
 	w->taken = 0;
-	if (w->file != NULL &&
-	    filestore_begin(&w->x->app->store, &w->fresh, &err) != 0)
-		w->file->why = api_left_refused(&w->fresh, &err);
+	return w->file == NULL ? NULL : &w->file->why;
 }
 
-/* Small pictures are shown, so they are kept in memory, too. */
+/* Small pictures are shown, so they are kept in memory, too.  The type is
+ * reported whether the store takes the file or not. */
 static void
-take_bytes(struct mcp_work *w, const struct cell_event *event)
+mcp_work_bytes(struct api_run *run, const struct cell_event *event)
 {
+	struct mcp_work *w = run->arg;
 	struct mcp_left *file = w->file;
 	struct buf *content;
 	int64_t most;
-	struct err err;
 
 	if (file == NULL)
 		return;
 	content = &file->content;
-	if (w->fresh.store != NULL &&
-	    filestore_write(&w->fresh, event->data, event->len, &err) != 0)
-		w->file->why = api_left_refused(&w->fresh, &err);
-	/* The type is told whether the store takes the file or not. */
 	if (w->taken == 0)
 		file->type = mcp_media_type(file->path, event->data,
 		    event->len);
@@ -152,44 +210,35 @@ take_bytes(struct mcp_work *w, const struct cell_event *event)
 	buf_add(content, event->data, event->len);
 }
 
-/* ---- what comes from the cell ---- */
+/* ---- other events ---- */
 
-/* An event of the cell: of a run, or of a file that is read. */
 static void
-mcp_work_event(void *arg, const struct cell_event *event)
+mcp_work_started(struct api_run *run)
 {
-	struct mcp_work *w = arg;
-
-	switch (event->kind) {
-	case CELL_STARTED:
-		w->started_ms = clock_monotonic_ms();
-		break;
-	case CELL_OUTPUT:
-		mcp_output_add(event->stream == 1 ? &w->out : &w->err,
-		    event->data, event->len);
-		break;
-	case CELL_FILE:
-		begin_file(w, event);
-		break;
-	case CELL_BYTES:
-		take_bytes(w, event);
-		break;
-	case CELL_LEFT_OUT:
-		mcp_work_leave_out(w, event->name, event->size,
-		    api_run_left_out[event->why]);
-		break;
-	case CELL_ENTRY:
-	case CELL_RESULT:
-	case CELL_QUIET:
-		break;
-	}
+	((struct mcp_work *)run->arg)->started_ms = clock_monotonic_ms();
 }
 
-/* The client is told that it goes on, and what was printed last. */
 static void
-tick(void *arg)
+mcp_work_output(struct api_run *run, const struct cell_event *event)
 {
-	struct mcp_work *w = arg;
+	struct mcp_work *w = run->arg;
+
+	mcp_output_add(event->stream == 1 ? &w->out : &w->err, event->data,
+	    event->len);
+}
+
+static void
+mcp_work_left_out(struct api_run *run, const struct cell_event *event,
+    const char *why)
+{
+	mcp_work_leave_out(run->arg, event->name, event->size, why);
+}
+
+/* Report progress to the client, with the last line of the output. */
+static void
+mcp_work_tick(void *arg)
+{
+	struct mcp_work *w = ((struct api_run *)arg)->arg;
 	auto_buf struct buf line = BUF_INIT(4 * LINE_BYTES);
 	int64_t ms = w->started_ms == 0 ? -1 :
 					  clock_monotonic_ms() - w->started_ms;
@@ -198,42 +247,11 @@ tick(void *arg)
 	mcp_tell(w->x, ms, w->x->call.timeout_s * 1000, &line);
 }
 
-static bool
-cancelled(void *arg)
-{
-	struct mcp_work *w = arg;
-
-	w->cancelled = true;
-	return true;
-}
-
 /* ---- begin and end ---- */
-
-/* Heap; to be freed.  request: as for struct api_run. */
-static struct mcp_work *
-mcp_work_new(struct mcp_exchange *x, const struct cell_request *request)
-{
-	struct mcp_work *w = xcalloc(1, sizeof(*w));
-
-	w->x = x;
-	w->out = (struct mcp_output)MCP_OUTPUT_INIT;
-	w->err = (struct mcp_output)MCP_OUTPUT_INIT;
-	w->run = (struct api_run){ .app = x->app,
-		.req = x->req,
-		.request = request,
-		.lease_wait_ms = MCP_WAIT_MS,
-		.c = { .event = mcp_work_event,
-		    .tick = tick,
-		    .tick_ms = TICK_MS,
-		    .cancelled = cancelled,
-		    .arg = w } };
-	return w;
-}
 
 static void
 mcp_work_free(struct mcp_work *w)
 {
-	filestore_abort(&w->fresh);
 	for (size_t i = 0; i < w->left_count; i++) {
 		free(w->left[i].path);
 		free(w->left[i].id);
@@ -245,57 +263,73 @@ mcp_work_free(struct mcp_work *w)
 }
 
 static void
-answer_result(struct mcp_work *w)
+mcp_work_answer(struct api_run *r)
 {
+	struct mcp_work *w = r->arg;
 	const struct mcp_run run = {
 		.out = &w->out,
 		.err = &w->err,
-		.cell = &w->run.result,
-		.duration_ms = w->run.result.wall_us / 1000,
+		.cell = &r->result,
+		.duration_ms = r->result.wall_us / 1000,
 		.timeout_s = w->x->call.timeout_s,
 		.left = w->left,
 		.left_count = w->left_count,
-		.more_left = w->more_left || w->run.result.cut,
+		.more_left = w->more_left || r->result.cut,
 	};
 
+	if (r->result.reason == REASON_ERROR) {
+		mcp_explain(w->x, &r->result);
+		return;
+	}
 	mcp_add_run(&w->x->body, &w->x->m, &run);
 	mcp_send(w->x);
 }
 
-/* The run has ended, whichever way: answer and count it. */
 static void
-mcp_work_answer(struct mcp_work *w)
+mcp_work_busy(struct api_run *run)
 {
-	struct api_run *run = &w->run;
+	mcp_busy(((struct mcp_work *)run->arg)->x);
+}
 
-	mcp_work_end_file(w);
-	if (w->cancelled)
-		run->end = RUN_STOPPED;
-	switch (run->end) {
-	case RUN_REFUSED:
-		mcp_busy(w->x);
-		break;
-	case RUN_BROKEN:
-	case RUN_OVERDUE:
-		mcp_trouble(w->x,
-		    "A fault of Inline's, not of the code: the container was "
-		    "lost, and nothing is known of what the run did "
-		    "(reference %s).",
-		    run->reference);
-		break;
-	case RUN_STOPPED:
-	case RUN_TOO_LATE:
-	case RUN_TAKEN:
-	case RUN_CANCELLED:
-		break;
-	case RUN_RESULT:
-		if (run->result.reason == REASON_ERROR)
-			mcp_explain(w->x, &run->result);
-		else
-			answer_result(w);
-		break;
-	}
-	api_run_count(run, API_MCP);
+static void
+mcp_work_lost(struct api_run *run)
+{
+	mcp_trouble(((struct mcp_work *)run->arg)->x,
+	    "A fault of Inline's, not of the code: the container was lost, and "
+	    "nothing is known of what the run did (reference %s).",
+	    run->reference);
+}
+
+static const struct run_front mcp_front = {
+	.kind = API_MCP,
+	.started = mcp_work_started,
+	.output = mcp_work_output,
+	.file = mcp_work_file,
+	.bytes = mcp_work_bytes,
+	.whole = mcp_work_whole,
+	.left_out = mcp_work_left_out,
+	.answer = mcp_work_answer,
+	.busy = mcp_work_busy,
+	.lost = mcp_work_lost,
+};
+
+/* Heap; to be freed.  request: as for struct api_run. */
+static struct mcp_work *
+mcp_work_new(struct mcp_exchange *x, const struct cell_request *request)
+{
+	struct mcp_work *w = xcalloc(1, sizeof(*w));
+
+	w->x = x;
+	w->out = (struct mcp_output)MCP_OUTPUT_INIT;
+	w->err = (struct mcp_output)MCP_OUTPUT_INIT;
+	w->run = (struct api_run){ .front = &mcp_front,
+		.arg = w,
+		.app = x->app,
+		.req = x->req,
+		.request = request,
+		.lease_wait_ms = MCP_WAIT_MS,
+		.c = { .tick = mcp_work_tick, .tick_ms = TICK_MS } };
+	return w;
 }
 
 /* ---- the files of a session, before and after a run ---- */
@@ -323,7 +357,7 @@ struct scanning {
 
 /* Folders with a dot before their names are caches and settings. */
 static void
-take_entry(void *arg, const struct cell_event *event)
+mcp_scan_entry(void *arg, const struct cell_event *event)
 {
 	struct scanning *s = arg;
 	const char *folder = s->folders[s->at];
@@ -388,7 +422,7 @@ mcp_scan(struct mcp_scan *scan, struct mcp_exchange *x,
 			scan->cut = true;
 			break;
 		}
-		good = mcp_ask(x, b, &request, take_entry, &s, &result);
+		good = mcp_ask(x, b, &request, mcp_scan_entry, &s, &result);
 		scan->cut |= good && result.total > SCAN_ENTRIES;
 	}
 	for (size_t i = 0; i < s.folder_count; i++)
@@ -456,11 +490,12 @@ mcp_scan_collect(struct mcp_work *w, struct session_borrowed *b,
 			continue;
 		}
 		room -= item->size;
-		if (mcp_ask(w->x, b, &request, mcp_work_event, w, &result) &&
+		if (mcp_ask(w->x, b, &request, api_run_event, &w->run,
+			&result) &&
 		    result.reason == REASON_ERROR)
 			mcp_work_leave_out(w, item->path, item->size,
 			    "not readable");
-		mcp_work_end_file(w);
+		api_run_end_file(&w->run);
 	}
 }
 
@@ -483,7 +518,7 @@ struct inputs {
 };
 
 static void
-inputs_close(struct inputs *in, const struct mcp_call *call)
+mcp_close_inputs(struct inputs *in, const struct mcp_call *call)
 {
 	for (size_t i = in->own; i < in->count; i++)
 		if (call->files[i - in->own].id.data != NULL)
@@ -491,7 +526,7 @@ inputs_close(struct inputs *in, const struct mcp_call *call)
 }
 
 static void
-refuse_file(struct mcp_exchange *x, size_t i, const struct err *err)
+mcp_refuse_file(struct mcp_exchange *x, size_t i, const struct err *err)
 {
 	if (err->code == ERR_LIMIT)
 		mcp_trouble(x,
@@ -503,7 +538,7 @@ refuse_file(struct mcp_exchange *x, size_t i, const struct err *err)
 		    "files[%zu]: a fault of Inline's: the file is on another "
 		    "host, which does not give it just now. Try again.",
 		    i);
-	else if (err->code != ERR_TIMEOUT) /* nobody waits for an answer */
+	else if (err->code != ERR_TIMEOUT) /* the client is gone */
 		mcp_trouble(x,
 		    "files[%zu]: there is no file with the file_id '%.60s': it "
 		    "was never there, or its time is over. Give its content as "
@@ -513,7 +548,7 @@ refuse_file(struct mcp_exchange *x, size_t i, const struct err *err)
 
 /* False: one of them is not there, which was answered; nothing to close. */
 static bool
-inputs_open(struct inputs *in, struct mcp_exchange *x)
+mcp_open_inputs(struct inputs *in, struct mcp_exchange *x)
 {
 	const struct mcp_call *call = &x->call;
 	struct err err = { .code = ERR_NONE };
@@ -528,8 +563,8 @@ inputs_open(struct inputs *in, struct mcp_exchange *x)
 		if (file->id.data != NULL &&
 		    !api_input_find(input, x->app, x->req, file->id.data,
 			file->id.len, &err)) {
-			inputs_close(in, call);
-			refuse_file(x, i, &err);
+			mcp_close_inputs(in, call);
+			mcp_refuse_file(x, i, &err);
 			return false;
 		}
 		input->path = file->path.data;
@@ -578,15 +613,15 @@ run_fresh(struct mcp_exchange *x, struct cell_request cell, struct inputs *in)
 	cell.collect_total = FILE_BYTES;
 	cell.collect_how = COLLECT_BYTES;
 	cell.collect_ms = COLLECT_MS;
-	if (!inputs_open(in, x))
+	if (!mcp_open_inputs(in, x))
 		return;
 	cell.inputs = in->items;
 	cell.input_count = in->count;
 	w = mcp_work_new(x, &cell);
 	api_run(&w->run, call->python.data);
-	mcp_work_answer(w);
+	api_run_answer(&w->run);
 	mcp_work_free(w);
-	inputs_close(in, call);
+	mcp_close_inputs(in, call);
 }
 
 /* ---- in a session ---- */
@@ -596,18 +631,15 @@ run_fresh(struct mcp_exchange *x, struct cell_request cell, struct inputs *in)
 static void
 run_borrowed(struct mcp_work *w, struct session_borrowed *b)
 {
-	const struct pollfd gone = { .fd = http_fd(w->x->req),
-		.events = POLLRDHUP };
 	struct mcp_scan before = { .items = NULL };
 	struct mcp_scan after = { .items = NULL };
 	int64_t since_s = clock_wall_ms() / 1000;
 
 	if (mcp_scan(&before, w->x, b)) {
-		w->run.c.cancel = &gone;
-		if (api_run_in(&w->run, b) &&
+		if (api_run_in(&w->run, b, true) &&
 		    (w->x->call.tool == MCP_RUN_SHELL ||
 			api_remove_in(&w->run, b, SESSION_MAIN)) &&
-		    !w->cancelled && mcp_scan(&after, w->x, b))
+		    !w->run.cancelled && mcp_scan(&after, w->x, b))
 			mcp_scan_collect(w, b, &before, &after, since_s);
 	} else {
 		w->run.end = RUN_BROKEN;
@@ -632,7 +664,7 @@ run_in_session(struct mcp_exchange *x, struct cell_request *cell,
 	} else {
 		put_program(cell, in, SESSION_MAIN, &call->code);
 	}
-	if (!inputs_open(in, x))
+	if (!mcp_open_inputs(in, x))
 		return;
 	cell->inputs = in->items;
 	cell->input_count = in->count;
@@ -640,10 +672,10 @@ run_in_session(struct mcp_exchange *x, struct cell_request *cell,
 		w = mcp_work_new(x, cell);
 		run_borrowed(w, &b);
 		session_holder_return(&b);
-		mcp_work_answer(w);
+		api_run_answer(&w->run);
 		mcp_work_free(w);
 	}
-	inputs_close(in, call);
+	mcp_close_inputs(in, call);
 }
 
 /* ---- either ---- */

@@ -31,10 +31,10 @@
 #define ASK_MS 5000
 #define ASK_OUTPUT 256
 
-/* ---- which versions there are ---- */
+/* ---- versions of the interpreters ---- */
 
-/* What one interpreter has said.  A version is one number, so that it is whole
- * or not there: 0. */
+/* Versions that one interpreter has reported.  Each is one number, so that it
+ * is whole or missing: 0. */
 struct piston_versions {
 	_Atomic uint64_t of[2];	  /* enum piston_language */
 	_Atomic int64_t asked_ms; /* 0: never */
@@ -75,7 +75,7 @@ unpack_version(uint64_t number)
 }
 
 static void
-take_answer(void *arg, const struct cell_event *event)
+piston_version_event(void *arg, const struct cell_event *event)
 {
 	if (event->kind == CELL_OUTPUT && event->stream == 1)
 		buf_add(arg, event->data, event->len);
@@ -91,7 +91,7 @@ static const char *const environment[] = {
 	NULL,
 };
 
-/* Does another try make no difference for now? */
+/* Is another try useless for now? */
 static bool
 cannot_start(const struct api_run *run)
 {
@@ -101,10 +101,10 @@ cannot_start(const struct api_run *run)
 		    run->refusal == REFUSAL_START));
 }
 
-/* Have an interpreter tell its version, and that of the image's bash; of one
- * that cannot start there are none.  False: it is not known. */
+/* Run an interpreter that prints its version, and that of the image's bash.  An
+ * interpreter that cannot start has none.  False: they are unknown. */
 static bool
-ask(struct api_app *app, struct http_request *req, size_t index)
+piston_ask(struct api_app *app, struct http_request *req, size_t index)
 {
 	static const char code[] =
 	    "import os, sys\nprint('%d.%d.%d' % sys.version_info[:3])\n"
@@ -127,7 +127,7 @@ ask(struct api_app *app, struct http_request *req, size_t index)
 	struct api_run run = { .app = app,
 		.req = req,
 		.request = &cell,
-		.c = { .event = take_answer, .arg = &text } };
+		.c = { .event = piston_version_event, .arg = &text } };
 	const char *told;
 	uint64_t python;
 
@@ -179,8 +179,8 @@ piston_runtimes(struct piston_runtimes *all, struct api_app *app,
 
 		if (asked_ms != 0 && (!anew || asked_ms > since_ms))
 			continue;
-		/* what was known stays known */
-		if (!ask(app, req, i) && asked_ms == 0)
+		/* Known versions stay known. */
+		if (!piston_ask(app, req, i) && asked_ms == 0)
 			return false;
 	}
 	add_runtimes(all, app, PISTON_PYTHON);
@@ -233,69 +233,73 @@ piston_fill(struct cell_request *cell, const struct piston_request *req)
 
 /* ---- POST /api/v2/execute ---- */
 
-struct execution {
+struct piston_run {
 	struct api_run run;
+	const struct piston_request *request;
 	struct piston_output output;
 };
 
 static void
-take_event(void *arg, const struct cell_event *event)
+piston_run_output(struct api_run *run, const struct cell_event *event)
 {
-	struct execution *x = arg;
+	struct piston_run *x = run->arg;
 
-	if (event->kind == CELL_OUTPUT &&
-	    !piston_output_add(&x->output, event->stream, event->data,
+	if (!piston_output_add(&x->output, event->stream, event->data,
 		event->len))
-		x->run.c.enough = true;
-}
-
-/* The request could not be met. */
-static void
-answer_error(struct http_request *req, const struct cell_result *result)
-{
-	struct piston_refusal refusal;
-
-	log_warn("the cell says: %s", result->error_text);
-	if (result->error == ERROR_NO_SPACE)
-		(void)piston_refuse(&refusal, 413,
-		    "The files do not fit into the folder");
-	else if (result->error_path[0] != '\0')
-		(void)piston_refuse(&refusal, 400, "%s cannot be written",
-		    result->error_path);
-	else if (result->error == ERROR_TOO_LARGE)
-		(void)piston_refuse(&refusal, 400,
-		    "The arguments are too long");
-	else
-		(void)piston_refuse(&refusal, 500, "Internal Server Error");
-	reply_json(req, refusal.status, NULL, &refusal.body);
+		run->c.enough = true;
 }
 
 static void
-execute(struct api_app *app, struct http_request *req,
-    const struct piston_request *request)
+piston_run_answer(struct api_run *run)
 {
+	struct piston_run *x = run->arg;
 	auto_buf struct buf body = BUF_INIT(PISTON_ANSWER_MAX);
 	auto_buf struct buf headers = BUF_INIT(256);
-	struct cell_request cell;
-	struct execution x = { .run = { .app = app,
-				   .req = req,
-				   .request = &cell,
-				   .c = { .event = take_event } } };
 
-	x.run.c.arg = &x;
+	piston_add_answer(&body, x->request, &x->output, &run->result);
+	if (x->request->stands_in)
+		buf_addf(&headers, REPLY_STANDS_IN,
+		    x->request->runtime->interpreter);
+	reply_json(run->req, 200, buf_str(&headers), &body);
+}
+
+static void
+piston_run_refuse(struct api_run *run, int status, const char *text)
+{
+	reply_refuse(run->req, status, NULL, text);
+}
+
+static const struct run_error piston_errors[] = {
+	{ ERROR_NO_SPACE, false, 413, "The files do not fit into the folder" },
+	{ 0, true, 400, "* cannot be written" },
+	{ ERROR_TOO_LARGE, false, 400, "The arguments are too long" },
+	{ 0, false, 500, "Internal Server Error" },
+};
+
+static const struct run_front piston_front = {
+	.kind = API_PISTON,
+	.output = piston_run_output,
+	.answer = piston_run_answer,
+	.errors = piston_errors,
+	.refuse = piston_run_refuse,
+};
+
+static void
+piston_run(struct api_app *app, struct http_request *req,
+    const struct piston_request *request)
+{
+	struct cell_request cell;
+	struct piston_run x = { .run = { .front = &piston_front,
+				    .app = app,
+				    .req = req,
+				    .request = &cell },
+		.request = request };
+
+	x.run.arg = &x;
 	piston_fill(&cell, request);
 	piston_output_init(&x.output);
 	api_run(&x.run, request->runtime->interpreter);
-	if (x.run.end == RUN_RESULT && x.run.result.reason == REASON_ERROR) {
-		answer_error(req, &x.run.result);
-	} else if (x.run.end == RUN_RESULT) {
-		piston_add_answer(&body, request, &x.output, &x.run.result);
-		if (request->stands_in)
-			buf_addf(&headers, REPLY_STANDS_IN,
-			    request->runtime->interpreter);
-		reply_json(req, 200, buf_str(&headers), &body);
-	}
-	api_run_end(&x.run, API_PISTON);
+	api_run_answer(&x.run);
 	piston_output_release(&x.output);
 }
 
@@ -320,11 +324,11 @@ api_piston_execute(struct api_app *app, struct http_request *req)
 		return;
 	}
 	buf_release(&body);
-	execute(app, req, &request);
+	piston_run(app, req, &request);
 	pyjson_release(&request.doc);
 }
 
-/* ---- what there is ---- */
+/* ---- lists of runtimes and packages ---- */
 
 static void
 answer_list(struct api_app *app, struct http_request *req,

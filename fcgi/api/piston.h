@@ -14,8 +14,9 @@ struct err;
 struct http_request;
 
 /*
- * What the routes of Piston's contract have in common: which languages there
- * are, and what a request is for a cell.
+ * Piston's contract: the languages on offer, a request as the cell takes it,
+ * and the WebSocket.
+ *
  */
 
 /* Two for each interpreter. */
@@ -28,10 +29,11 @@ struct piston_runtimes {
 
 /* Before the children are forked: memory for what they find out. */
 int piston_open(struct api_app *app, struct err *err);
-/* What the interpreters on offer say of themselves.  Whoever needs to know it
- * first asks in a cell, and all know it then; with anew what is older than
- * PISTON_ASK_AGAIN_MS is asked again.  False: there was no cell, which is to be
- * told, or nobody waits for it (http_client_gone()). */
+/* The runtimes of the interpreters on offer.  The first request that needs an
+ * unknown version runs the interpreter to learn it, for all processes.  anew:
+ * versions older than PISTON_ASK_AGAIN_MS are learned again.  False: there was
+ * no cell, which is not answered yet, or the client is gone
+ * (http_client_gone()). */
 #define PISTON_ASK_AGAIN_MS 600000
 bool piston_runtimes(struct piston_runtimes *all, struct api_app *app,
     struct http_request *req, bool anew);

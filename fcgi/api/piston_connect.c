@@ -205,11 +205,11 @@ web_socket_read_head(struct web_socket *s, struct socket_head *head)
 struct connection {
 	struct api_app *app;
 	struct web_socket s;
-	struct http_request req; /* what the gate and the run know of it */
+	struct http_request req; /* for the gate and the run */
 	/* of its run */
 	struct piston_request request;
 	struct api_run run;
-	struct piston_output output; /* that is not said yet */
+	struct piston_output output; /* not sent yet */
 	int reader;		     /* of the pipe; both -1: closed */
 	int writer;
 	struct buf typed;
@@ -245,7 +245,7 @@ say_trouble(struct connection *x, const char *text)
 
 /* A message that is no request. */
 static void
-take_said(struct connection *x, enum piston_message kind,
+hear_said(struct connection *x, enum piston_message kind,
     const struct piston_said *said, bool running)
 {
 	if (kind == PISTON_OTHER)
@@ -297,8 +297,8 @@ is_full(const struct connection *x)
 	return x->typed.len - x->written >= TYPED_MAX;
 }
 
-/* What is waited for beside the cell: whoever types faster than is read, waits
- * as well. */
+/* Descriptors to wait for beside the cell.  A client that types faster than the
+ * run reads must wait, too. */
 static void
 set_others(struct connection *x)
 {
@@ -311,7 +311,7 @@ set_others(struct connection *x)
 
 /* The messages that are here, while there is room for what they say. */
 static void
-take_messages(struct connection *x)
+hear_messages(struct connection *x)
 {
 	struct piston_refusal refusal;
 	struct piston_said said;
@@ -324,7 +324,7 @@ take_messages(struct connection *x)
 			say_error(x, &refusal);
 			break;
 		}
-		take_said(x, kind, &said, true);
+		hear_said(x, kind, &said, true);
 		pyjson_release(&said.doc);
 		type(x);
 	}
@@ -332,28 +332,28 @@ take_messages(struct connection *x)
 
 /* Before the cell is waited for again. */
 static void
-settle(struct connection *x)
+connect_settle(struct connection *x)
 {
 	x->run.c.hang_up = x->s.gone || x->s.closing;
 	set_others(x);
 }
 
 static void
-take_others(void *arg)
+connect_other_event(void *arg)
 {
-	struct connection *x = arg;
+	struct connection *x = ((struct api_run *)arg)->arg;
 
 	web_socket_flush(&x->s);
 	type(x);
-	take_messages(x);
+	hear_messages(x);
 	if (!is_full(x)) {
 		web_socket_receive(&x->s);
-		take_messages(x);
+		hear_messages(x);
 	}
-	settle(x);
+	connect_settle(x);
 }
 
-/* Say what is there of the output. */
+/* Send the output that has come. */
 static void
 say_output(struct connection *x)
 {
@@ -371,53 +371,84 @@ say_output(struct connection *x)
 }
 
 static void
-take_event(void *arg, const struct cell_event *event)
+connect_started(struct api_run *run)
 {
-	struct connection *x = arg;
+	struct connection *x = run->arg;
 	auto_buf struct buf message = BUF_INIT(256);
 
-	if (event->kind == CELL_STARTED) {
-		piston_say_stage(&message);
-		web_socket_say(&x->s, &message);
-		/* It is the run's alone: when that closes it, we hear of it. */
-		cleanup_close(&x->reader);
-		/* What came with the request makes nobody wake us. */
-		take_messages(x);
-	} else if (event->kind == CELL_OUTPUT) {
-		if (!piston_output_add(&x->output, event->stream, event->data,
-			event->len))
-			x->run.c.enough = true;
-		say_output(x);
-	}
-	settle(x);
+	piston_say_stage(&message);
+	web_socket_say(&x->s, &message);
+	/* The run alone has the reader: when it closes that, we notice. */
+	cleanup_close(&x->reader);
+	/* Messages that came with the request cause no event. */
+	hear_messages(x);
+	connect_settle(x);
 }
 
 static void
-tell_end(struct connection *x)
+connect_output(struct api_run *run, const struct cell_event *event)
 {
-	auto_buf struct buf message = BUF_INIT(256);
-	struct piston_end end;
+	struct connection *x = run->arg;
+
+	if (!piston_output_add(&x->output, event->stream, event->data,
+		event->len))
+		run->c.enough = true;
+	say_output(x);
+	connect_settle(x);
+}
+
+static void
+connect_busy(struct api_run *run)
+{
+	say_trouble(run->arg, "There is no cell to run it in just now");
+}
+
+static void
+connect_lost(struct api_run *run)
+{
 	char text[64];
 
-	if (x->run.end == RUN_REFUSED) {
-		say_trouble(x, "There is no cell to run it in just now");
-	} else if (x->run.end == RUN_BROKEN) {
-		(void)snprintf(text, sizeof(text),
-		    "Internal Server Error, reference %s", x->run.reference);
-		say_trouble(x, text);
-	} else if (x->run.end == RUN_RESULT &&
-	    x->run.result.reason == REASON_ERROR) {
-		log_warn("the cell says: %s", x->run.result.error_text);
-		say_trouble(x, "The files or arguments cannot be taken");
-	} else if (x->run.end == RUN_RESULT) {
-		piston_output_end(&x->output);
-		say_output(x);
-		piston_end(&end, &x->request, &x->run.result, x->output.full);
-		piston_say_exit(&message, &end);
-		web_socket_say(&x->s, &message);
-		web_socket_goodbye(&x->s, 4999, "Job Completed");
-	}
+	(void)snprintf(text, sizeof(text),
+	    "Internal Server Error, reference %s", run->reference);
+	say_trouble(run->arg, text);
 }
+
+static void
+connect_refuse(struct api_run *run, int status, const char *text)
+{
+	(void)status;
+	say_trouble(run->arg, text);
+}
+
+static void
+connect_answer(struct api_run *run)
+{
+	struct connection *x = run->arg;
+	auto_buf struct buf message = BUF_INIT(256);
+	struct piston_end end;
+
+	piston_output_end(&x->output);
+	say_output(x);
+	piston_end(&end, &x->request, &run->result, x->output.full);
+	piston_say_exit(&message, &end);
+	web_socket_say(&x->s, &message);
+	web_socket_goodbye(&x->s, 4999, "Job Completed");
+}
+
+static const struct run_error connect_errors[] = {
+	{ 0, false, 500, "The files or arguments cannot be taken" },
+};
+
+static const struct run_front connect_front = {
+	.kind = API_CONNECT,
+	.started = connect_started,
+	.output = connect_output,
+	.answer = connect_answer,
+	.errors = connect_errors,
+	.refuse = connect_refuse,
+	.busy = connect_busy,
+	.lost = connect_lost,
+};
 
 static void
 run_job(struct connection *x)
@@ -441,27 +472,26 @@ run_job(struct connection *x)
 	cell.input_len = 0;
 	cell.live = true;
 	cell.live_fd = x->reader;
-	x->run = (struct api_run){ .app = x->app,
+	x->run = (struct api_run){ .front = &connect_front,
+		.arg = x,
+		.app = x->app,
 		.req = &x->req,
 		.request = &cell,
-		.c = { .event = take_event,
-		    .others = x->others,
+		.c = { .others = x->others,
 		    .other_count = CONVERSATION_OTHERS,
-		    .other = take_others,
-		    .arg = x } };
+		    .other = connect_other_event } };
 	piston_output_init(&x->output);
 	set_others(x);
 	api_run(&x->run, x->request.runtime->interpreter);
 	cleanup_close(&x->reader);
 	cleanup_close(&x->writer);
-	tell_end(x);
+	api_run_answer(&x->run);
 	piston_output_release(&x->output);
-	api_run_count(&x->run, API_CONNECT);
 }
 
 /* The first message that means something. */
 static void
-take_init(struct connection *x, struct piston_said *said)
+hear_init(struct connection *x, struct piston_said *said)
 {
 	const struct piston_limits limits = piston_limits(x->app);
 	struct piston_runtimes all;
@@ -512,10 +542,10 @@ talk(struct connection *x)
 			return;
 		}
 		if (kind == PISTON_INIT) {
-			take_init(x, &said);
+			hear_init(x, &said);
 			return;
 		}
-		take_said(x, kind, &said, false);
+		hear_said(x, kind, &said, false);
 		pyjson_release(&said.doc);
 	}
 }
@@ -543,7 +573,7 @@ is_upgrade(struct connection *x, const struct socket_head *head)
 }
 
 static void
-serve(struct connection *x, const struct socket_head *head)
+connect_serve(struct connection *x, const struct socket_head *head)
 {
 	char answer[SOCKET_ANSWER_LEN + 1];
 
@@ -585,7 +615,7 @@ api_connect(void *app, int fd)
 			params[2] = authorization;
 		http_raw(&x.req, fd, params);
 		metrics_change(&x.app->metrics, METRICS_REQUESTS, 1);
-		serve(&x, &head);
+		connect_serve(&x, &head);
 		web_socket_linger(&x.s);
 		metrics_change(&x.app->metrics, METRICS_REQUESTS, -1);
 		metrics_request(&x.app->metrics, api_route_connect,

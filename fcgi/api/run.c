@@ -11,7 +11,6 @@
 
 #include "api/app.h"
 #include "api/reply.h"
-#include "pytext/pyutf8.h"
 #include "server/http.h"
 
 #include "base/buf.h"
@@ -28,10 +27,10 @@
 #define PARTS_LOOKED_AT 16 /* arguments, and files */
 #define SEND_MS 30000
 #define REMOVE_MS 5000
-#define NAME_BYTES 4096
+#define ERROR_BYTES 8192
 #define FILE_MODE 0644
 
-/* ---- what a program imports ---- */
+/* ---- imports of a program ---- */
 
 /* Is the name a word of the text? */
 static bool
@@ -74,7 +73,7 @@ named_in(const char *modules, const char *text, size_t len)
 
 /* Is it the program itself, which nobody imports? */
 static bool
-is_program(const char *path, const struct cell_request *request)
+run_is_program(const char *path, const struct cell_request *request)
 {
 	return (request->path != NULL && strcmp(request->path, path) == 0) ||
 	    (request->word_count > 0 && request->words[0].len == strlen(path) &&
@@ -102,7 +101,7 @@ imports_of(const char *modules, const struct cell_request *request)
 
 	for (size_t i = 0; i < request->input_count; i++)
 		if (is_own_module(request->inputs[i].path) &&
-		    !is_program(request->inputs[i].path, request))
+		    !run_is_program(request->inputs[i].path, request))
 			return PRELOAD_APART;
 	mask = named_in(modules, request->source, request->source_len);
 
@@ -144,30 +143,120 @@ const char *const api_run_left_out[] = {
 	[LEFT_OUT_GONE] = "removed",
 };
 
-const char *
-api_left_refused(struct filestore_new *fresh, const struct err *err)
+/* ---- events of the cell ---- */
+
+/* The store refuses the incoming file: note why, and log more. */
+static void
+run_refuse_file(struct api_run *run, const struct err *err)
 {
 	log_warn("a file was not kept: %s", err->text);
-	filestore_abort(fresh);
-	return err->code == ERR_LIMIT || err->code == ERR_QUOTA ?
+	filestore_abort(&run->fresh);
+	*run->why = err->code == ERR_LIMIT || err->code == ERR_QUOTA ?
 	    "the store is full" :
 	    "the store failed";
 }
 
 char *
-api_left_keep(struct filestore_new *fresh, const char *path, const char **why)
+api_run_store(struct api_run *run, const char *name)
 {
-	auto_buf struct buf name = BUF_INIT(NAME_BYTES);
-	const char *slash = strrchr(path, '/');
 	struct err err;
 
-	path = slash == NULL ? path : slash + 1;
-	pyutf8_add_whole(&name, path, strlen(path));
-	if (filestore_commit(fresh, buf_str(&name), &err) == 0)
-		return xstrdup(fresh->id);
-	*why = api_left_refused(fresh, &err);
+	if (run->fresh.store == NULL)
+		return NULL;
+	if (filestore_commit(&run->fresh, name, &err) == 0)
+		return xstrdup(run->fresh.id);
+	run_refuse_file(run, &err);
 	return NULL;
 }
+
+void
+api_run_end_file(struct api_run *run)
+{
+	if (run->why != NULL)
+		run->front->whole(run);
+	run->why = NULL;
+}
+
+static void
+run_begin_file(struct api_run *run, const struct cell_event *event)
+{
+	struct err err;
+
+	/* Files come one after the other. */
+	api_run_end_file(run);
+	if (run->front->file != NULL)
+		run->why = run->front->file(run, event);
+	if (run->why != NULL &&
+	    filestore_begin(&run->app->store, &run->fresh, &err) != 0)
+		run_refuse_file(run, &err);
+}
+
+static void
+run_add_bytes(struct api_run *run, const struct cell_event *event)
+{
+	struct err err;
+
+	if (run->front->bytes != NULL)
+		run->front->bytes(run, event);
+	if (run->fresh.store != NULL &&
+	    filestore_write(&run->fresh, event->data, event->len, &err) != 0)
+		run_refuse_file(run, &err);
+}
+
+void
+api_run_event(void *arg, const struct cell_event *event)
+{
+	struct api_run *run = arg;
+	const struct run_front *front = run->front;
+
+	switch (event->kind) {
+	case CELL_STARTED:
+		if (front->started != NULL)
+			front->started(run);
+		break;
+	case CELL_OUTPUT:
+		front->output(run, event);
+		break;
+	case CELL_FILE:
+		run_begin_file(run, event);
+		break;
+	case CELL_BYTES:
+		run_add_bytes(run, event);
+		break;
+	case CELL_LEFT_OUT:
+		api_run_end_file(run);
+		if (front->left_out != NULL)
+			front->left_out(run, event,
+			    api_run_left_out[event->why]);
+		break;
+	case CELL_ENTRY:
+	case CELL_RESULT:
+	case CELL_QUIET:
+		break;
+	}
+}
+
+/* The client of a run in a session is gone. */
+static bool
+run_cancelled(void *arg)
+{
+	struct api_run *run = arg;
+
+	run->cancelled = true;
+	return true;
+}
+
+static void
+run_set_front(struct api_run *run)
+{
+	if (run->front == NULL)
+		return;
+	run->c.event = api_run_event;
+	run->c.cancelled = run_cancelled;
+	run->c.arg = run;
+}
+
+/* ---- the run ---- */
 
 /* The longest that the cell may take for all that is asked of it. */
 static int64_t
@@ -298,6 +387,7 @@ api_run(struct api_run *run, const char *interpreter)
 	struct pollfd gone = { .fd = http_fd(run->req), .events = POLLRDHUP };
 	auto_close int either = -1;
 
+	run_set_front(run);
 	if (run->stop_fd > 0) {
 		either = watch_both(gone.fd, run->stop_fd);
 		if (either >= 0)
@@ -310,10 +400,18 @@ api_run(struct api_run *run, const char *interpreter)
 }
 
 bool
-api_run_in(struct api_run *run, struct session_borrowed *b)
+api_run_in(struct api_run *run, struct session_borrowed *b, bool ends)
 {
+	const struct pollfd gone = { .fd = http_fd(run->req),
+		.events = POLLRDHUP };
+
+	run_set_front(run);
+	run->c.cancel = ends ? &gone : NULL;
 	converse(run, b->cell_fd, b->connection, NULL, "of a session");
+	run->c.cancel = NULL;
 	b->lost = has_lost_cell(run);
+	if (run->cancelled)
+		run->end = RUN_STOPPED;
 	return !b->lost;
 }
 
@@ -329,7 +427,7 @@ api_remove_in(const struct api_run *run, struct session_borrowed *b,
 		.app = run->app, .req = run->req, .request = &request
 	};
 
-	return api_run_in(&removal, b);
+	return api_run_in(&removal, b, false);
 }
 
 void
@@ -342,24 +440,74 @@ api_answer_lost(const struct api_run *run)
 	reply_failed(run->req, header);
 }
 
-void
-api_run_count(const struct api_run *run, enum api_kind kind)
+static void
+run_busy(struct api_run *run)
 {
-	metrics_run(&run->app->metrics, kind, run->end, run->result.reason,
-	    run->duration_us, run->waited_us);
+	reply_busy(run->req);
 }
 
-void
-api_run_end(const struct api_run *run, enum api_kind kind)
+static void
+run_lost(struct api_run *run)
 {
-	if (run->end == RUN_REFUSED)
-		reply_busy(run->req);
-	if (run->end == RUN_BROKEN && !run->req->begun)
+	if (!run->req->begun)
 		api_answer_lost(run);
-	api_run_count(run, kind);
 }
 
-/* ---- what it needs ---- */
+const struct run_error *
+api_run_error(const struct run_error *rows, const struct cell_result *result,
+    struct buf *text)
+{
+	const char *path = result->error_path;
+	size_t len;
+
+	log_warn("the cell says: %s", result->error_text);
+	while (rows->status != 0 &&
+	    ((rows->error != 0 && rows->error != result->error) ||
+		(rows->has_path && path[0] == '\0')))
+		rows++;
+	if (rows->status == 0)
+		return NULL;
+	len = strcspn(rows->text, "*");
+	buf_add(text, rows->text, len);
+	if (rows->text[len] != '\0')
+		buf_addf(text, "%s%s", path, rows->text + len + 1);
+	return rows;
+}
+
+static void
+run_answer_result(struct api_run *run)
+{
+	const struct run_front *front = run->front;
+	const struct run_error *error = NULL;
+	auto_buf struct buf text = BUF_INIT(ERROR_BYTES);
+
+	if (run->result.reason == REASON_ERROR && front->errors != NULL)
+		error = api_run_error(front->errors, &run->result, &text);
+	if (error != NULL)
+		front->refuse(run, error->status, buf_str(&text));
+	else
+		front->answer(run);
+}
+
+void
+api_run_answer(struct api_run *run)
+{
+	const struct run_front *front = run->front;
+
+	if (run->end == RUN_RESULT) {
+		api_run_end_file(run);
+		run_answer_result(run);
+	} else if (run->end == RUN_REFUSED) {
+		(front->busy != NULL ? front->busy : run_busy)(run);
+	} else if (run->end == RUN_BROKEN) {
+		(front->lost != NULL ? front->lost : run_lost)(run);
+	}
+	filestore_abort(&run->fresh);
+	metrics_run(&run->app->metrics, front->kind, run->end,
+	    run->result.reason, run->duration_us, run->waited_us);
+}
+
+/* ---- bodies and files of a request ---- */
 
 bool
 api_read_body(struct http_request *req, struct buf *body)

@@ -7,36 +7,80 @@
 #include <stdint.h>
 
 #include "api/metrics.h"
+#include "files/filestore.h"
 
 #include "protocol/conversation.h"
 
 struct api_app;
+struct api_run;
 struct buf;
 struct err;
-struct filestore_new;
 struct http_request;
 struct session_borrowed;
 
 /*
- * Which of these modules does the program of a run look as if it imports, them
- * or others of their packages?  It is a guess, at no price: the run is right in
- * any cell, and faster in one that has them imported.  modules: a list; the
- * mask is that of sandbox/base/preload.h.
+ * Guess which of these modules, or others of their packages, the program of a
+ * run imports.  A wrong guess does no harm: the run is right in any cell, and
+ * faster in one that has imported them.  modules: a list; the mask is that of
+ * sandbox/base/preload.h.
  *
- * PRELOAD_APART where it brings modules of its own, or a matplotlibrc: these
- * come before the packages' when they are imported, but not once those are
- * there.
+ * PRELOAD_APART for a run with modules of its own, or a matplotlibrc: a later
+ * import finds these before the packages, but not if the cell has imported the
+ * packages already.
  */
 int64_t imports_of(const char *modules, const struct cell_request *request);
 
 /*
- * One run in a leased cell, while its client is there: whoever hangs up has it
- * ended at once, since the lease closes then.
+ * A front of a contract: how it takes a run's output and files, and how it
+ * answers.  Functions may be NULL where the contract needs none.  A further
+ * contract has one of these for each kind of run.
+ */
+
+/* An answer to a request that the cell could not begin. */
+struct run_error {
+	enum cell_error error; /* 0: any */
+	bool has_path;	       /* only if the cell names a file */
+	int status;	       /* 0: the end of the list */
+	const char *text;      /* its '*' stands for the file */
+};
+
+struct run_front {
+	enum api_kind kind;
+	void (*started)(struct api_run *run);
+	void (*output)(struct api_run *run, const struct cell_event *event);
+	/* A file begins.  If the store is to keep it: where to note why it does
+	 * not, which stays there until whole().  NULL: it is not stored. */
+	const char **(*file)(struct api_run *run,
+	    const struct cell_event *event);
+	void (*bytes)(struct api_run *run, const struct cell_event *event);
+	/* A file for the store has come: api_run_store() it. */
+	void (*whole)(struct api_run *run);
+	/* A file does not come back; why: a few words, static. */
+	void (*left_out)(struct api_run *run, const struct cell_event *event,
+	    const char *why);
+
+	/* The run has a result. */
+	void (*answer)(struct api_run *run);
+	/* The first row that fits an error of the cell goes to refuse();
+	 * without one the error is a result. */
+	const struct run_error *errors;
+	void (*refuse)(struct api_run *run, int status, const char *text);
+	/* There was no cell; NULL: reply_busy(). */
+	void (*busy)(struct api_run *run);
+	/* The cell is lost; NULL: api_answer_lost(). */
+	void (*lost)(struct api_run *run);
+};
+
+/*
+ * A run in a leased cell.  If its client hangs up, the lease is closed, which
+ * ends the run.
  */
 #define API_REFERENCE_LEN 16
 
 struct api_run {
 	/* set by the caller; all else is zero */
+	const struct run_front *front;
+	void *arg; /* the front's own */
 	struct api_app *app;
 	struct http_request *req;
 	const struct cell_request *request;
@@ -44,9 +88,10 @@ struct api_run {
 	/* api_run() ends once this descriptor can be read from; 0 or -1: it
 	 * ends with its client alone. */
 	int stop_fd;
-	/* The caller sets tick, which is also called while a cell is waited
-	 * for, and event, which may set c.enough and c.hang_up.  run.c sets the
-	 * rest. */
+	/* The caller may set tick, which is also called during the wait for a
+	 * cell, and others; without a front, event and arg.  With a front they
+	 * get the struct api_run.  All of them may set c.enough and c.hang_up.
+	 * run.c sets the rest. */
 	struct conversation c;
 	enum run_end end;
 	enum refusal refusal;		       /* of RUN_REFUSED */
@@ -54,55 +99,59 @@ struct api_run {
 	char reference[API_REFERENCE_LEN + 1]; /* of RUN_BROKEN, in the log */
 	int64_t waited_us;		       /* for the cell */
 	int64_t duration_us;		       /* from there to the end */
+	bool cancelled;		    /* in a session: its client is gone */
+	struct filestore_new fresh; /* the incoming file */
+	const char **why;	    /* of that file; NULL: there is none */
 };
 
-/* The environment of a run, but for those of /eval: "KEY=VALUE"…, NULL. */
+/* The environment of a run, except for /eval: "KEY=VALUE"…, NULL. */
 extern const char *const api_environment[];
 
 /* Why a file does not come back, by enum left_out, in a few words. */
 extern const char *const api_run_left_out[];
 
-/* The store does not take a file of a run, which is over with that: why, in a
- * few words, static.  The log says more. */
-const char *api_left_refused(struct filestore_new *fresh,
-    const struct err *err);
-/* A file of a run is whole: put it into the store, under the last part of its
- * path.  Its id, heap; NULL: it was not taken, *why as above. */
-char *api_left_keep(struct filestore_new *fresh, const char *path,
-    const char **why);
+/* The front's event function, for further requests about the same run. */
+void api_run_event(void *run, const struct cell_event *event);
+/* The last file is whole. */
+void api_run_end_file(struct api_run *run);
+/* Store the incoming file under a name.  Its id, heap; NULL: it was refused,
+ * which is noted. */
+char *api_run_store(struct api_run *run, const char *name);
 
 /* interpreter NULL: the default one. */
 void api_run(struct api_run *run, const char *interpreter);
 
-/* The same in a cell that is leased already, a session's: it goes on to its end
- * when the client hangs up, since the session goes on, too.  Over the
- * connection it is told what has become of the cell (lease_is_out_of_memory()).
- * False: the cell is lost, which is noted. */
-bool api_run_in(struct api_run *run, struct session_borrowed *b);
+/* The same in a session's cell, which is leased already.  The run goes on when
+ * its client hangs up, since the session goes on, too; if `ends`, it is
+ * cancelled instead, with RUN_STOPPED.  The connection reports what became of
+ * the cell (lease_is_out_of_memory()).  False: the cell is lost, which is
+ * noted. */
+bool api_run_in(struct api_run *run, struct session_borrowed *b, bool ends);
 
-/* After a run there, remove its program, which is not a file of the session.
+/* Remove the program of a run there, which is not a file of the session.
  * False: as above. */
 bool api_remove_in(const struct api_run *run, struct session_borrowed *b,
     const char *path);
 
-/* Answer what is no result, unless an answer has begun, and count how it ended.
- */
-void api_run_end(const struct api_run *run, enum api_kind kind);
+/* Answer by the front, and count the run. */
+void api_run_answer(struct api_run *run);
 
-/* Count it alone. */
-void api_run_count(const struct api_run *run, enum api_kind kind);
+/* The row for the cell's error, or NULL; its text with the file's name is
+ * appended. */
+const struct run_error *api_run_error(const struct run_error *rows,
+    const struct cell_result *result, struct buf *text);
 
-/* The answer to RUN_BROKEN: 500, not 137, since nobody knows what the run
+/* The answer to RUN_BROKEN: 500, not 137, since it is unknown what the run
  * did. */
 void api_answer_lost(const struct api_run *run);
 
-/* ---- what it needs ---- */
+/* ---- bodies and files of a request ---- */
 
-/* The whole body.  False: it was too long, which was answered, or its sender is
- * gone. */
+/* Read the whole body.  False: it was too long, which was answered, or its
+ * sender is gone. */
 bool api_read_body(struct http_request *req, struct buf *body);
 /* Map a file of the store, whole, as a request may name many large ones; an
- * empty one needs nothing.  False: it cannot be had. */
+ * empty file needs no memory.  False: it cannot be had. */
 bool api_input_map(struct cell_input *input, int fd);
 /* The same by its id; false: as nodes_get_file(). */
 bool api_input_find(struct cell_input *input, struct api_app *app,

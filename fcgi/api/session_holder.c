@@ -18,11 +18,13 @@
 
 #include <sodium.h>
 
+#include "api/gate.h"
 #include "server/http.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/config.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"
@@ -34,6 +36,10 @@
 /* The lease outlives the session: its holder ends that. */
 #define MORE_MS 60000
 #define LEASE_MS_MAX (INT64_C(24) * 3600 * 1000)
+/* A session that is being made is worth waiting for.  A busy one may stay busy
+ * for any time. */
+#define NAMED_TURN_MS 2000
+#define NAMED_MS (INT64_C(12) * 3600 * 1000) /* in any case */
 #define ROOM_TIMES 3 /* other requests may get the evicted one's cell */
 
 /* Messages to and from a holder, of one byte each, with three exceptions: the
@@ -73,6 +79,14 @@ struct session_holder {
 	 * holds one of il-api's IL_API_SESSIONS processes.  With more than one
 	 * the commands of one session could make all others wait. */
 	int waiting;
+};
+
+/* Claim of a session whose id the caller has chosen; the first process that
+ * claims it makes it. */
+struct session_claim {
+	char id[SESSION_ID_SIZE];
+	int64_t rest_ms; /* an unused session ends after so long */
+	int listen_fd;
 };
 
 /* passed: a descriptor to pass, or -1. */
@@ -249,7 +263,9 @@ session_holder_path(const struct api_app *app, const char *id)
 	return xprintf("%s/%s", app->sessions, id + strlen(SESSION_PREFIX));
 }
 
-int
+/* From here on a process that borrows the session waits.  ERR_BUSY: another
+ * process has claimed it.  One of the next two functions ends the claim. */
+static int
 session_holder_claim(struct api_app *app, struct session_claim *claim,
     struct err *err)
 {
@@ -267,7 +283,7 @@ session_holder_claim(struct api_app *app, struct session_claim *claim,
 	return claim->listen_fd < 0 ? -1 : 0;
 }
 
-void
+static void
 session_holder_disclaim(struct api_app *app, struct session_claim *claim)
 {
 	auto_free char *path = session_holder_path(app, claim->id);
@@ -276,7 +292,7 @@ session_holder_disclaim(struct api_app *app, struct session_claim *claim)
 	(void)close(claim->listen_fd);
 }
 
-int
+static int
 session_holder_start_claimed(struct api_app *app, struct lease *lease,
     int64_t ttl_ms, struct session_claim *claim, struct err *err)
 {
@@ -526,4 +542,110 @@ session_cell_lease(struct api_app *app, struct http_request *req,
 	while (refusal == REFUSAL_FULL && tries++ < ROOM_TIMES &&
 	    session_holder_make_room(app, true, next_ms));
 	return refusal;
+}
+
+/* ---- the cell of a conversation ---- */
+
+/* The id of the conversation's session, which no other owner's conversation
+ * has. */
+static void
+session_holder_name(char id[SESSION_ID_SIZE], const struct api_app *app,
+    const char *hint)
+{
+	unsigned char hash[SESSION_DIGITS / 2];
+	char digits[SESSION_DIGITS + 1];
+
+	(void)crypto_generichash(hash, sizeof(hash),
+	    (const unsigned char *)hint, strlen(hint), app->owner,
+	    sizeof(app->owner));
+	(void)sodium_bin2hex(digits, sizeof(digits), hash, sizeof(hash));
+	(void)snprintf(id, SESSION_ID_SIZE, SESSION_PREFIX "%s", digits);
+}
+
+/* Claim one of the token's slots for the session; its runs are counted like any
+ * other.  An older session may be evicted.  -1: there is no slot. */
+static int
+session_holder_claim_slot(struct api_app *app)
+{
+	const int64_t most = app->config->api_sessions;
+	int64_t next_ms;
+	int slot = LIMITS_NONE;
+
+	if (app->limited)
+		slot = limits_claim_slot(app->limits, &app->token,
+		    LIMITS_CONVERSATION, most);
+	if (slot == -1 && session_holder_make_room(app, true, &next_ms))
+		slot = limits_claim_slot(app->limits, &app->token,
+		    LIMITS_CONVERSATION, most);
+	return slot;
+}
+
+/* The cell, then its holder, which has the slot. */
+static int
+session_holder_start_named(struct api_app *app, struct http_request *req,
+    struct session_claim *claim, int slot, struct err *err)
+{
+	const int run_slot = app->slot;
+	struct lease lease;
+	int64_t next_ms;
+	int result;
+
+	if (session_cell_lease(app, req, NULL, NAMED_MS, &lease, &next_ms,
+		err) != REFUSAL_NONE) {
+		session_holder_disclaim(app, claim);
+		return -1;
+	}
+	app->slot = slot;
+	result = session_holder_start_claimed(app, &lease, NAMED_MS, claim,
+	    err);
+	app->slot = run_slot;
+	return result;
+}
+
+/* Make the session.  If that fails, the run has a cell of its own. */
+static void
+session_holder_create_named(struct session_named *s, struct api_app *app,
+    struct http_request *req)
+{
+	struct session_claim claim = {
+		.rest_ms = app->config->librechat_rest_ms
+	};
+	int slot = session_holder_claim_slot(app);
+	struct err err;
+	int result;
+
+	if (slot == -1)
+		return;
+	memcpy(claim.id, s->id, sizeof(claim.id));
+	/* Two requests may make the session at one time. */
+	result = session_holder_claim(app, &claim, &err);
+	if (result == 0)
+		result = session_holder_start_named(app, req, &claim, slot,
+		    &err);
+	if (slot >= 0)
+		(void)close(slot);
+	if (result == 0)
+		result = session_holder_borrow(app, s->id, http_fd(req),
+		    NAMED_TURN_MS, &s->cell, &err);
+	if (result != 0)
+		log_info("a conversation has no cell: %s", err.text);
+	s->fresh = result == 0;
+}
+
+/* Borrow the session's cell, if it can be had.  hint NULL: the conversation is
+ * not known. */
+void
+session_holder_borrow_named(struct session_named *s, struct api_app *app,
+    struct http_request *req, const char *hint)
+{
+	struct err err;
+
+	*s = (struct session_named){ .cell.connection = -1 };
+	if (hint == NULL || app->config->librechat_rest_ms == 0)
+		return;
+	session_holder_name(s->id, app, hint);
+	if (session_holder_borrow(app, s->id, http_fd(req), NAMED_TURN_MS,
+		&s->cell, &err) != 0 &&
+	    err.code == ERR_NOT_FOUND)
+		session_holder_create_named(s, app, req);
 }
