@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 
 #include "cell/supervisor/base.h"
-#include "cell/supervisor/children.h"
 #include "cell/supervisor/run_process.h"
 #include "protocol/frame.h"
 #include "tap.h"
@@ -328,10 +327,10 @@ test_result(void)
 	is_int(told(TAG_SIGNAL), SIGKILL, "by this signal");
 	finish(WATCH_ENDED, 0);
 	is_int(told(TAG_REASON), REASON_EXIT, "memory of a child of its");
-	run_state_tell_nothing(&supervisor);
+	run_state_fail_result(&supervisor);
 	is_int(told(TAG_REASON), REASON_MEMORY, "killed before it began");
 	own.ooms = 3;
-	run_state_tell_nothing(&supervisor);
+	run_state_fail_result(&supervisor);
 	is_int(told(TAG_REASON), REASON_ERROR, "by somebody else");
 	base_close(&supervisor.ooms);
 }

@@ -26,7 +26,7 @@ from frames import (COLLECT_BYTES, COLLECT_GONE, COLLECT_LINKS, COLLECT_MTIME,
                     TAG_COLLECT_HOW, TAG_COLLECT_MS, TAG_COLLECT_TOTAL,
                     TAG_CUT, TAG_DISPLAYED, TAG_MODE, TAG_MTIME, TAG_PATH,
                     TAG_SIZE, TAG_TOTAL, TAG_WHY, Failure, frame)
-from shared import SUPERVISOR_CODE, SUPERVISOR_LOOK_CUT, SUPERVISOR_PICTURE
+from shared import SUPERVISOR_CODE, SUPERVISOR_LISTING_CUT, SUPERVISOR_PICTURE
 
 IMAGES = (b".png", b".jpg", b".jpeg", b".gif", b".webp")
 DEPTH_MAX = 64
@@ -287,7 +287,7 @@ class Changes(Harvest):
     packages) and without __pycache__.  What its owner has locked stays so."""
 
     def __init__(self, root, request, notes):
-        """notes: of two looks, as ../supervisor/look.h has them."""
+        """notes: of two looks, as ../supervisor/listing.h has them."""
         self.began, before, self.whole, at = take_look(notes, 0)
         Harvest.__init__(self, root, request, before, None)
         self.found = take_look(notes, at)[1]
@@ -359,7 +359,7 @@ def take_look(notes, at):
     found = {}
     while True:
         length, at = take_number(notes, at, 2)
-        if length in (0, SUPERVISOR_LOOK_CUT):
+        if length in (0, SUPERVISOR_LISTING_CUT):
             return began, found, length == 0, at
         path, at = notes[at:at + length], at + length
         found[path] = tuple(take_number(notes, at + i, 8)[0]

@@ -116,7 +116,7 @@ class Cell:
         if role == AHEAD:
             _signal.signal(_signal.SIGINT, _signal.default_int_handler)
             enter_child(self.warm_up)
-            role = enter_child(lambda: self.supervisor.call("run_process_take"))
+            role = enter_child(lambda: self.supervisor.call("run_process_start"))
         if role == FAST:
             return enter_child(self.fast_run)
         if role == HARVEST:

@@ -91,7 +91,7 @@ class Supervisor:
         self.text = memoryview((ctypes.c_ubyte * ctypes.sizeof(
             supervisor_fast)).in_dll(self.library, "supervisor_fast")).cast("B")
         self.numbers = self.text[:WORDS].cast("Q")
-        self.library.run_process_look.restype = ctypes.c_uint64
+        self.library.run_process_list.restype = ctypes.c_uint64
         self.control = control
         self.lasts = []
         self.shared = shared = Shared()
@@ -209,7 +209,7 @@ class Supervisor:
     def look(self, run, plan):
         """Note what is in the folder of the run: length of the notes."""
         path = os.fsencode(run.folder)
-        return self.library.run_process_look(
+        return self.library.run_process_list(
             ctypes.byref(self.shared), ctypes.c_uint64(plan["folder"]), path,
             ctypes.c_size_t(len(path)))
 

@@ -16,7 +16,7 @@
 
 const char *const base_folders[] = { SUPERVISOR_FOLDERS };
 
-/* Where this is PID 1, the kernel ends all that is in the container. */
+/* At the end of PID 1 the kernel ends all processes of the container. */
 _Noreturn void
 base_leave(void)
 {
@@ -77,7 +77,7 @@ base_close_others(int kept)
 	    syscall(SYS_close_range, kept < first ? first : kept + 1, ~0U, 0) ==
 		0)
 		return;
-	/* before Linux 5.9 one by one */
+	/* before Linux 5.9 */
 	for (int fd = first; fd < FILES_MAX; fd++)
 		if (fd != kept)
 			(void)close(fd);
@@ -102,9 +102,10 @@ base_wait(int above, short events_above, int fd, short events)
 		base_leave();
 }
 
-/* One packet of the broker's; *fd: the descriptor that came with it, or -1. */
+/* Receive a packet of the broker's; *fd: the descriptor with it, or -1. */
 static uint32_t
-receive(const struct supervisor *k, void *data, size_t size, int how, int *fd)
+receive_packet(const struct supervisor *k, void *data, size_t size, int how,
+    int *fd)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
@@ -131,31 +132,30 @@ receive(const struct supervisor *k, void *data, size_t size, int how, int *fd)
 	return (uint32_t)len;
 }
 
-/* One packet and one descriptor, or this is no broker of ours. */
 int
 base_next_lease(struct supervisor *k, int how)
 {
 	uint8_t kind;
 	int fd;
 
-	k->terms_len = receive(k, k->terms, sizeof(k->terms), how, &fd);
+	k->terms_len = receive_packet(k, k->terms, sizeof(k->terms), how, &fd);
 	if (k->terms[0] == FRAME_BESIDE && how == MSG_PEEK) {
 		base_close(&fd);
 		(void)recv(k->control, &kind, 1, 0);
 		return -1;
 	}
 	if (k->terms[0] != FRAME_SERVE || fd < 0)
-		_exit(1); /* not a lease: this broker is none of ours */
+		_exit(1); /* no lease: this is no broker of ours */
 	return fd;
 }
 
 int
-base_take_beside(const struct supervisor *k)
+base_receive_reader(const struct supervisor *k)
 {
 	uint8_t kind;
 	int fd;
 
-	(void)receive(k, &kind, 1, 0, &fd);
+	(void)receive_packet(k, &kind, 1, 0, &fd);
 	if (kind != FRAME_BESIDE)
 		base_leave();
 	return fd;

@@ -8,9 +8,7 @@
 
 #include "cell/supervisor/shared.h"
 
-/*
- * What the other files here build on, in the supervisor as in a run's process.
- */
+/* Helpers for all other files, in the supervisor and in a run's process. */
 
 /* SUPERVISOR_FOLDERS. */
 extern const char *const base_folders[SUPERVISOR_FOLDER_COUNT];
@@ -30,37 +28,37 @@ size_t base_decimal(char *text, uint64_t value);
 
 void base_close(int *fd);
 
-/* Close all but 0, 1, 2 and this one; -1: all but those. */
+/* Close all descriptors but 0, 1, 2 and `kept`; -1: only those stay. */
 void base_close_others(int kept);
 
-/* A run's standard streams, and its brief: its process has copies of them. */
+/* Close a run's standard streams and brief: its process has copies. */
 void base_close_streams(struct supervisor *k);
 
-/* Until something comes of events at fd; the cell ends, or a run's process,
- * when the end comes of whoever is at above, or events_above. */
+/* Wait for events at fd.  The process ends at events_above, or when the peer at
+ * above is gone; PID 1 ends the cell with it. */
 void base_wait(int above, short events_above, int fd, short events);
 
-/* The next lease from the broker, with its terms; ends the process when the
- * broker is gone.  With MSG_PEEK it is there for the next one to take, too; -1:
- * that was one who wanted to look beside a run that is over, and is hung up on.
- */
+/* Receive the next lease from the broker, with its terms; ends the process when
+ * the broker is gone.  With MSG_PEEK the lease stays there for another process;
+ * -1: a reader beside a run that has ended came instead, and its connection is
+ * closed. */
 int base_next_lease(struct supervisor *k, int how);
 
-/* In a lease, something has come of the broker: the socket of one who wants to
- * look beside it.  -1: there is no room for one more descriptor. */
-int base_take_beside(const struct supervisor *k);
+/* Receive the socket of a reader beside the run, while a lease goes on.  -1:
+ * there is no room for one more descriptor. */
+int base_receive_reader(const struct supervisor *k);
 
 /* The names in a folder, without a heap: begin with its descriptor, which is
  * borrowed, and nothing else. */
 struct base_names {
 	int folder;
-	bool failed; /* there may be others */
+	bool failed; /* names may be missing */
 	size_t at;
 	size_t end;
 	char bytes[2048] __attribute__((aligned(8)));
 };
 
-/* The next one, or NULL when there is none left. */
+/* The next name, or NULL after the last one. */
 const char *base_next_name(struct base_names *names);
 
 #endif

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cell/supervisor/base.h"
-#include "cell/supervisor/look.h"
+#include "cell/supervisor/listing.h"
 
 #include "protocol/frame.h"
 
@@ -16,9 +16,10 @@
 struct supervisor_fast supervisor_fast;
 struct fast_file fast_file;
 
-/* Shorter with its NUL than in the packet, so there is room for all. */
+/* Read a variable: with its NUL it is shorter than in the packet, so there is
+ * room for all. */
 static bool
-take_variable(struct supervisor_fast *text, const struct frame_field *field)
+read_variable(struct supervisor_fast *text, const struct frame_field *field)
 {
 	const unsigned char *equals = memchr(field->data, '=', field->len);
 
@@ -31,9 +32,9 @@ take_variable(struct supervisor_fast *text, const struct frame_field *field)
 	return true;
 }
 
-/* A folder of an api cell's: the interpreter judges any other. */
+/* Read the folder of an api cell's run; the interpreter judges any other. */
 static bool
-take_folder(const struct frame_field *field, uint64_t *folder)
+read_folder(const struct frame_field *field, uint64_t *folder)
 {
 	for (size_t i = 0; i < SUPERVISOR_SITE; i++) {
 		if (strlen(base_folders[i]) == field->len &&
@@ -45,7 +46,7 @@ take_folder(const struct frame_field *field, uint64_t *folder)
 	return false;
 }
 
-/* A file's name beside others: any other is judged elsewhere. */
+/* Is it a plain file name?  The interpreter judges any other. */
 static bool
 is_name(const unsigned char *name, size_t len)
 {
@@ -53,9 +54,9 @@ is_name(const unsigned char *name, size_t len)
 	    memchr(name, '/', len) == NULL && memchr(name, '\0', len) == NULL;
 }
 
-/* What a person's source is called. */
+/* Read the name of a person's source. */
 static bool
-take_name(struct supervisor_fast *text, const struct frame_field *field)
+read_source_name(struct supervisor_fast *text, const struct frame_field *field)
 {
 	if (!is_name(field->data, field->len))
 		return false;
@@ -64,9 +65,9 @@ take_name(struct supervisor_fast *text, const struct frame_field *field)
 	return true;
 }
 
-/* The file comes before its arguments, or they are judged elsewhere. */
+/* Read the file or an argument; the interpreter judges another order. */
 static bool
-take_word(struct supervisor_fast *text, const struct frame_field *field)
+read_argument(struct supervisor_fast *text, const struct frame_field *field)
 {
 	if (field->tag == TAG_PATH ?
 		text->by_path != 0 || !is_name(field->data, field->len) :
@@ -83,18 +84,18 @@ take_word(struct supervisor_fast *text, const struct frame_field *field)
 }
 
 static bool
-take_title(const struct frame_field *field)
+read_title(const struct frame_field *field)
 {
 	fast_file.title = field->data;
 	fast_file.title_len = field->len;
 	return memchr(field->data, '\0', field->len) == NULL;
 }
 
-/* What is no number.  False: no fast request has that. */
+/* Read a field that is no number.  False: no fast request has it. */
 static bool
-take_field(struct supervisor *k, const struct frame_field *field)
+read_field(struct supervisor *k, const struct frame_field *field)
 {
-	/* all others, as an array of enum frame_tag would not warn */
+	/* sets, as a switch would have to name all of enum frame_tag */
 	static const char numbers[] = { TAG_OP, TAG_MERGE, TAG_WALL_MS,
 		TAG_OUTPUT_MAX, TAG_COLLECT_FILES, TAG_COLLECT_BYTES,
 		TAG_COLLECT_TOTAL };
@@ -109,20 +110,20 @@ take_field(struct supervisor *k, const struct frame_field *field)
 		return true;
 	if (k->reads == SUPERVISOR_READS_SOURCE)
 		return field->tag == TAG_NAME ?
-		    take_name(&supervisor_fast, field) :
+		    read_source_name(&supervisor_fast, field) :
 		    field->tag == TAG_ECHO;
 	if (field->tag == TAG_FOLDER)
-		return take_folder(field, &k->plan.folder);
+		return read_folder(field, &k->plan.folder);
 	if (field->tag == TAG_ENV)
-		return take_variable(&supervisor_fast, field);
+		return read_variable(&supervisor_fast, field);
 	if (field->tag == TAG_PATH || field->tag == TAG_ARG)
-		return take_word(&supervisor_fast, field);
+		return read_argument(&supervisor_fast, field);
 	if (field->tag == TAG_NAME)
-		return take_title(field);
+		return read_title(field);
 	return memchr(others, (int)field->tag, sizeof(others)) != NULL;
 }
 
-/* 0 when there is none; what is negative is larger than any limit. */
+/* Returns 0 for an absent field; a negative one is larger than any limit. */
 static uint64_t
 number(const struct frame_view *view, enum frame_tag tag)
 {
@@ -132,9 +133,9 @@ number(const struct frame_view *view, enum frame_tag tag)
 	return (uint64_t)value;
 }
 
-/* A field that is absent, or not allowed here, stays 0. */
+/* An absent field is 0. */
 static void
-take_numbers(struct supervisor *k, const struct frame_view *view)
+read_numbers(struct supervisor *k, const struct frame_view *view)
 {
 	struct supervisor_plan *plan = &k->plan;
 
@@ -155,7 +156,7 @@ take_numbers(struct supervisor *k, const struct frame_view *view)
 	k->limits[FAST_PROCESSES] = number(view, TAG_LIMIT_PROCESSES);
 }
 
-/* With a time and a name or an environment, and nothing negative. */
+/* Has it a time, a name or an environment, and no negative number? */
 static bool
 are_usual(const struct supervisor *k)
 {
@@ -189,9 +190,9 @@ fast_read_head(struct supervisor *k, const void *packet, size_t len)
 	if (!frame_parse(&view, packet, len) || view.kind != FRAME_REQUEST)
 		return false;
 	while (frame_next(&view, &at, &field))
-		if (!take_field(k, &field))
+		if (!read_field(k, &field))
 			return false;
-	take_numbers(k, &view);
+	read_numbers(k, &view);
 	return number(&view, TAG_OP) == OP_RUN &&
 	    (personal ||
 		(number(&view, TAG_PLAIN) != 0) !=
@@ -199,9 +200,9 @@ fast_read_head(struct supervisor *k, const void *packet, size_t len)
 	    are_usual(k);
 }
 
-/* The head of the one file that may come. */
+/* Read the head of the one file that may come. */
 static bool
-take_file(const struct supervisor *k, const struct frame_view *view)
+read_file_head(const struct supervisor *k, const struct frame_view *view)
 {
 	const unsigned char *name;
 	size_t len;
@@ -213,7 +214,7 @@ take_file(const struct supervisor *k, const struct frame_view *view)
 	    !is_name(name, len))
 		return false;
 	(void)frame_get_int(view, TAG_MODE, &mode);
-	/* one that cannot be read is no program */
+	/* an unreadable file is no program */
 	if ((mode & S_IRUSR) == 0)
 		return false;
 	fast_file.dated = frame_get_int(view, TAG_MTIME, &fast_file.mtime);
@@ -224,7 +225,7 @@ take_file(const struct supervisor *k, const struct frame_view *view)
 }
 
 static bool
-take_content(const void *data, size_t size)
+read_content(const void *data, size_t size)
 {
 	if (fast_file.name == NULL || fast_file.len > 0)
 		return false;
@@ -248,7 +249,7 @@ fast_read_piece(struct supervisor *k, const void *packet, size_t len)
 	if (!frame_parse(&view, packet, len))
 		return false;
 	if (view.kind == FRAME_INPUT)
-		return take_file(k, &view);
+		return read_file_head(k, &view);
 	if (view.kind != FRAME_BYTES ||
 	    !frame_get_bytes(&view, TAG_DATA, &data, &size) || size == 0)
 		return false;
@@ -260,8 +261,7 @@ fast_read_piece(struct supervisor *k, const void *packet, size_t len)
 		return true;
 	}
 	if (part == PART_CONTENT)
-		return take_content(data, size);
-	/* it stays in its packet, which the caller keeps */
+		return read_content(data, size);
 	if (part == PART_STDIN && k->plan.input == 0) {
 		k->input = data;
 		k->plan.input = size;
@@ -279,7 +279,7 @@ is_file(const struct supervisor_fast *text)
 	    text->words[fast_file.name_len] == '\0';
 }
 
-/* `python FILE …`: what came is told from what has changed by its mark. */
+/* Is it `python FILE …`?  The mark shows whether the run has changed FILE. */
 static bool
 is_script(const struct supervisor *k)
 {
@@ -287,19 +287,19 @@ is_script(const struct supervisor *k)
 	    (k->plan.files == 0 || (k->plan.how & COLLECT_BYTES) == 0);
 }
 
-/* Is its environment the one that is ready for a form? */
+/* Is its environment the prepared one of a form? */
 static bool
-is_in(const struct supervisor *k, int form)
+has_usual_env(const struct supervisor *k, int form)
 {
 	return supervisor_fast.env_len == k->usual_len[form] &&
 	    memcmp(supervisor_fast.env, k->usual[form], k->usual_len[form]) ==
 	    0;
 }
 
-/* A program without arguments, in the folder that is its environment's HOME:
- * its source comes to lie behind its name. */
+/* Append the source to the name of a program without arguments in the usual
+ * folder and environment. */
 static void
-take_program(const struct supervisor *k, struct supervisor_fast *text)
+append_source(const struct supervisor *k, struct supervisor_fast *text)
 {
 	static const char name[] = SUPERVISOR_MAIN;
 
@@ -307,7 +307,7 @@ take_program(const struct supervisor *k, struct supervisor_fast *text)
 	    text->words_len != sizeof(name) ||
 	    memcmp(text->words, name, sizeof(name)) != 0 ||
 	    fast_file.len > sizeof(text->words) - sizeof(name) ||
-	    !is_in(k, SUPERVISOR_PROGRAM))
+	    !has_usual_env(k, SUPERVISOR_PROGRAM))
 		return;
 	if (fast_file.len > 0)
 		memcpy(text->words + sizeof(name), fast_file.data,
@@ -317,7 +317,7 @@ take_program(const struct supervisor *k, struct supervisor_fast *text)
 }
 
 static bool
-is_program(const struct supervisor *k, struct supervisor_fast *text)
+read_program(const struct supervisor *k, struct supervisor_fast *text)
 {
 	if (!is_file(text) ||
 	    fast_file.title_len > sizeof(text->env) - text->env_len)
@@ -327,7 +327,7 @@ is_program(const struct supervisor *k, struct supervisor_fast *text)
 		    fast_file.title_len);
 	text->title_len = fast_file.title_len;
 	fast_file.hidden = true;
-	take_program(k, text);
+	append_source(k, text);
 	return true;
 }
 
@@ -342,13 +342,13 @@ fast_is_whole(const struct supervisor *k)
 	if (text->words_len == 0 || text->words[text->words_len - 1] != '\0')
 		return false;
 	if (text->by_path != 0)
-		return is_program(k, text);
+		return read_program(k, text);
 	if (fast_file.name != NULL)
 		return is_script(k);
 	if (text->words_len <= sizeof(option) ||
 	    memcmp(text->words, option, sizeof(option)) != 0)
 		return false;
-	if (is_in(k, SUPERVISOR_COMMAND) &&
+	if (has_usual_env(k, SUPERVISOR_COMMAND) &&
 	    sizeof(option) + strlen(text->words + sizeof(option)) + 1 ==
 		text->words_len)
 		text->usual = SUPERVISOR_COMMAND;
@@ -357,22 +357,22 @@ fast_is_whole(const struct supervisor *k)
 
 /* ---- its one file ---- */
 
-/* The system call goes by its number, as C libraries differ in its name. */
+/* The system call is made by its number, as C libraries differ in its name. */
 static bool
-find_mark(int at, const char *name, int flags, uint64_t mark[LOOK_MARKS])
+find_mark(int at, const char *name, int flags, uint64_t mark[LISTING_MARKS])
 {
 	struct statx status;
 
 	if (syscall(SYS_statx, at, name, AT_SYMLINK_NOFOLLOW | flags,
 		STATX_BASIC_STATS, &status) != 0)
 		return false;
-	look_mark(&status, mark);
+	listing_mark(&status, mark);
 	return true;
 }
 
-/* Write the whole file, as the request has it. */
+/* Write content, mode and time of the request's file. */
 static bool
-fill(int fd, uint64_t mark[LOOK_MARKS])
+write_content(int fd, uint64_t mark[LISTING_MARKS])
 {
 	const struct timespec times[2] = {
 		{ .tv_sec = (time_t)fast_file.mtime },
@@ -388,7 +388,7 @@ fill(int fd, uint64_t mark[LOOK_MARKS])
 }
 
 static bool
-make(int folder, const char *name, uint64_t mark[LOOK_MARKS])
+create_file(int folder, const char *name, uint64_t mark[LISTING_MARKS])
 {
 	int fd = openat(folder, name,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -396,7 +396,7 @@ make(int folder, const char *name, uint64_t mark[LOOK_MARKS])
 
 	if (fd < 0)
 		return false;
-	made = fill(fd, mark);
+	made = write_content(fd, mark);
 	(void)close(fd);
 	if (!made)
 		(void)unlinkat(folder, name, 0);
@@ -405,10 +405,10 @@ make(int folder, const char *name, uint64_t mark[LOOK_MARKS])
 
 /* Write the notes, as fast_path.h has them. */
 static bool
-note_mark(struct supervisor *k, const uint64_t mark[LOOK_MARKS])
+note_mark(struct supervisor *k, const uint64_t mark[LISTING_MARKS])
 {
-	const size_t size = LOOK_MARKS * sizeof(*mark);
-	char record[1 + LOOK_MARKS * sizeof(*mark) + LIMIT_NAME];
+	const size_t size = LISTING_MARKS * sizeof(*mark);
+	char record[1 + LISTING_MARKS * sizeof(*mark) + LIMIT_NAME];
 	size_t len = 1 + size + fast_file.name_len;
 
 	record[0] = fast_file.hidden ? 'H' : 'S';
@@ -424,16 +424,16 @@ bool
 fast_file_stage(struct supervisor *k)
 {
 	char name[LIMIT_NAME + 1];
-	uint64_t mark[LOOK_MARKS];
+	uint64_t mark[LISTING_MARKS];
 	int folder = openat(AT_FDCWD, base_folders[k->plan.folder],
-	    LOOK_FOLDER);
+	    LISTING_FOLDER);
 	bool staged;
 
 	if (folder < 0)
 		return false;
 	memcpy(name, fast_file.name, fast_file.name_len);
 	name[fast_file.name_len] = '\0';
-	staged = make(folder, name, mark);
+	staged = create_file(folder, name, mark);
 	if (staged && !note_mark(k, mark)) {
 		(void)unlinkat(folder, name, 0);
 		staged = false;
@@ -446,9 +446,9 @@ bool
 fast_file_alone(int folder, const struct supervisor_plan *plan)
 {
 	struct base_names names = { .folder = openat(folder, ".",
-					LOOK_FOLDER) };
+					LISTING_FOLDER) };
 	const char *name;
-	uint64_t mark[LOOK_MARKS];
+	uint64_t mark[LISTING_MARKS];
 	bool alone;
 
 	if (names.folder < 0)

@@ -9,11 +9,10 @@
 #include "cell/supervisor/shared.h"
 
 /*
- * The request for `python -c CODE`, for a program in one file, or for a
- * person's source, as most are: read here, because the interpreter would touch
- * a hundred pages for it, each of which is a copy.
- * Whatever is not as expected here is not judged: the interpreter reads all of
- * it again.
+ * Fast requests: `python -c CODE`, a program in one file, or a person's source,
+ * as most requests are.  They are read in C, because the interpreter would copy
+ * a hundred pages for that.  A request that is not as expected is not refused
+ * here: the interpreter reads all of it again.
  */
 enum fast_limit {
 	FAST_MEMORY,
@@ -23,53 +22,52 @@ enum fast_limit {
 	FAST_LIMITS = SUPERVISOR_LIMITS
 };
 
-/* The head of a request, at most FRAME_MAX bytes; what is read of it goes into
- * plan, merge and limits of k, into supervisor_fast and fast_file, and stays
- * where it is.  False when it is not
- * a usual one: then they hold nothing of use. */
+/* Read the head of a request, at most FRAME_MAX bytes, into plan, merge and
+ * limits of k, supervisor_fast and fast_file.  The packet must stay where it
+ * is. False: the request is not a fast one, and their values mean nothing. */
 bool fast_read_head(struct supervisor *k, const void *packet, size_t len);
 
-/* A piece of it, which stays where it is if it is k->input or in fast_file.
- * False: not a usual one. */
+/* Read a piece of the request.  The packet must stay where it is, for k->input
+ * and fast_file.  False: the request is not a fast one. */
 bool fast_read_piece(struct supervisor *k, const void *packet, size_t len);
 
-/* After all of it. */
+/* Is the request, after its last piece, a whole fast one? */
 bool fast_is_whole(const struct supervisor *k);
 
 /*
- * The one file that a usual request may bring: its program.
- * Names and bytes are borrowed from the packets.
+ * The one file of a fast request: its program.  Names and bytes are borrowed
+ * from the packets.
  */
 #define FAST_FILE_MODE 0644
 
 struct fast_file {
-	const unsigned char *name; /* no '/', no NUL; NULL: there is no file */
+	const unsigned char *name; /* no '/', no NUL; NULL: no file */
 	size_t name_len;
 	const void *data;
 	size_t len;
 	unsigned int mode;
-	bool dated; /* mtime, in Unix seconds, was said */
+	bool dated; /* mtime is set, in Unix seconds */
 	int64_t mtime;
-	bool hidden; /* never sent back, whatever becomes of it */
-	const unsigned char *title; /* what tracebacks call it */
+	bool hidden;		    /* never sent back, even if it changes */
+	const unsigned char *title; /* its name in tracebacks */
 	size_t title_len;
 };
 extern struct fast_file fast_file;
 
 /*
- * Put it into the folder of k's plan, and behind what is in k->file by now what
- * harvest.py must know (plan.notes bytes):
+ * Write the file into the folder of k's plan, and append notes for harvest.py
+ * to k->file (plan.notes bytes):
  *
- *	u8	'H': it is hidden; 'S': sent when its mark is another
- *	u64	its mark: inode, size, mtime and ctime in nanoseconds
- *	then its name
+ * 	u8	'H': the file is hidden; 'S': sent when its mark has changed
+ * 	u64	its mark: inode, size, mtime and ctime in nanoseconds
+ * 	then its name
  *
- * False: it could not be, and nothing is left of it.
+ * False: that failed, and nothing is left of the file.
  */
 bool fast_file_stage(struct supervisor *k);
 
-/* After the run: is it alone in the folder, and as it was?  The owner may have
- * locked the folder: false. */
+/* After the run: is the file alone in the folder, and unchanged?  False also
+ * where the owner has locked the folder. */
 bool fast_file_alone(int folder, const struct supervisor_plan *plan);
 
 #endif

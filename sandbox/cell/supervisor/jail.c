@@ -23,8 +23,8 @@
 #define RUN_NAMESPACES \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS)
 #define STACK 4096 /* of a process that only waits */
-/* Of supervisor_mount.leases: only what everybody writes to has it. */
-#define LEASE_OF_NOBODY (1ULL << 63)
+/* In supervisor_mount.leases: set where every lease may write. */
+#define LEASE_OF_NO_FOLDER (1ULL << 63)
 
 /* These are <linux/mount.h>'s, which cannot be included beside <sys/mount.h>.
  */
@@ -46,10 +46,10 @@ wait_for_ever(void *unused)
 }
 
 /*
- * An init that does nothing.  Since it runs no code that writes, it can share
- * our memory, and costs next to nothing.  SIGCHLD is ignored there: the kernel
- * reaps for it.  No signal has a handler there: what a run sends it would be
- * executed in our memory, on that small stack.  The interpreter has one only.
+ * An init that does nothing.  Since its code writes nothing it can share our
+ * memory, and costs next to nothing.  It ignores SIGCHLD: the kernel reaps for
+ * it.  It has no signal handler: a run could trigger that in our memory, on
+ * this small stack.  The interpreter has only that of SIGINT.
  */
 static pid_t
 spawn_init(void)
@@ -71,7 +71,7 @@ spawn_init(void)
 	return pid;
 }
 
-/* The init is the first process there: when it ends, so do all others. */
+/* When the init ends, the kernel ends all other processes of its namespace. */
 const char *
 jail_open(pid_t *init)
 {
@@ -89,7 +89,7 @@ jail_leave(const struct supervisor *k)
 }
 
 static const char *
-write_file(int folder, const char *path, const char *text, size_t len)
+write_proc(int folder, const char *path, const char *text, size_t len)
 {
 	int fd = openat(folder, path, O_WRONLY | O_CLOEXEC);
 	ssize_t written;
@@ -101,7 +101,7 @@ write_file(int folder, const char *path, const char *text, size_t len)
 	return written == (ssize_t)len ? NULL : path;
 }
 
-/* "SUPERVISOR_ID ID 1", in a namespace that knows nobody else. */
+/* Write "SUPERVISOR_ID ID 1": the namespace knows no other id. */
 static const char *
 map_one(int folder, const char *path, uint32_t id)
 {
@@ -112,7 +112,7 @@ map_one(int folder, const char *path, uint32_t id)
 	len += base_decimal(text + len, id);
 	text[len++] = ' ';
 	text[len++] = '1';
-	return write_file(folder, path, text, len);
+	return write_proc(folder, path, text, len);
 }
 
 const char *
@@ -120,10 +120,10 @@ jail_map_user(const struct supervisor *k, uint32_t uid, uint32_t gid)
 {
 	const char *failed;
 
-	/* our /proc/self is ours then */
+	/* with this our /proc/self belongs to us */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return "prctl";
-	failed = write_file(k->proc, "self/setgroups", "deny", 4);
+	failed = write_proc(k->proc, "self/setgroups", "deny", 4);
 	if (failed == NULL)
 		failed = map_one(k->proc, "self/uid_map", uid);
 	if (failed == NULL)
@@ -136,7 +136,7 @@ jail_go_first(const struct supervisor *k)
 {
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
 		return "prctl";
-	return write_file(k->proc, "self/oom_score_adj", "1000", 4);
+	return write_proc(k->proc, "self/oom_score_adj", "1000", 4);
 }
 
 static const char *
@@ -154,7 +154,7 @@ set_capabilities(uint32_t keep)
 static const char *
 drop_capabilities(uint32_t keep)
 {
-	/* to the last one, or there are none to drop */
+	/* up to the last one that the kernel knows */
 	for (unsigned long c = 0; prctl(PR_CAPBSET_DROP, c, 0, 0, 0) == 0; c++)
 		;
 	return set_capabilities(keep);
@@ -178,8 +178,8 @@ jail_surrender(const struct supervisor *k, uint32_t keep)
 	return failed;
 }
 
-/* "mount read-only /tmp": the step's name, for who has to mend it; how is ""
- * or a word and a space.  Keeps errno. */
+/* Returns the name of a failed step, "mount read-only /tmp"; how is "" or a
+ * word and a space.  Keeps errno. */
 static const char *
 mount_step(const char *how, const char *path)
 {
@@ -200,14 +200,14 @@ mount_step(const char *how, const char *path)
 /*
  * ---- a run's own /proc ----
  *
- * It has the processes of the run, and beside them what jail.py has put there.
- * The kernel's is mounted with subset=pid, so it has nothing but processes, and
- * with hidepid, so none but those of the run.
+ * It has the processes of the run, and the files that jail.py has put there.  A
+ * proc file system is mounted with subset=pid, so it shows only processes, and
+ * with hidepid, so it shows only those of the run.
  */
 
-/* The two mounts, while they have no place. */
-static int view_names = -1;
-static int view_processes = -1;
+/* The two mounts, until they are attached to /proc. */
+static int proc_names = -1;
+static int proc_processes = -1;
 
 static int
 close_with(int fd, long done)
@@ -219,7 +219,7 @@ close_with(int fd, long done)
 	return (int)done;
 }
 
-/* Returns the mount, which has no place yet, or -1. */
+/* Returns the mount, not yet attached, or -1. */
 static int
 mount_processes(void)
 {
@@ -235,52 +235,52 @@ mount_processes(void)
 	return close_with(fd, syscall(SYS_fsmount, fd, FS_CLOEXEC, ATTRIBUTES));
 }
 
-/* The process of a run makes it while it has no namespaces but that of pids.
- * It has no place yet.  shown is O_PATH of what stands beside the processes. */
+/* Make both mounts, in the process of a run before it has its own namespaces
+ * but that of pids.  shown: O_PATH of the files beside the processes. */
 static const char *
-make_view(int shown)
+make_proc(int shown)
 {
-	view_names = (int)syscall(SYS_open_tree, shown, "",
+	proc_names = (int)syscall(SYS_open_tree, shown, "",
 	    TREE_CLONE | TREE_CLOEXEC | AT_EMPTY_PATH);
-	if (view_names < 0)
+	if (proc_names < 0)
 		return "open_tree";
-	view_processes = mount_processes();
-	return view_processes < 0 ? "mount proc" : NULL;
+	proc_processes = mount_processes();
+	return proc_processes < 0 ? "mount proc" : NULL;
 }
 
 static long
-move_to(int fd, const char *path)
+attach_mount(int fd, const char *path)
 {
 	return syscall(SYS_move_mount, fd, "", AT_FDCWD, path, MOVE_EMPTY_PATH);
 }
 
-/* The same process puts it in its place when its namespaces are its own. */
+/* Attach both mounts, when the process has its own namespaces. */
 static const char *
-show_view(void)
+attach_proc(void)
 {
-	if (move_to(view_names, "/proc") < 0)
+	if (attach_mount(proc_names, "/proc") < 0)
 		return "move names to /proc";
-	return move_to(view_processes, SUPERVISOR_PROCESSES) < 0 ?
+	return attach_mount(proc_processes, SUPERVISOR_PROCESSES) < 0 ?
 	    "move proc to /proc" :
 	    NULL;
 }
 
 static void
-close_view(void)
+close_proc(void)
 {
-	base_close(&view_names);
-	base_close(&view_processes);
+	base_close(&proc_names);
+	base_close(&proc_processes);
 }
 
 /* ---- a run, before its lease and with it ---- */
 
-/* A user namespace first: it gives the rights for the others. */
+/* The user namespace comes first: it gives the rights for the others. */
 const char *
 jail_confine(const struct supervisor *k)
 {
 	const char *failed;
 
-	failed = k->shows != 0 ? make_view(k->shown) : NULL;
+	failed = k->shows != 0 ? make_proc(k->shown) : NULL;
 	if (failed != NULL)
 		return failed;
 	if (unshare(RUN_NAMESPACES) < 0)
@@ -299,8 +299,7 @@ jail_confine(const struct supervisor *k)
 	return jail_surrender(k, 1U << CAP_SYS_ADMIN);
 }
 
-/* The bit of the folder that the lease is for; all of them where the broker has
- * not said. */
+/* The bit of the lease's folder; all bits where the broker has named none. */
 static uint64_t
 lease_bit(const struct supervisor *k)
 {
@@ -309,7 +308,7 @@ lease_bit(const struct supervisor *k)
 	size_t len;
 
 	if (k->tries != 0)
-		return LEASE_OF_NOBODY;
+		return LEASE_OF_NO_FOLDER;
 	if (!frame_parse(&view, k->terms, k->terms_len) ||
 	    !frame_get_bytes(&view, TAG_FOLDER, &path, &len))
 		return UINT64_MAX;
@@ -322,7 +321,7 @@ lease_bit(const struct supervisor *k)
 }
 
 bool
-jail_is_seen(const struct supervisor *k)
+jail_has_proc(const struct supervisor *k)
 {
 	return lease_bit(k) == 1ULL << SUPERVISOR_WORKSPACE;
 }
@@ -343,9 +342,9 @@ jail_narrow(const struct supervisor *k)
 			m->flags | MS_REMOUNT | MS_BIND | MS_RDONLY, NULL) < 0)
 			return mount_step("read-only ", m->path);
 	}
-	if (k->shows != 0 && (k->tries != 0 || jail_is_seen(k)))
-		failed = show_view();
-	close_view();
+	if (k->shows != 0 && (k->tries != 0 || jail_has_proc(k)))
+		failed = attach_proc();
+	close_proc();
 	if (failed != NULL)
 		return failed;
 	return set_capabilities(0);

@@ -26,34 +26,35 @@
  */
 struct supervisor;
 
-/* In a new user namespace: be SUPERVISOR_ID, who is uid and gid in the one
- * outside. Leaves us dumpable. */
+/* In a new user namespace: become SUPERVISOR_ID, which is uid and gid outside.
+ * Leaves us dumpable. */
 const char *jail_map_user(const struct supervisor *k, uint32_t uid,
     uint32_t gid);
 
-/* Keep no capability but those over namespaces, for good. */
+/* Drop all capabilities but those over namespaces, for good. */
 const char *jail_keep_little(void);
 
-/* In the supervisor: a fresh pid namespace for its next children; its init. */
+/* In the supervisor: a fresh pid namespace for its next children, with an
+ * init. */
 const char *jail_open(pid_t *init);
 
-/* In the supervisor: its next children are beside it again, if they were not.
- */
+/* In the supervisor: its next children are in its own pid namespace again. */
 const char *jail_leave(const struct supervisor *k);
 
-/* In a child: the privileged steps but one.  The supervisor can look into it
- * (/proc/PID/root) from here on. */
+/* In a child: all privileged steps but jail_narrow().  From here on the
+ * supervisor can open its files (/proc/PID/root). */
 const char *jail_confine(const struct supervisor *k);
 
-/* Is the lease one whose run has a /proc? */
-bool jail_is_seen(const struct supervisor *k);
+/* Has the run of this lease a /proc? */
+bool jail_has_proc(const struct supervisor *k);
 
-/* There, when the broker's terms have come and nothing of the client's: what is
- * not for the folder of the lease can only be read from now on; then no right
- * is left.  Where only the steps are tried, as for a folder of nobody's. */
+/* In that child, after the broker's terms and before the first byte of a
+ * client: mount read-only all folders that the lease is not for, then drop the
+ * last capability.  A trial does it as for a lease of no folder. */
 const char *jail_narrow(const struct supervisor *k);
 
-/* When memory runs out, be the one that goes.  Leaves us dumpable. */
+/* Be the first process to be killed when memory runs out.  Leaves us
+ * dumpable. */
 const char *jail_go_first(const struct supervisor *k);
 
 /* Give up all capabilities but these bits, and all system calls that the filter

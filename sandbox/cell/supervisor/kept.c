@@ -14,16 +14,15 @@
 #include <unistd.h>
 
 #include "cell/supervisor/base.h"
-#include "cell/supervisor/children.h"
 #include "cell/supervisor/run_state.h"
 
 #define MS_NS 1000000
 #define QUIET_MS 1000 /* for all to have ended or stopped */
 #define TICK_US 10000 /* of times in /proc */
 
-static const sigset_t none;
+static const sigset_t no_signals;
 
-/* ---- what /proc says ---- */
+/* ---- reading /proc ---- */
 
 #define TEXT_MAX 2048
 /* Fields of /proc/PID/stat. */
@@ -102,8 +101,9 @@ is_alive(const char *stat)
 	    field_of(stat, STAT_THREADS) > 1;
 }
 
-/* Is the process of that session or a later one, and that old at most, and are
- * all above it, but PID 1?  Overwrites its stat. */
+/* Is the process of that session or a later one, and did it begin at `since` or
+ * later, and do both hold for all of its ancestors but PID 1?  Overwrites its
+ * stat. */
 static bool
 is_of(const struct supervisor *k, char stat[TEXT_MAX], pid_t session,
     int64_t since)
@@ -119,9 +119,9 @@ is_of(const struct supervisor *k, char stat[TEXT_MAX], pid_t session,
 	return true;
 }
 
-/* Kill all but PID 1 and spared (0: none) that are of this session or a later
- * one, and began at that tick or later, as all above them did.  Returns how
- * many of them were alive; it is not 0 where that cannot be told. */
+/* Kill all processes for which is_of() holds, but not PID 1 and spared (0:
+ * no_signals).  Returns how many of them were alive; it is not 0 where that is
+ * not known. */
 static size_t
 kill_processes(const struct supervisor *k, pid_t spared, pid_t session,
     int64_t since)
@@ -153,10 +153,10 @@ wait_a_moment(void)
 {
 	struct timespec moment = { .tv_nsec = MS_NS };
 
-	(void)ppoll(NULL, 0, &moment, &none);
+	(void)ppoll(NULL, 0, &moment, &no_signals);
 }
 
-/* ---- what a command has left in the background ---- */
+/* ---- background processes ---- */
 
 bool
 background_stays(const struct supervisor *k)
@@ -168,7 +168,7 @@ background_stays(const struct supervisor *k)
 
 /* Returns when the command began, in ticks; it has not been reaped. */
 static int64_t
-began(const struct supervisor *k)
+began_at(const struct supervisor *k)
 {
 	char text[TEXT_MAX];
 
@@ -176,15 +176,15 @@ began(const struct supervisor *k)
 	return field_of(text, STAT_STARTED);
 }
 
-/* Kill what the command has begun.  It leads a session (run_process.c); a
- * process that has left that has a later one, and is no older.  Processes that
- * an earlier command's begin meanwhile are told by their parents.  One signal
- * stops all, so that none makes another meanwhile. */
+/* Kill all processes of the command.  It leads a session (run_process.c); a
+ * process that has left that session has a later one, and is no older.  Newer
+ * processes of earlier commands differ by their ancestors.  One signal stops
+ * all, so that none makes another one meanwhile. */
 static void
 end_its(struct supervisor *k)
 {
 	int64_t until = watch_now() + (int64_t)QUIET_MS * MS_NS;
-	int64_t since = began(k);
+	int64_t since = began_at(k);
 
 	(void)kill(-1, SIGSTOP);
 	while (kill_processes(k, 0, k->state->run, since) > 0) {
@@ -215,7 +215,7 @@ background_settle(struct supervisor *k, bool cut)
 
 /* ---- its pipes ---- */
 
-/* Neither the broker nor the client can be spoken to from here. */
+/* Close all other descriptors: this process must not reach broker or client. */
 static void
 keep_only(const int fds[WATCH_STREAMS])
 {
@@ -228,7 +228,7 @@ keep_only(const int fds[WATCH_STREAMS])
 }
 
 static _Noreturn void
-read_for_nobody(void)
+empty_pipes(void)
 {
 	static char bytes[4096];
 	struct pollfd p[WATCH_STREAMS];
@@ -263,9 +263,9 @@ background_release(struct supervisor *k)
 	}
 	if (open == 0 || children_reap(k->state, WNOHANG) < 0)
 		return;
-	if (children_clone(k) == 0) { /* which has no state */
+	if (children_clone(k) == 0) { /* there is no k->state */
 		keep_only(fds);
-		read_for_nobody();
+		empty_pipes();
 	}
 }
 
@@ -280,9 +280,9 @@ status_field(const char *text, const char *key)
 	return at == NULL ? 0 : number_at(at + strlen(key));
 }
 
-/* What a process has used, and those that it has waited for: microseconds. */
+/* CPU time of a process and of its reaped children: microseconds. */
 static int64_t
-cpu_of(const struct supervisor *k, pid_t pid)
+read_cpu_us(const struct supervisor *k, pid_t pid)
 {
 	/* a clock of another process: clock_getcpuclockid(3) */
 	clockid_t clock = (clockid_t)(~(unsigned int)pid << 3 | 2);
@@ -306,7 +306,7 @@ note_usage(struct supervisor *k)
 	char text[TEXT_MAX];
 	int64_t most;
 
-	kept->cpu_us = cpu_of(k, kept->pid);
+	kept->cpu_us = read_cpu_us(k, kept->pid);
 	state->cpu_us += kept->cpu_us;
 	(void)read_process(k, kept->pid, "/status", text);
 	most = status_field(text, "\nVmHWM:");
@@ -315,11 +315,11 @@ note_usage(struct supervisor *k)
 	kept->bytes = status_field(text, "\nVmRSS:") * 1024;
 }
 
-/* ---- nobody else ---- */
+/* ---- ending all others ---- */
 
-/* Stop this one, and end the others.  Stopped by one signal to all, nobody can
- * make another while we look for them.  False: it has ended, or they will not
- * in time. */
+/* Wait until this process has stopped, and end the others.  One signal has
+ * stopped all, so that none makes another one meanwhile.  False: this process
+ * has ended, or the others do not end in time. */
 static bool
 quieten(struct supervisor *k, pid_t one, bool stopped)
 {
@@ -347,7 +347,7 @@ quieten(struct supervisor *k, pid_t one, bool stopped)
 /* ---- between two runs ---- */
 
 void
-kept_end(struct supervisor *k, enum kept_end why)
+kept_kill(struct supervisor *k, enum kept_end why)
 {
 	struct kept *kept = &k->state->kept;
 
@@ -360,16 +360,16 @@ kept_end(struct supervisor *k, enum kept_end why)
 	kept->ended = why;
 }
 
-/* It is ended if it is not at rest, with all that its code has made meanwhile:
- * stopped like it, so that none makes another.  The run's process stays. */
+/* End the kept process if it is not at rest, with all processes that it has
+ * made meanwhile.  The run's process stays. */
 static void
-check(struct supervisor *k)
+check_kept(struct supervisor *k)
 {
 	struct run_state *state = k->state;
 	pid_t pid = state->kept.pid;
 	int status;
 
-	/* oversee() must find the process of a run, even if it has ended */
+	/* the process of a run is left to oversee(), even if it has ended */
 	if (state->run == 0 && background_stays(k))
 		children_reap_ended(k->state);
 	if (pid <= 0 ||
@@ -377,7 +377,7 @@ check(struct supervisor *k)
 		NULL) == 0)
 		return;
 	(void)kill(-1, SIGSTOP);
-	kept_end(k, KEPT_DIED);
+	kept_kill(k, KEPT_DIED);
 	if (!quieten(k, state->run, true))
 		base_leave();
 	if (state->run > 0)
@@ -392,9 +392,9 @@ kept_make_room(struct supervisor *k)
 	if (errno != EAGAIN)
 		return false;
 	if (state->kept.pid > 0) {
-		kept_end(k, KEPT_PROCESSES);
+		kept_kill(k, KEPT_PROCESSES);
 		k->kept = 0;
-		/* it has not waited for all of its own */
+		/* its children are orphans now */
 		children_reap_ended(state);
 		return true;
 	}
@@ -416,16 +416,16 @@ kept_do(struct supervisor *k)
 	pid = children_clone(k);
 	if (pid <= 0)
 		return pid;
-	state->run = pid; /* check() lets it live */
+	state->run = pid; /* check_kept() lets it live */
 	state->status = -1;
 	for (;;) {
-		check(k);
+		check_kept(k);
 		children_reap_ended(state);
 		if (state->status != -1) {
 			errno = ECHILD;
 			return state->status == 0 ? 1 : -1;
 		}
-		(void)ppoll(NULL, 0, NULL, &none);
+		(void)ppoll(NULL, 0, NULL, &no_signals);
 	}
 }
 
@@ -436,8 +436,8 @@ kept_wait(struct supervisor *k, int above, short events_above, int fd,
 	struct pollfd p[] = { { above, events_above, 0 }, { fd, events, 0 } };
 
 	do
-		check(k);
-	while (ppoll(p, 2, NULL, &none) < 0 && errno == EINTR);
+		check_kept(k);
+	while (ppoll(p, 2, NULL, &no_signals) < 0 && errno == EINTR);
 	if (p[0].revents != 0)
 		base_leave();
 }
@@ -447,7 +447,7 @@ kept_end_others(struct supervisor *k)
 {
 	struct run_state *state = k->state;
 
-	check(k);
+	check_kept(k);
 	if (background_stays(k)) {
 		if (state->run > 0 && state->status == -1)
 			(void)kill(state->run, SIGKILL);
@@ -460,17 +460,17 @@ kept_end_others(struct supervisor *k)
 			children_reap_ended(state);
 			return;
 		}
-		kept_end(k, KEPT_DIED);
+		kept_kill(k, KEPT_DIED);
 	}
 	children_kill_all(state);
 }
 
 /* ---- the end of a run ---- */
 
-/* What else it has said is not for the next run.  False: it has hung up, or has
- * said nothing at all, which looks the same. */
+/* Drop all further words.  False: the process has closed its channel, or sent
+ * an empty packet, which looks the same. */
 static bool
-forget_words(int channel)
+drop_words(int channel)
 {
 	uint8_t word;
 	ssize_t len;
@@ -482,7 +482,7 @@ forget_words(int channel)
 }
 
 bool
-kept_take(struct supervisor *k)
+kept_stop(struct supervisor *k)
 {
 	struct run_state *state = k->state;
 	struct kept *kept = &state->kept;
@@ -494,7 +494,7 @@ kept_take(struct supervisor *k)
 
 	(void)kill(-1, SIGSTOP);
 	rests = makes_sense && quieten(k, state->run, false) &&
-	    forget_words(state->channel);
+	    drop_words(state->channel);
 	if (!rests)
 		children_kill_all(state);
 	if (makes_sense)
@@ -511,7 +511,7 @@ kept_take(struct supervisor *k)
 }
 
 void
-kept_tell(struct supervisor *k)
+kept_report(struct supervisor *k)
 {
 	struct run_state *state = k->state;
 	struct frame *frame = &state->watch.frame;
@@ -553,20 +553,20 @@ send_streams(const struct supervisor *k, int channel)
 	return sendmsg(channel, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
-/* How many descriptors may be under way is counted by user: its code can have
- * used that up. */
+/* Sending can fail: the kernel limits a user's descriptors in transit, and the
+ * code can have used that up. */
 static bool
-hand_over(struct supervisor *k)
+hand_run_over(struct supervisor *k)
 {
 	struct run_state *state = k->state;
 	struct kept *kept = &state->kept;
 
-	check(k);
+	check_kept(k);
 	if (kept->pid > 0 && !send_streams(k, kept->channel))
-		kept_end(k, KEPT_DIED);
+		kept_kill(k, KEPT_DIED);
 	if (kept->pid == 0)
 		return false;
-	/* the clone is out of reach, and reaped in the course of the run */
+	/* the clone is reaped in the course of the run */
 	(void)kill(state->run, SIGKILL);
 	state->run = kept->pid;
 	state->cpu_us -= kept->cpu_us;
@@ -586,7 +586,7 @@ kept_begin(struct supervisor *k)
 
 	if (k->kept == 0)
 		return;
-	if (!hand_over(k))
+	if (!hand_run_over(k))
 		(void)send(k->state->channel, &go_on, 1, MSG_NOSIGNAL);
 	base_close_streams(k);
 }

@@ -19,36 +19,31 @@
 #include <unistd.h>
 
 #include "cell/supervisor/base.h"
-#include "cell/supervisor/children.h"
 #include "cell/supervisor/fast_path.h"
 #include "cell/supervisor/jail.h"
 #include "cell/supervisor/kept.h"
-#include "cell/supervisor/look.h"
+#include "cell/supervisor/listing.h"
 #include "cell/supervisor/run_state.h"
 #include "cell/supervisor/shared.h"
 
 #include "protocol/frame.h"
 
-#define SIGNALS_MAX 256 /* that wait: all cells together have some thousands */
-#define NICE 5		/* of runs: run.py, NICE */
-#define CHANNEL 1000	/* a number that no program comes to by itself */
-#define STREAMS 4	/* the three, and what to do */
-#define PLACE_MAX 32	/* "PID/root", "PID/ns/mnt" */
+#define SIGNALS_MAX 256	 /* queued: all cells together have some thousands */
+#define NICE 5		 /* of runs: run.py, NICE */
+#define CHANNEL 1000	 /* a descriptor that no program gets by itself */
+#define STREAMS 4	 /* standard streams and the task */
+#define PROC_PATH_MAX 32 /* "PID/root", "PID/ns/mnt" */
 
-/* All that is sent passes the one device, or is counted as refused. */
+/* Every packet that is sent is counted by the one device, or as refused. */
 static const char *const counters[NETWORK_FILES] = { "self/net/dev",
 	"self/net/snmp", "self/net/snmp6" };
 /* Docker sets it to 0 in a container, and so do we; where that is not allowed,
  * a run's ports begin at 1024. */
 #define PORTS "sys/net/ipv4/ip_unprivileged_port_start"
 
-/*
- * The process itself, which has no run state.
- */
+/* ---- in the process of a run, before its lease ---- */
 
-/* ---- before its lease ---- */
-
-/* Be confined, and tell the supervisor. */
+/* Be confined, and report to the supervisor. */
 static void
 run_process_begin(struct supervisor *k)
 {
@@ -56,15 +51,15 @@ run_process_begin(struct supervisor *k)
 	const char *failed = NULL;
 	ssize_t len = -1;
 
-	/* a kept process may take us by surprise: out of reach all the time */
+	/* beside a kept process we must stay out of its reach */
 	if (k->jailed != 0)
 		failed = jail_confine(k);
 	else if (k->kept == 0)
 		failed = jail_go_first(k);
-	/* no lease, and so no client, is to find that out */
+	/* a failure must show before there is a lease, and so a client */
 	if (failed == NULL && k->tries != 0)
 		failed = jail_narrow(k);
-	/* out of reach, as PID 1 is */
+	/* out of reach of other processes, as PID 1 is */
 	if (failed == NULL && k->jailed == 0 &&
 	    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		failed = "prctl";
@@ -84,13 +79,13 @@ run_process_begin(struct supervisor *k)
 
 /* ---- its request ---- */
 
-/* What is read of it stays here: this process has one run. */
+/* Its packets, which other structs refer to: this process has one run. */
 static char packets[SUPERVISOR_PACKETS][FRAME_MAX];
 
-/* Until the client says something; ends the process when it will not, or when
- * that is too long for a frame. */
+/* Receive the next packet; ends the process when the client is gone or the
+ * packet is too long for a frame. */
 static size_t
-receive(const struct supervisor *k, char *packet)
+receive_from_client(const struct supervisor *k, char *packet)
 {
 	ssize_t len;
 
@@ -105,14 +100,14 @@ receive(const struct supervisor *k, char *packet)
 	}
 }
 
-/* The next packet of the request; with *whole it was the last.  False: not a
- * fast one. */
+/* Read the next packet of the request; *whole: it was the last.  False: the
+ * request is not a fast one. */
 static bool
-take_packet(struct supervisor *k, bool *whole)
+read_packet(struct supervisor *k, bool *whole)
 {
 	uint32_t number = k->packet_count++;
 	char *packet = packets[number];
-	size_t len = receive(k, packet);
+	size_t len = receive_from_client(k, packet);
 
 	k->packets[number] = packet;
 	k->packet_len[number] = len;
@@ -134,10 +129,10 @@ may_run(const struct supervisor *k)
 		access != ACCESS_TIDY);
 }
 
-/* Wait for the lease, unless it goes on, and read the request.  False: it is
- * not a fast one. */
+/* Wait for the lease, unless it goes on, and read the request.  False: the
+ * request is not a fast one. */
 static bool
-take_request(struct supervisor *k)
+read_fast_request(struct supervisor *k)
 {
 	char word;
 	bool whole = false;
@@ -154,14 +149,15 @@ take_request(struct supervisor *k)
 		return false;
 	while (!whole)
 		if (k->packet_count == SUPERVISOR_PACKETS ||
-		    !take_packet(k, &whole))
+		    !read_packet(k, &whole))
 			return false;
 	return may_run(k);
 }
 
-/* Told as output, where the process has its standard streams by then. */
+/* Report a failed step as output, if the process has its standard streams by
+ * then. */
 static _Noreturn void
-fail(const char *step)
+exit_failed(const char *step)
 {
 	static const char text[] = "sandbox: cannot begin: ";
 
@@ -172,15 +168,15 @@ fail(const char *step)
 }
 
 uint64_t
-run_process_look(const struct supervisor *k, uint64_t folder, const char *path,
+run_process_list(const struct supervisor *k, uint64_t folder, const char *path,
     size_t path_len)
 {
 	int root = openat(AT_FDCWD, base_folders[folder], O_PATH | O_CLOEXEC);
-	int64_t len = look_note(root, path, path_len, k->file);
+	int64_t len = listing_write(root, path, path_len, k->file);
 
-	/* what is in the file by now must not be the next run's */
+	/* end: the file holds a part of the notes, and cannot be used again */
 	if (len < 0)
-		fail("the notes");
+		exit_failed("the notes");
 	(void)close(root);
 	return (uint64_t)len;
 }
@@ -193,18 +189,18 @@ begin_fast(struct supervisor *k)
 	bool personal = k->reads == SUPERVISOR_READS_SOURCE;
 
 	if (personal &&
-	    (!look_sweep(SUPERVISOR_CODE) ||
+	    (!listing_empty_folder(SUPERVISOR_CODE) ||
 		access(base_folders[SUPERVISOR_WORKSPACE], R_OK | W_OK | X_OK) <
 		    0))
 		return false;
 	if (k->plan.input > 0 &&
 	    write(k->file, k->input, k->plan.input) != (ssize_t)k->plan.input)
-		fail("standard input");
+		exit_failed("standard input");
 	if (fast_file.name != NULL && !fast_file_stage(k))
 		return false;
 	if (personal && k->plan.files > 0) {
 		k->plan.after = SUPERVISOR_IF_CHANGED;
-		k->plan.notes = run_process_look(k, SUPERVISOR_WORKSPACE, "",
+		k->plan.notes = run_process_list(k, SUPERVISOR_WORKSPACE, "",
 		    0);
 	}
 	run_process_become(k);
@@ -220,64 +216,64 @@ set_environment(const struct supervisor *k)
 }
 
 int
-run_process_take(struct supervisor *k)
+run_process_start(struct supervisor *k)
 {
-	if (!take_request(k) || !begin_fast(k))
+	if (!read_fast_request(k) || !begin_fast(k))
 		return SUPERVISOR_RUN;
 	set_environment(k);
 	return SUPERVISOR_FAST;
 }
 
-/* ---- it becomes the run ---- */
+/* ---- becoming the run ---- */
 
-/* As much as is wanted, but no more than there may be; 0: as it is. */
+/* Set a limit as high as is wanted and allowed; 0: leave it. */
 static void
-limit(int resource, uint64_t value)
+set_limit(int resource, uint64_t value)
 {
 	struct rlimit both;
 
 	if (value == 0)
 		return;
 	if (syscall(SYS_prlimit64, 0, resource, NULL, &both) < 0)
-		fail("getrlimit");
+		exit_failed("getrlimit");
 	if (value > both.rlim_max)
 		value = both.rlim_max;
 	both.rlim_cur = both.rlim_max = value;
 	if (syscall(SYS_prlimit64, 0, resource, &both, NULL) < 0)
-		fail("setrlimit");
+		exit_failed("setrlimit");
 }
 
 static void
 apply_limits(const struct supervisor *k)
 {
-	limit(RLIMIT_AS, k->limits[FAST_MEMORY]);
-	limit(RLIMIT_CPU, k->limits[FAST_CPU]);
-	/* the interpreter's own was lower */
-	limit(RLIMIT_NOFILE,
+	set_limit(RLIMIT_AS, k->limits[FAST_MEMORY]);
+	set_limit(RLIMIT_CPU, k->limits[FAST_CPU]);
+	/* the interpreter had lowered its own */
+	set_limit(RLIMIT_NOFILE,
 	    k->limits[FAST_FILES] > 0 ? k->limits[FAST_FILES] : UINT64_MAX);
 	if (k->jailed != 0 && k->counts != 0) {
-		limit(RLIMIT_NPROC, k->limits[FAST_PROCESSES]);
-		limit(RLIMIT_SIGPENDING, SIGNALS_MAX);
+		set_limit(RLIMIT_NPROC, k->limits[FAST_PROCESSES]);
+		set_limit(RLIMIT_SIGPENDING, SIGNALS_MAX);
 	}
 }
 
-/* Close all that is the cell's.  A kept process says its word where no program
- * looks. */
+/* Close the cell's descriptors.  The channel of a kept process gets a number
+ * that no program uses. */
 static void
-close_others(struct supervisor *k)
+close_cell(struct supervisor *k)
 {
 	if (k->plan.keep != 0) {
 		k->channel = fcntl(k->channel, F_DUPFD_CLOEXEC, CHANNEL);
 		if (k->channel < 0)
-			fail("its channel");
+			exit_failed("its channel");
 	}
 	base_close_others(k->plan.keep != 0 ? k->channel : -1);
 }
 
-/* The supervisor's clock starts with the plan.  Returns if the run is ours: a
- * kept process may have it. */
+/* Send the plan, by which the supervisor's clock starts.  Returns if the run is
+ * ours, and not a kept process's. */
 static void
-begin(struct supervisor *k)
+send_plan(struct supervisor *k)
 {
 	static const uint8_t started = FRAME_STARTED;
 	char word;
@@ -291,35 +287,34 @@ begin(struct supervisor *k)
 	if (TEMP_FAILURE_RETRY(recv(k->channel, &word, 1, 0)) != 1)
 		base_leave();
 	if (jail_go_first(k) != NULL)
-		fail("its place");
+		exit_failed("its place");
 }
 
 void
 run_process_become(struct supervisor *k)
 {
-	begin(k);
+	send_plan(k);
 	if (dup2(k->in, STDIN_FILENO) < 0 || dup2(k->out, STDOUT_FILENO) < 0 ||
 	    dup2(k->merge != 0 ? k->out : k->err, STDERR_FILENO) < 0)
-		fail("standard streams");
+		exit_failed("standard streams");
 	if (setsid() < 0 ||
 	    (k->cwd >= 0 ? fchdir(k->cwd) :
 			   chdir(base_folders[k->plan.folder])) < 0)
-		fail("the folder");
+		exit_failed("the folder");
 	apply_limits(k);
-	/* nothing of the cell's from here on */
-	close_others(k);
+	close_cell(k);
 	/* its /proc/self is its own again */
 	if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0)
-		fail("prctl");
+		exit_failed("prctl");
 	errno = 0;
 	if (nice(NICE) == -1 && errno != 0)
-		fail("its priority");
+		exit_failed("its priority");
 }
 
-/* ---- it rests ---- */
+/* ---- resting ---- */
 
-/* Standard streams and what to do, in their order: so none of them has the
- * number of one before it. */
+/* Receive standard streams and task.  They come in their order, so none has the
+ * number of an earlier one. */
 static int
 receive_streams(const struct supervisor *k, int fds[STREAMS])
 {
@@ -362,11 +357,7 @@ run_process_rest(struct supervisor *k, uint64_t status, uint64_t names)
 	return fds[STREAMS - 1];
 }
 
-/*
- * The supervisor's side.
- */
-
-/* ---- the network ---- */
+/* ---- in the supervisor: the network ---- */
 
 static size_t
 read_counter(int fd, char text[NETWORK_MAX])
@@ -419,8 +410,8 @@ open_ports(int proc)
 	(void)close(fd);
 }
 
-/* It is called before the clone of a run's process: from here on the supervisor
- * is in a namespace that has counted nothing, with its loopback device up. */
+/* Called before the clone of a run's process: from here on the supervisor is in
+ * a namespace whose counters are 0, with its loopback device up. */
 static const char *
 renew_network(struct network *network, int proc)
 {
@@ -448,9 +439,9 @@ renew_network(struct network *network, int proc)
 	return NULL;
 }
 
-/* ---- the process ---- */
+/* ---- in the supervisor: the process ---- */
 
-/* Our end does not block. */
+/* Make a pipe; our end does not block. */
 static int
 make_pipe(int *ours, int *theirs, int which)
 {
@@ -463,7 +454,7 @@ make_pipe(int *ours, int *theirs, int which)
 	return fcntl(*ours, F_SETFL, O_NONBLOCK);
 }
 
-/* Standard streams that are there before the request.  If one of them fails,
+/* Make the standard streams, before the request comes.  If one fails,
  * enclose_end() closes the others. */
 static const char *
 make_streams(struct supervisor *k)
@@ -488,12 +479,12 @@ make_streams(struct supervisor *k)
 	return NULL;
 }
 
-/* Open /proc/PID/WHAT; the process has said its PID. */
+/* Open /proc/PID/WHAT; state->said begins with the PID. */
 static int
-open_place(const struct supervisor *k, size_t pid_len, const char *what,
+open_proc(const struct supervisor *k, size_t pid_len, const char *what,
     int flags)
 {
-	char path[PLACE_MAX];
+	char path[PROC_PATH_MAX];
 	size_t len = strlen(what);
 
 	if (pid_len + len >= sizeof(path)) {
@@ -505,8 +496,8 @@ open_place(const struct supervisor *k, size_t pid_len, const char *what,
 	return openat(k->proc, path, flags);
 }
 
-/* In a jail the folders are new, and harvest.py works on them.  Elsewhere their
- * owner may have locked them: to hold them by their path needs no right. */
+/* In a jail the folders are new, and harvest.py reads them.  Elsewhere their
+ * owner may have locked them: O_PATH needs no right on them. */
 static const char *
 open_folders(struct supervisor *k, int root)
 {
@@ -529,11 +520,12 @@ enclose_find_folders(struct supervisor *k)
 		(void)open_folders(k, AT_FDCWD);
 }
 
-/* The way into the jail is the supervisor's own /proc, which no run sees. */
+/* Open the jail's folders by way of the supervisor's /proc, which no run
+ * sees. */
 static const char *
-look_inside(struct supervisor *k, size_t pid_len)
+open_jail(struct supervisor *k, size_t pid_len)
 {
-	int root = open_place(k, pid_len, "/root", O_PATH | O_CLOEXEC);
+	int root = open_proc(k, pid_len, "/root", O_PATH | O_CLOEXEC);
 	const char *failed;
 
 	if (root < 0)
@@ -542,9 +534,9 @@ look_inside(struct supervisor *k, size_t pid_len)
 	(void)close(root);
 	if (failed != NULL)
 		return failed;
-	/* To take its mounts apart waits for all processors, and the end of the
-	 * run would wait for that: with this it is enclose_end() that does. */
-	k->state->mounts = open_place(k, pid_len, "/ns/mnt",
+	/* Unmounting waits for all processors.  With this descriptor it happens
+	 * in enclose_end(), and not before the end of the run. */
+	k->state->mounts = open_proc(k, pid_len, "/ns/mnt",
 	    O_RDONLY | O_CLOEXEC);
 	return k->state->mounts < 0 ? "ns/mnt" : NULL;
 }
@@ -554,7 +546,7 @@ enclose_hear(struct supervisor *k)
 {
 	ssize_t len;
 
-	/* a lease may be waiting at the broker's */
+	/* POLLIN of the broker is ignored: it may send the next lease */
 	kept_wait(k, k->control, 0, k->state->channel, POLLIN);
 	len = recv(k->state->channel, k->state->said, RUN_STATE_SAID_MAX - 1,
 	    0);
@@ -564,7 +556,7 @@ enclose_hear(struct supervisor *k)
 	return (size_t)len;
 }
 
-/* The process says its pid, as /proc has it, or "!" and what failed. */
+/* The process sends its pid, as in /proc, or "!" and the failed step. */
 static int
 await_jail(struct supervisor *k)
 {
@@ -575,12 +567,12 @@ await_jail(struct supervisor *k)
 		k->why[SUPERVISOR_WHY_MAX - 1] = '\0';
 		return SUPERVISOR_FAILED;
 	}
-	if (k->jailed == 0) /* serve_one() sees whether it has died */
+	if (k->jailed == 0) /* serve_lease() notices its death */
 		return SUPERVISOR_DONE;
 	errno = 0;
 	if (len == 0 || len > 10 || strspn(k->state->said, "0123456789") != len)
 		return base_fail(k, "a jail did not come up");
-	return base_fail(k, look_inside(k, len));
+	return base_fail(k, open_jail(k, len));
 }
 
 int
@@ -591,7 +583,7 @@ enclose_jail(struct supervisor *k)
 	pid_t pid;
 
 	k->kept = state->kept.pid > 0;
-	/* once it has a namespace of its own, no run meets ports of the last */
+	/* renew a namespace of our own: no run meets ports of the one before */
 	failed = k->shows != 0 || state->network.files[0] >= 0 ?
 	    renew_network(&state->network, k->proc) :
 	    NULL;
@@ -612,15 +604,15 @@ enclose_jail(struct supervisor *k)
 	pid = children_clone(k);
 	if (pid < 0 && kept_make_room(k))
 		pid = children_clone(k);
-	if (pid == 0) { /* which has no state */
+	if (pid == 0) { /* there is no k->state */
 		run_process_begin(k);
-		return k->jailed != 0 ? run_process_take(k) : SUPERVISOR_AHEAD;
+		return k->jailed != 0 ? run_process_start(k) : SUPERVISOR_AHEAD;
 	}
 	if (pid < 0)
 		return base_fail(k, "fork");
 	state->run = pid;
 	base_close(&k->channel);
-	if (k->kept == 0) /* else they may be the kept one's */
+	if (k->kept == 0) /* else kept_begin() sends or closes them */
 		base_close_streams(k);
 	return await_jail(k);
 }

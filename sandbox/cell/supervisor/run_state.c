@@ -1,15 +1,162 @@
 /* SPDX-License-Identifier: MIT */
 #include "cell/supervisor/run_state.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "protocol/frame.h"
 
 #define DISK_ROOM_LEAST 65536
+
+/* ---- children ---- */
+
+/* Block SIGCHLD but for ppoll(), so that no end is missed before it. */
+static void
+mask_ends(int how)
+{
+	static const uint64_t set = 1ULL << (SIGCHLD - 1);
+
+	(void)syscall(SYS_rt_sigprocmask, how, &set, NULL, sizeof(set));
+}
+
+pid_t
+children_clone(const struct supervisor *k)
+{
+	pid_t pid;
+	int code;
+
+	k->before_fork();
+	pid = fork();
+	code = errno; /* the hooks may change it */
+	if (pid == 0) {
+		mask_ends(SIG_UNBLOCK);
+		k->in_child();
+	} else {
+		k->in_parent();
+	}
+	errno = code;
+	return pid;
+}
+
+/* PID 1 gets no signal that has no handler. */
+static void
+do_nothing(int number)
+{
+	(void)number;
+}
+
+void
+children_adopt_all(struct run_state *state)
+{
+	state->adopts = true;
+	(void)signal(SIGCHLD, do_nothing);
+	mask_ends(SIG_BLOCK);
+}
+
+static int64_t
+microseconds(const struct timeval *time)
+{
+	return (int64_t)time->tv_sec * 1000000 + time->tv_usec;
+}
+
+/* A child that is not the run's: its slot is free. */
+static bool
+free_slot(struct run_state *state, pid_t pid)
+{
+	if (pid == state->init) {
+		state->init = 0;
+		return true;
+	}
+	for (int i = 0; i < RUN_STATE_READERS; i++) {
+		if (pid == state->readers[i].pid) {
+			state->readers[i].pid = 0;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Charge the run for a reaped process, unless the process is one of ours.  An
+ * orphan in a session may be an earlier command's: it is charged to none. */
+static void
+charge(struct run_state *state, pid_t pid, int status,
+    const struct rusage *usage)
+{
+	if (free_slot(state, pid))
+		return;
+	if (pid == state->run)
+		state->status = status;
+	else if (state->spares && state->plan.end_all == 0)
+		return;
+	state->cpu_us += microseconds(&usage->ru_utime) +
+	    microseconds(&usage->ru_stime);
+	if (usage->ru_maxrss > state->rss_kib)
+		state->rss_kib = usage->ru_maxrss;
+}
+
+/* __WALL: a run chooses the signal by which its children report their end. */
+pid_t
+children_reap(struct run_state *state, int how)
+{
+	struct rusage usage;
+	int status = 0;
+	pid_t found;
+
+	found = (pid_t)TEMP_FAILURE_RETRY(wait4(-1, &status, how | __WALL,
+	    &usage));
+	if (found > 0)
+		charge(state, found, status, &usage);
+	return found;
+}
+
+void
+children_reap_ended(struct run_state *state)
+{
+	while (children_reap(state, WNOHANG) > 0)
+		;
+}
+
+void
+children_kill_all(struct run_state *state)
+{
+	pid_t found = 1;
+
+	/* no more than these: a run that makes more does not delay its end */
+	for (int i = 0; i < 16 && found > 0; i++)
+		found = children_reap(state, WNOHANG);
+	/* All processes descend from us: without a child there is none.  For
+	 * kill(-1) the kernel would search all processes of the host. */
+	if (found < 0)
+		return;
+	/* one call is enough: a process with a pending SIGKILL cannot fork */
+	if (state->adopts)
+		(void)kill(-1, SIGKILL);
+	if (state->init > 0)
+		(void)kill(state->init, SIGKILL);
+	while (children_reap(state, 0) > 0)
+		;
+}
+
+int
+children_do(const struct supervisor *k)
+{
+	pid_t pid = children_clone(k);
+	int status = -1;
+
+	if (pid <= 0)
+		return pid;
+	(void)TEMP_FAILURE_RETRY(wait4(pid, &status, 0, NULL));
+	errno = ECHILD;
+	return status == 0 ? 1 : -1;
+}
+
+/* ---- the result ---- */
 
 /* The line "oom_kill N" of memory.events (cgroup v2) and of memory.oom_control
  * (v1). */
@@ -35,7 +182,7 @@ run_state_count_ooms(const struct supervisor *k)
 	return count;
 }
 
-/* The true reason: what ended it comes before how it died. */
+/* The true reason: our limits come before the status of the process. */
 static void
 add_ending(const struct supervisor *k, enum watch_end end)
 {
@@ -72,7 +219,8 @@ run_state_begin_result(struct supervisor *k, enum watch_end end,
 	frame_add_int(frame, TAG_MAX_RSS, k->state->rss_kib * 1024);
 }
 
-/* What its own files take may be more than what is used now. */
+/* Less, but not below 0: a file system's own files may be more than its used
+ * ones. */
 static uint64_t
 minus(uint64_t value, uint64_t less)
 {
@@ -102,16 +250,17 @@ run_state_add_disk(struct supervisor *k, int folder)
 		(int64_t)fs.f_frsize);
 	frame_add_int(frame, TAG_USED_FILES,
 	    (int64_t)minus(fs.f_files - fs.f_ffree, k->own_files));
-	/* what a run could not write is not known: there is no room now */
+	/* whether a write has failed is unknown: report that the disk is
+	 * full */
 	if (fs.f_bavail * (uint64_t)fs.f_frsize < DISK_ROOM_LEAST)
 		frame_add_int(frame, TAG_DISK_FULL, DISK_FULL_BYTES);
 	else if (fs.f_ffree == 0)
 		frame_add_int(frame, TAG_DISK_FULL, DISK_FULL_FILES);
 }
 
-/* The memory is its run's fault, anything else is ours. */
+/* A kill by the memory limit is the run's fault, any other end is ours. */
 void
-run_state_tell_nothing(struct supervisor *k)
+run_state_fail_result(struct supervisor *k)
 {
 	struct frame *frame = &k->state->watch.frame;
 	bool ours = run_state_count_ooms(k) <= k->state->ooms;

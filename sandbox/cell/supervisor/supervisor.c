@@ -14,11 +14,10 @@
 #include <unistd.h>
 
 #include "cell/supervisor/base.h"
-#include "cell/supervisor/children.h"
 #include "cell/supervisor/fast_path.h"
 #include "cell/supervisor/jail.h"
 #include "cell/supervisor/kept.h"
-#include "cell/supervisor/look.h"
+#include "cell/supervisor/listing.h"
 #include "cell/supervisor/run_process.h"
 #include "cell/supervisor/run_state.h"
 
@@ -39,7 +38,7 @@ supervisor_map_user(struct supervisor *k)
 int
 supervisor_surrender(struct supervisor *k, int goes_first)
 {
-	/* beside a kept process it stays out of reach */
+	/* beside a kept process it must stay out of reach of that */
 	const char *failed = goes_first != 0 && k->kept == 0 ?
 	    jail_go_first(k) :
 	    NULL;
@@ -49,7 +48,7 @@ supervisor_surrender(struct supervisor *k, int goes_first)
 	return base_fail(k, failed);
 }
 
-/* The memory that no clone gets; nothing is in it. */
+/* Map the memory that no clone gets. */
 static const char *
 make_state(struct supervisor *k)
 {
@@ -92,88 +91,88 @@ supervisor_init(struct supervisor *k)
 		return base_fail(k, failed);
 	(void)signal(SIGCHLD, SIG_DFL);
 	if (k->jailed == 0)
-		children_take_all(k->state);
+		children_adopt_all(k->state);
 	return SUPERVISOR_DONE;
 }
 
 /*
- * ---- looks beside a run ----
+ * ---- readers beside a run ----
  *
- * A person's files are listed and read while their code runs.  Each look has a
- * process of its own, a clone of PID 1 with the rights of the run beside it and
- * no descriptor but its socket.  The run can end it, and cannot reach into it.
- * It is ended with the run, and when the next one comes after LIMIT_LOOK_MS.
+ * A person's files can be listed and read while their code runs.  Each reader
+ * is a process of its own, a clone of PID 1 with the rights of the run and no
+ * descriptor but its socket.  The run can kill it, and cannot reach into it.  A
+ * reader ends with the run, or when another one comes after LIMIT_LOOK_MS.
  */
 
-/* Room for one more, or NULL.  Each has an alarm that ends it: one that is
- * still there was stopped by the code beside it. */
+/* Returns a free slot, or NULL.  A reader ends by an alarm: one that is still
+ * there after that was stopped by the run. */
 static struct reader *
-find_place(struct run_state *state)
+find_reader_slot(struct run_state *state)
 {
 	int64_t before = watch_now() - (int64_t)LIMIT_LOOK_MS * MS_NS;
-	struct reader *place = NULL;
+	struct reader *slot = NULL;
 
 	for (int i = 0; i < RUN_STATE_READERS; i++) {
 		struct reader *reader = &state->readers[i];
 
 		if (reader->pid == 0)
-			place = reader;
+			slot = reader;
 		else if (reader->since < before)
 			(void)kill(reader->pid, SIGKILL);
 	}
-	return place;
+	return slot;
 }
 
-/* The broker has sent something.  True in the child that is to serve k->lease;
- * where there can be none, whoever waits for it is hung up on. */
+/* Make a reader for the socket that the broker has sent.  True in the child,
+ * which is to serve k->lease.  If none can be made the socket is closed. */
 static bool
-look_beside(struct supervisor *k)
+start_reader(struct supervisor *k)
 {
-	struct reader *place;
+	struct reader *slot;
 	pid_t pid = -1;
 	int fd;
 
 	if (k->reads != SUPERVISOR_READS_SOURCE)
 		base_leave(); /* not in a cell of this class */
-	fd = base_take_beside(k);
-	place = find_place(k->state);
-	if (fd >= 0 && place != NULL)
+	fd = base_receive_reader(k);
+	slot = find_reader_slot(k->state);
+	if (fd >= 0 && slot != NULL)
 		pid = children_clone(k);
-	if (pid == 0) { /* which has no state */
-		/* so it can speak neither to the broker nor to the client */
+	if (pid == 0) { /* there is no k->state */
+		/* the reader must reach neither the broker nor the client */
 		base_close_others(fd);
 		k->lease = fd;
 		return true;
 	}
 	if (pid > 0)
-		*place = (struct reader){ pid, watch_now() };
+		*slot = (struct reader){ pid, watch_now() };
 	base_close(&fd);
 	return false;
 }
 
 /* ---- one run ---- */
 
-/* What becomes of a cell after it. */
+/* The next step of a cell after a run. */
 enum next {
 	NEXT_GO_ON,
-	NEXT_RETIRE, /* something of ours has failed */
-	NEXT_OVER,   /* the lease is, whatever its client wants */
-	NEXT_AGAIN, /* the lease still waits: no process was there to take it */
+	NEXT_RETIRE,  /* a step of ours has failed */
+	NEXT_OVER,    /* the lease ends, even if its client has a request */
+	NEXT_AGAIN,   /* the lease still waits: its process had died */
 	NEXT_HARVEST, /* in a child */
 	NEXT_TIDY,
 	NEXT_BESIDE,
 };
 
-/* A result for a client whose request had a process that did not meet it. */
+/* Send a result for a request whose process died before it was the run. */
 static enum next
-tell_failure(struct supervisor *k)
+report_failure(struct supervisor *k)
 {
-	run_state_tell_nothing(k);
+	run_state_fail_result(k);
 	(void)watch_send(&k->state->watch);
 	return NEXT_RETIRE;
 }
 
-/* Send what the run has left, and the result, from a child. */
+/* Have a child send the files of the run, and the result. */
 static enum next
 harvest(struct supervisor *k)
 {
@@ -194,16 +193,16 @@ harvest(struct supervisor *k)
 	if (done < 0 && kept_make_room(k))
 		done = kept_do(k);
 	if (done == 0)
-		return NEXT_HARVEST; /* without a run state */
-	/* the next clone is not to see it */
+		return NEXT_HARVEST; /* there is no k->state */
+	/* hide it from the next clone */
 	memset(&k->plan, 0, sizeof(k->plan));
 	memset(k->result, 0, sizeof(k->result));
 	if (done < 0)
-		return tell_failure(k);
+		return report_failure(k);
 	return NEXT_GO_ON;
 }
 
-/* Is there anything that harvest() would send? */
+/* Is there any file that harvest() would send? */
 static bool
 leaves_files(struct supervisor *k)
 {
@@ -218,36 +217,36 @@ leaves_files(struct supervisor *k)
 		    (plan->inode == 0 || !fast_file_alone(folder, plan));
 	if (plan->after == SUPERVISOR_ALWAYS)
 		return true;
-	more = look_again(folder, k->state->watch.file, (int64_t)plan->input,
-	    (int64_t)plan->notes);
-	/* the second notes are there, and are the first once more */
-	if (more == 0 && look_finds(SUPERVISOR_CODE, SUPERVISOR_PICTURE))
+	more = listing_compare(folder, k->state->watch.file,
+	    (int64_t)plan->input, (int64_t)plan->notes);
+	/* nothing has changed: the second notes equal the first */
+	if (more == 0 && listing_has_name(SUPERVISOR_CODE, SUPERVISOR_PICTURE))
 		more = (int64_t)plan->notes;
 	if (more > 0)
 		plan->notes += (uint64_t)more;
 	return more != 0;
 }
 
-/* Wait until the run is over, or this process is a child for what its client
- * asks for beside it: WATCH_BESIDE. */
+/* Wait until the run is over.  WATCH_BESIDE: this process is a reader beside
+ * it. */
 static enum watch_end
 await_end(struct supervisor *k)
 {
 	enum watch_end end;
 
 	for (;;) {
-		/* orphans are ours, and must not fill the container */
+		/* as PID 1 reap orphans, which would fill the container */
 		children_reap_ended(k->state);
 		end = watch_run(&k->state->watch);
-		if (end == WATCH_BESIDE ? look_beside(k) : end != WATCH_CHILD)
+		if (end == WATCH_BESIDE ? start_reader(k) : end != WATCH_CHILD)
 			return end;
 	}
 }
 
-/* It is told among the command's output; a client that is gone is found later.
- */
+/* Report kept_make_room() among the command's output; a client that is gone is
+ * noticed later. */
 static void
-pass_on_crowded(struct run_state *state)
+report_crowded(struct run_state *state)
 {
 	static const char text[] =
 	    "sandbox: earlier commands have left too many processes; all of "
@@ -261,8 +260,8 @@ pass_on_crowded(struct run_state *state)
 	state->crowded = false;
 }
 
-/* Begin to watch the run: its output is read, and its time counts.  False: it
- * cannot be watched. */
+/* Begin to watch the run: its output is read, and its time counts.  False: that
+ * failed. */
 static bool
 oversee_begin(struct supervisor *k)
 {
@@ -280,7 +279,7 @@ oversee_begin(struct supervisor *k)
 	watch->file_end = (int64_t)plan->input;
 	watch_start(watch, plan->wall_ms, plan->output_max, plan->drains != 0);
 	if (state->crowded)
-		pass_on_crowded(state);
+		report_crowded(state);
 	return true;
 }
 
@@ -301,24 +300,24 @@ oversee(struct supervisor *k)
 	if (end == WATCH_BESIDE)
 		return NEXT_BESIDE;
 	wall = watch_now() - watch->started;
-	/* what is left in the pipes is all, when nobody writes any more */
-	rests = end == WATCH_RESTS && kept_take(k);
+	/* before the last output is read, end or stop all writers */
+	rests = end == WATCH_RESTS && kept_stop(k);
 	if (background_stays(k) && end != WATCH_GONE)
 		background_settle(k, end != WATCH_ENDED);
 	else if (!rests)
 		children_kill_all(state);
 	if (end == WATCH_GONE || !watch_drain(watch)) {
-		kept_end(k, KEPT_BROKEN_OFF);
+		kept_kill(k, KEPT_BROKEN_OFF);
 		return NEXT_OVER;
 	}
 	if (background_stays(k))
 		background_release(k);
 	if (watch->over)
-		kept_end(k, 0);
+		kept_kill(k, 0);
 	k->kept = state->kept.pid > 0;
 	run_state_begin_result(k, end, wall);
-	kept_tell(k);
-	/* the files: only now can nobody change them */
+	kept_report(k);
+	/* the files: no process can change them any more */
 	if (leaves_files(k))
 		return harvest(k);
 	run_state_add_disk(k, state->folders[plan->folder]);
@@ -327,7 +326,7 @@ oversee(struct supervisor *k)
 	return watch_send(watch) ? NEXT_GO_ON : NEXT_OVER;
 }
 
-/* Who says it has read a client's bytes. */
+/* The sender of a plan has read bytes of a client: check it. */
 static bool
 is_plan(const struct supervisor_plan *plan, size_t len)
 {
@@ -336,9 +335,9 @@ is_plan(const struct supervisor_plan *plan, size_t len)
 	    plan->notes <= INT64_MAX / 2 && plan->keep <= 1;
 }
 
-/* Does the process that is there have a /proc if the lease's run is to have
- * one?  For so many others after such a lease, one is made all the same: they
- * pay little for it, and a process made anew costs as much as a run. */
+/* Has the waiting process a /proc, if the lease's run needs one?  After such a
+ * lease SHOWS_AHEAD more processes get one: that costs little, and to replace a
+ * process costs as much as a run. */
 static bool
 has_its_proc(struct supervisor *k)
 {
@@ -346,7 +345,7 @@ has_its_proc(struct supervisor *k)
 
 	if (k->shown < 0)
 		return true;
-	if (!jail_is_seen(k)) {
+	if (!jail_has_proc(k)) {
 		k->shows -= has;
 		return true;
 	}
@@ -354,10 +353,10 @@ has_its_proc(struct supervisor *k)
 	return has;
 }
 
-/* Hand the next lease to the process that is there, or see to the one it has;
- * wait for the process's end. */
+/* Hand the next lease to the waiting process, unless it has one, and oversee
+ * its run. */
 static enum next
-serve_one(struct supervisor *k)
+serve_lease(struct supervisor *k)
 {
 	struct run_state *state = k->state;
 	size_t len;
@@ -370,11 +369,11 @@ serve_one(struct supervisor *k)
 		} while (state->watch.lease < 0);
 		if (!has_its_proc(k))
 			return NEXT_AGAIN;
-		/* a host that has no memory left takes that process first */
+		/* the host may have killed it, for want of memory */
 		if (send(state->channel, "1", 1, MSG_NOSIGNAL) < 0)
 			return NEXT_AGAIN;
 	}
-	/* it becomes the run, or ends without one */
+	/* the process sends its plan, or ends without one */
 	len = enclose_hear(k);
 	if (len > 0) {
 		memcpy(&state->plan, state->said, sizeof(state->plan));
@@ -384,19 +383,19 @@ serve_one(struct supervisor *k)
 		return oversee(k);
 	}
 	kept_end_others(k);
-	return state->status == 0 ? NEXT_OVER : tell_failure(k);
+	return state->status == 0 ? NEXT_OVER : report_failure(k);
 }
 
 /* ---- one lease after another ---- */
 
-/* To the broker: the next lease may come. */
+/* Report to the broker that the next lease may come. */
 static void
 say_idle(struct supervisor *k, bool retire)
 {
 	struct frame *frame = &k->state->watch.frame;
 	uint8_t stale;
 
-	/* a lease whose process has died before it took it */
+	/* drop a lease whose process died before it received it */
 	while (recv(k->control, &stale, 1, MSG_DONTWAIT) > 0)
 		;
 	frame_start(frame, FRAME_IDLE);
@@ -410,7 +409,7 @@ say_idle(struct supervisor *k, bool retire)
 
 /* Wait for the client's next request.  False: it has hung up. */
 static bool
-goes_on(struct supervisor *k)
+has_next_request(struct supervisor *k)
 {
 	int lease = k->state->watch.lease;
 	uint8_t kind;
@@ -419,21 +418,21 @@ goes_on(struct supervisor *k)
 	return recv(lease, &kind, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* Leave nothing of a lease behind.  GO_ON, or TIDY in the child that removes
- * what is more than files. */
+/* Remove the files of a lease.  GO_ON, or TIDY in the child that removes
+ * folders. */
 static enum next
-tidy(const struct supervisor *k)
+tidy_folders(const struct supervisor *k)
 {
 	bool empty = k->tidies == 0;
 	int done = 1;
 
-	empty = look_sweep("/tmp") && empty;
-	empty = look_sweep("/dev/shm") && empty;
-	empty = look_sweep(SUPERVISOR_CODE) && empty;
+	empty = listing_empty_folder("/tmp") && empty;
+	empty = listing_empty_folder("/dev/shm") && empty;
+	empty = listing_empty_folder(SUPERVISOR_CODE) && empty;
 	if (!empty)
 		done = children_do(k);
 	if (done < 0)
-		_exit(1); /* the next one would find it */
+		_exit(1); /* the next lease would find them */
 	return done == 0 ? NEXT_TIDY : NEXT_GO_ON;
 }
 
@@ -444,12 +443,12 @@ end_lease(struct supervisor *k)
 	struct pollfd p = { .fd = k->control, .events = POLLIN };
 
 	base_close(&k->state->watch.lease);
-	/* what is in memory is the kept one's, too */
-	if (k->state->kept.pid == 0 && tidy(k) == NEXT_TIDY)
+	/* folders in memory are the kept process's, too */
+	if (k->state->kept.pid == 0 && tidy_folders(k) == NEXT_TIDY)
 		return NEXT_TIDY;
 	say_idle(k, k->lasts == 0);
-	/* An answer is on its way now, and is not to wait for what comes after
-	 * it: a processor that forks lets nobody else run. */
+	/* Let the answer travel first: a processor that forks runs no other
+	 * process. */
 	(void)TEMP_FAILURE_RETRY(poll(&p, 1, k->once != 0 ? -1 : DELIVERY_MS));
 	if (k->once != 0)
 		base_leave(); /* the broker has hung up */
@@ -470,17 +469,17 @@ supervisor_keep(struct supervisor *k)
 			return role;
 		if (next != NEXT_AGAIN && k->jailed != 0)
 			say_idle(k, next == NEXT_RETIRE);
-		/* its lease, and its run if there is one */
-		next = serve_one(k);
+		next = serve_lease(k);
 		if (next == NEXT_HARVEST)
 			return SUPERVISOR_HARVEST;
 		if (next == NEXT_BESIDE)
 			return SUPERVISOR_BESIDE;
-		/* nothing of the run is left; is the lease over, too? */
+		/* the run is over; is the lease, too? */
 		enclose_end(k);
 		if (k->jailed != 0 || next == NEXT_AGAIN)
 			base_close(&state->watch.lease);
-		else if (next != NEXT_GO_ON || k->lasts == 0 || !goes_on(k))
+		else if (next != NEXT_GO_ON || k->lasts == 0 ||
+		    !has_next_request(k))
 			next = end_lease(k);
 		if (next == NEXT_TIDY)
 			return SUPERVISOR_TIDY;

@@ -8,46 +8,45 @@
 
 /*
  * The supervisor of a cell: makes the process of the next run, in a jail where
- * there are jails, gives the lease to it, holds the run to its limits and says
- * how it ended.
+ * there are jails, gives the lease to it, enforces the limits of the run and
+ * reports how it ended.
  *
- * It is called by the interpreter that all runs are clones of (supervisor.py in
- * sandbox/cell/python), as C, because whatever the interpreter itself would do
- * here, the clone and its parent would pay for again with a copy of each page
- * that is written to.  It calls nothing but the C library of whatever image it
- * is loaded in.
+ * The interpreter that all runs are clones of calls it (supervisor.py in
+ * sandbox/cell/python).  It is C because each page that the interpreter itself
+ * would write to here is copied once more for the clone or its parent.  It
+ * calls only the C library of the image that it is loaded in.
  *
- * A run's process is there before its lease.  It takes the lease, reads the
- * request and becomes the run (api.py); what the supervisor must know of that
- * is told in a few numbers, struct supervisor_plan.  No byte of a client's is
- * looked at here: output passes through memory that no clone gets, standard
- * input goes from file to pipe within the kernel, and files that a run leaves
- * are sent by a child.
+ * A run's process is made before its lease comes.  It receives the lease, reads
+ * the request and becomes the run (api.py).  It sends the supervisor a few
+ * numbers about that, struct supervisor_plan.  The supervisor reads no byte of
+ * a client's: output passes through memory that no clone gets, standard input
+ * goes from file to pipe within the kernel, and a child sends the files that a
+ * run leaves.
  *
- * The interpreter calls what is here, and in the process of a run the functions
- * of run_process.h.
+ * The interpreter calls these functions, and in the process of a run those of
+ * run_process.h.
  */
 
-/* sizeof(struct supervisor): a caller with another one is of another version.
- */
+/* sizeof(struct supervisor): a caller of another version has another size. */
 extern const uint64_t supervisor_size;
 
-/* In a new user namespace: be SUPERVISOR_ID.  DONE or FAILED. */
+/* In a new user namespace: become SUPERVISOR_ID.  DONE or FAILED. */
 int supervisor_map_user(struct supervisor *k);
 
-/* Begin, in the process that is to be the supervisor.  For jails it keeps one
- * capability, over what it has made itself; without them it must be PID 1.
- * DONE or FAILED. */
+/* Begin, in the process that will be the supervisor.  For jails it keeps one
+ * capability, over its own namespaces; without them it must be PID 1.  DONE or
+ * FAILED. */
 int supervisor_init(struct supervisor *k);
 
-/* Serve leases.  With jails the first is there, and IDLE is said when the next
- * one is; without them IDLE comes first.  Ends the process when the broker is
- * gone.  Returns FAILED when no process can be made any more; in a child as
- * enclose_jail(), or HARVEST, or TIDY. */
+/* Serve leases.  With jails the first process is there, and IDLE is sent when
+ * the next one is; without them IDLE is sent first.  Ends the process when the
+ * broker is gone.  Returns FAILED when no process can be made any more; in a
+ * child as enclose_jail(), or HARVEST, BESIDE or TIDY. */
 int supervisor_keep(struct supervisor *k);
 
 /* Give up all capabilities, and all system calls that the filter refuses; with
- * goes_first, be the one that goes when memory runs out.  DONE or FAILED. */
+ * goes_first, be the first process to be killed when memory runs out.  DONE or
+ * FAILED. */
 int supervisor_surrender(struct supervisor *k, int goes_first);
 
 #endif

@@ -14,19 +14,18 @@
 
 #define SECOND_NS 1000000000
 #define MS_NS 1000000
-/* After a small piece of output the pipes rest, and what comes meanwhile
- * travels in one frame: a run writes every print() at once.  After one more for
- * twice as long, up to this; a small piece may also be the beginning of a large
- * one, whose writer is held up once the pipe is full. */
+/* After a small piece of output the pipes are not read for a while, so that the
+ * next pieces travel in one frame: a run writes every print() at once.  Each
+ * further small piece doubles that rest, up to this; a small piece may be the
+ * beginning of a large one, whose writer blocks once the pipe is full. */
 #define REST_NS (5 * MS_NS)
 #define SHORT_REST_NS (MS_NS / 10)
-/* Most runs are over by then, and their output is passed on at once. */
+/* Most runs have ended by then, and their output is passed on at once. */
 #define FIRST_REST_NS (2 * MS_NS)
 #define SIGNAL_MAX 64
 #define SIGNAL_LEN 14 /* bytes of such a frame, with one integer */
 #define ENDED (POLLHUP | POLLERR | POLLNVAL)
 
-/* Not the clock that somebody may set. */
 int64_t
 watch_now(void)
 {
@@ -64,7 +63,7 @@ watch_start(struct watch *watch, uint64_t wall_ms, uint64_t output_max,
 
 /* Send the frame if there is room.  False: the client is gone. */
 static bool
-pass_on(struct watch *watch)
+send_if_room(struct watch *watch)
 {
 	const struct frame *frame = &watch->frame;
 
@@ -73,12 +72,12 @@ pass_on(struct watch *watch)
 	return !watch->pending || errno == EAGAIN;
 }
 
-/* The frame that waits, however slow the client is. */
+/* Send the pending frame, however slow the client is. */
 static bool
-flush(struct watch *watch)
+send_pending(struct watch *watch)
 {
 	while (watch->pending) {
-		if (!pass_on(watch))
+		if (!send_if_room(watch))
 			return false;
 		if (watch->pending)
 			base_wait(watch->control, 0, watch->lease, POLLOUT);
@@ -90,10 +89,10 @@ bool
 watch_send(struct watch *watch)
 {
 	watch->pending = true;
-	return flush(watch);
+	return send_pending(watch);
 }
 
-/* A signal for the run: of its group, once it leads one. */
+/* Pass a signal to the group of the run, once it leads one. */
 static bool
 send_signal(const struct watch *watch, const struct frame_view *view)
 {
@@ -107,9 +106,10 @@ send_signal(const struct watch *watch, const struct frame_view *view)
 	return true;
 }
 
-/* What it says in the course of a run: a kind, or a kind and a number. */
+/* Read a packet of the client during the run: a kind, or a kind and a
+ * number. */
 static bool
-hear(struct watch *watch)
+read_client(struct watch *watch)
 {
 	uint8_t packet[SIGNAL_LEN + 1];
 	ssize_t len = recv(watch->lease, packet, sizeof(packet), MSG_DONTWAIT);
@@ -126,7 +126,7 @@ hear(struct watch *watch)
 
 /* ---- from and to the process ---- */
 
-/* What is over the limit is cut off. */
+/* Returns how many of the bytes are within the limit. */
 static size_t
 count_output(struct watch *watch, int stream, size_t len)
 {
@@ -140,7 +140,7 @@ count_output(struct watch *watch, int stream, size_t len)
 	return len;
 }
 
-/* How long nothing is read after a piece of output. */
+/* Set how long the pipes are not read after a piece of output. */
 static void
 rest_after(struct watch *watch, size_t size)
 {
@@ -154,8 +154,8 @@ rest_after(struct watch *watch, size_t size)
 		watch->next_rest = REST_NS;
 }
 
-/* Pass on one piece of output.  Returns its length, 0: there was none; *gone
- * says whether the client is. */
+/* Pass on one piece of output.  Returns its length, 0: there was none; *gone:
+ * the client is gone. */
 static size_t
 read_output(struct watch *watch, int stream, bool *gone)
 {
@@ -174,12 +174,12 @@ read_output(struct watch *watch, int stream, bool *gone)
 	frame_start(&watch->frame, FRAME_OUTPUT);
 	frame_add_int(&watch->frame, TAG_STREAM, stream + 1);
 	frame_add_bytes(&watch->frame, TAG_DATA, watch->data, size);
-	if (size > 0 && !pass_on(watch))
+	if (size > 0 && !send_if_room(watch))
 		*gone = true;
 	return (size_t)len;
 }
 
-/* Write what fits of standard input; close it after the last byte. */
+/* Write as much standard input as fits; close it after the last byte. */
 static void
 feed_some(struct watch *watch)
 {
@@ -222,7 +222,7 @@ wait_for_any(const struct watch *watch, struct pollfd *p)
 		p[OUTPUTS + i] = (struct pollfd){
 			reads ? watch->outputs[i] : -1, POLLIN, 0
 		};
-	/* what is read next waits for the end of the rest */
+	/* wake up for the end of the rest */
 	if (!watch->pending && !reads && watch->rest < until)
 		until = watch->rest;
 	until = until > now ? until - now : 0;
@@ -238,12 +238,12 @@ serve_ready(struct watch *watch, const struct pollfd *p)
 	bool gone = false;
 
 	if ((p[LEASE].revents & ENDED) != 0 ||
-	    ((p[LEASE].revents & POLLIN) != 0 && !hear(watch)))
+	    ((p[LEASE].revents & POLLIN) != 0 && !read_client(watch)))
 		return false;
 	if (p[FEED].revents != 0)
 		feed_some(watch);
 	if (watch->pending && (p[LEASE].revents & POLLOUT) != 0 &&
-	    !pass_on(watch))
+	    !send_if_room(watch))
 		return false;
 	for (int i = 0; i < WATCH_STREAMS && !gone; i++)
 		if (p[OUTPUTS + i].revents != 0 && !watch->pending)
@@ -251,7 +251,7 @@ serve_ready(struct watch *watch, const struct pollfd *p)
 	return !gone;
 }
 
-/* Does it rest?  False: it never will. */
+/* Does the process say that it rests?  False: it has closed its channel. */
 static bool
 says_word(struct watch *watch)
 {
@@ -290,10 +290,10 @@ watch_run(struct watch *watch)
 	}
 }
 
-/* It passes on no more than a pipe holds: somebody in the background may fill
- * it. */
+/* Pass on at most the content of a full pipe: a background process may go on
+ * filling it. */
 static bool
-drain(struct watch *watch, int stream)
+drain_stream(struct watch *watch, int stream)
 {
 	long left = fcntl(watch->outputs[stream], F_GETPIPE_SZ);
 	bool gone = false;
@@ -302,7 +302,7 @@ drain(struct watch *watch, int stream)
 	while (!gone && !watch->over && left > 0 && len > 0) {
 		len = read_output(watch, stream, &gone);
 		left -= (long)len;
-		gone = gone || !flush(watch);
+		gone = gone || !send_pending(watch);
 	}
 	return !gone;
 }
@@ -310,9 +310,9 @@ drain(struct watch *watch, int stream)
 bool
 watch_drain(struct watch *watch)
 {
-	bool there = flush(watch);
+	bool there = send_pending(watch);
 
 	for (int i = 0; i < WATCH_STREAMS && there; i++)
-		there = drain(watch, i);
+		there = drain_stream(watch, i);
 	return there;
 }

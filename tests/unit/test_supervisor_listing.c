@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Looks at a real folder. */
-#include "cell/supervisor/look.h"
+#include "cell/supervisor/listing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,7 +44,7 @@ look(const char *folder)
 	must(ftruncate(notes, 0));
 	must((int)pwrite(notes, "standard", 8, 0));
 	must((int)lseek(notes, 8, SEEK_SET));
-	end = 8 + look_note(root, folder, strlen(folder), notes);
+	end = 8 + listing_write(root, folder, strlen(folder), notes);
 }
 
 static bool
@@ -53,7 +53,7 @@ differs(void)
 	if (lseek(notes, 0, SEEK_END) > end)
 		must(ftruncate(notes, end));
 	must((int)lseek(notes, 0, SEEK_END));
-	return look_again(root, notes, 8, end - 8) != 0;
+	return listing_compare(root, notes, 8, end - 8) != 0;
 }
 
 static void
@@ -110,19 +110,19 @@ test_folder(void)
 	ok(differs(), "a link in its place is not followed");
 	look("f/none");
 	ok(end > 8 && !differs(), "a folder that is not there");
-	is_int(look_note(root, "", LIMIT_PATH + 1, notes), -1,
+	is_int(listing_write(root, "", LIMIT_PATH + 1, notes), -1,
 	    "a path that is too long");
 }
 
 static void
 test_bounds(void)
 {
-	static const uint16_t cut = SUPERVISOR_LOOK_CUT;
+	static const uint16_t cut = SUPERVISOR_LISTING_CUT;
 	char name[16];
 	uint16_t last = 0;
 
 	must(mkdirat(root, "many", 0700));
-	for (int i = 0; i < LOOK_ENTRIES; i++) {
+	for (int i = 0; i < LISTING_ENTRIES; i++) {
 		(void)snprintf(name, sizeof(name), "many/%d", i);
 		write_file(name, "");
 	}
@@ -138,7 +138,7 @@ test_bounds(void)
 	ok(differs(), "notes that are cut off");
 	must(ftruncate(notes, 0));
 	ok(differs(), "no notes");
-	is_int(look_note(root, "", 0, -1), -1, "nowhere to note it");
+	is_int(listing_write(root, "", 0, -1), -1, "nowhere to note it");
 }
 
 static void
@@ -173,16 +173,17 @@ test_sweep(void)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "%s/s", root_path);
-	ok(look_sweep(path), "a folder that is not there is empty");
+	ok(listing_empty_folder(path), "a folder that is not there is empty");
 	must(mkdirat(root, "s", 0700));
 	write_file("s/.x", "");
 	must(symlinkat("/tmp", root, "s/link"));
-	ok(look_sweep(path), "files and links go");
-	ok(look_sweep(path) && rmdir(path) == 0, "and nothing is left");
+	ok(listing_empty_folder(path), "files and links go");
+	ok(listing_empty_folder(path) && rmdir(path) == 0,
+	    "and nothing is left");
 	must(mkdirat(root, "s", 0700));
 	must(mkdirat(root, "s/d", 0700));
 	write_file("s/x", "");
-	ok(!look_sweep(path), "a folder stays");
+	ok(!listing_empty_folder(path), "a folder stays");
 	is_int(faccessat(root, "s/x", F_OK, 0), -1, "files have gone");
 }
 
@@ -192,11 +193,11 @@ test_finds(void)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "%s/p", root_path);
-	ok(!look_finds(path, "picture-"), "nothing in no folder");
+	ok(!listing_has_name(path, "picture-"), "nothing in no folder");
 	must(mkdirat(root, "p", 0700));
 	write_file("p/picture", "");
 	write_file("p/a-picture-1", "");
-	ok(!look_finds(path, "picture-"), "no name that begins so");
+	ok(!listing_has_name(path, "picture-"), "no name that begins so");
 	for (int i = 0; i < 200; i++) {
 		char name[16];
 
@@ -204,7 +205,7 @@ test_finds(void)
 		write_file(name, "");
 	}
 	write_file("p/picture-1.png", "");
-	ok(look_finds(path, "picture-"), "one among many");
+	ok(listing_has_name(path, "picture-"), "one among many");
 }
 
 int

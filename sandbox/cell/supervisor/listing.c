@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cell/supervisor/look.h"
+#include "cell/supervisor/listing.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +17,10 @@
 #define RECORD_MAX (2 + LIMIT_PATH + 4 * 8)
 
 bool
-look_sweep(const char *path)
+listing_empty_folder(const char *path)
 {
 	struct base_names names = { .folder = openat(AT_FDCWD, path,
-					LOOK_FOLDER) };
+					LISTING_FOLDER) };
 	const char *name;
 	bool empty = true;
 
@@ -33,10 +33,10 @@ look_sweep(const char *path)
 }
 
 bool
-look_finds(const char *path, const char *beginning)
+listing_has_name(const char *path, const char *beginning)
 {
 	struct base_names names = { .folder = openat(AT_FDCWD, path,
-					LOOK_FOLDER) };
+					LISTING_FOLDER) };
 	const char *name;
 	size_t len = strlen(beginning);
 
@@ -50,9 +50,9 @@ look_finds(const char *path, const char *beginning)
 	return name != NULL;
 }
 
-/* ---- a look ---- */
+/* ---- a listing ---- */
 
-struct look {
+struct listing {
 	int file; /* the notes */
 	int64_t len;
 	bool failed; /* to write them */
@@ -66,150 +66,151 @@ struct look {
 
 /* Write the notes that are collected. */
 static void
-flush(struct look *look)
+flush_notes(struct listing *list)
 {
-	look->failed |= write(look->file, look->out, look->used) !=
-	    (ssize_t)look->used;
-	look->len += (int64_t)look->used;
-	look->used = 0;
+	list->failed |= write(list->file, list->out, list->used) !=
+	    (ssize_t)list->used;
+	list->len += (int64_t)list->used;
+	list->used = 0;
 }
 
-/* The caller has seen to it that there is room. */
+/* There must be room. */
 static void
-put(struct look *look, const void *data, size_t len)
+put_note(struct listing *list, const void *data, size_t len)
 {
-	memcpy(look->out + look->used, data, len);
-	look->used += len;
+	memcpy(list->out + list->used, data, len);
+	list->used += len;
 }
 
-/* Of any year: the owner sets it. */
+/* Any year is possible, as the owner can set the time. */
 static uint64_t
-nanoseconds(const struct statx_timestamp *time)
+stamp_of(const struct statx_timestamp *time)
 {
 	return (uint64_t)time->tv_sec * SECOND_NS + time->tv_nsec;
 }
 
 void
-look_mark(const struct statx *status, uint64_t mark[LOOK_MARKS])
+listing_mark(const struct statx *status, uint64_t mark[LISTING_MARKS])
 {
 	mark[0] = status->stx_ino;
 	mark[1] = status->stx_size;
-	mark[2] = nanoseconds(&status->stx_mtime);
-	mark[3] = nanoseconds(&status->stx_ctime);
+	mark[2] = stamp_of(&status->stx_mtime);
+	mark[3] = stamp_of(&status->stx_ctime);
 }
 
-/* One record, as look.h has it. */
+/* Write one record, as listing.h has it. */
 static void
-note_file(struct look *look, const struct statx *status)
+note_file(struct listing *list, const struct statx *status)
 {
-	uint16_t len = (uint16_t)look->path_len;
-	uint64_t mark[LOOK_MARKS];
+	uint16_t len = (uint16_t)list->path_len;
+	uint64_t mark[LISTING_MARKS];
 
-	if (look->used + RECORD_MAX > sizeof(look->out))
-		flush(look);
-	look_mark(status, mark);
-	put(look, &len, sizeof(len));
-	put(look, look->path, len);
-	put(look, mark, sizeof(mark));
+	if (list->used + RECORD_MAX > sizeof(list->out))
+		flush_notes(list);
+	listing_mark(status, mark);
+	put_note(list, &len, sizeof(len));
+	put_note(list, list->path, len);
+	put_note(list, mark, sizeof(mark));
 }
 
 /* Add a name to the path.  False: it has no room. */
 static bool
-go_down(struct look *look, const char *name)
+go_down(struct listing *list, const char *name)
 {
 	size_t len = strlen(name);
-	size_t slash = look->path_len > 0 ? 1 : 0;
+	size_t slash = list->path_len > 0 ? 1 : 0;
 
-	if (look->path_len + slash + len > sizeof(look->path))
+	if (list->path_len + slash + len > sizeof(list->path))
 		return false;
-	look->path[look->path_len] = '/';
-	memcpy(look->path + look->path_len + slash, name, len);
-	look->path_len += slash + len;
+	list->path[list->path_len] = '/';
+	memcpy(list->path + list->path_len + slash, name, len);
+	list->path_len += slash + len;
 	return true;
 }
 
-/* Look at all that is in a folder, and close it.  depth: names in the path. */
+/* List a folder with all below it, and close it.  depth: names in the path. */
 static void
-look_at(struct look *look, int folder, int depth)
+list_folder(struct listing *list, int folder, int depth)
 {
 	struct base_names names = { .folder = folder };
-	size_t path_len = look->path_len;
+	size_t path_len = list->path_len;
 	struct statx status;
 	const char *name;
 
-	while (!look->cut && (name = base_next_name(&names)) != NULL) {
-		look->cut = look->room-- == 0;
-		if (look->cut || name[0] == '.' || !go_down(look, name))
+	while (!list->cut && (name = base_next_name(&names)) != NULL) {
+		list->cut = list->room-- == 0;
+		if (list->cut || name[0] == '.' || !go_down(list, name))
 			continue;
 		status.stx_mode = 0;
 		(void)syscall(SYS_statx, folder, name, AT_SYMLINK_NOFOLLOW,
 		    STATX_BASIC_STATS, &status);
 		if (S_ISREG(status.stx_mode)) {
-			note_file(look, &status);
-		} else if (S_ISDIR(status.stx_mode) && depth + 1 < LOOK_DEPTH &&
+			note_file(list, &status);
+		} else if (S_ISDIR(status.stx_mode) &&
+		    depth + 1 < LISTING_DEPTH &&
 		    strcmp(name, "__pycache__") != 0) {
-			int below = openat(folder, name, LOOK_FOLDER);
+			int below = openat(folder, name, LISTING_FOLDER);
 
 			if (below >= 0)
-				look_at(look, below, depth + 1);
+				list_folder(list, below, depth + 1);
 		}
-		look->path_len = path_len;
+		list->path_len = path_len;
 	}
-	look->cut |= names.failed;
+	list->cut |= names.failed;
 	(void)close(folder);
 }
 
-/* Look at the folder that look->path names; nothing on the way is followed. */
+/* List the folder that list->path names; no link on the way is followed. */
 static void
-look_from(struct look *look, int root)
+list_path(struct listing *list, int root)
 {
 	char name[LIMIT_PATH + 1];
-	int folder = openat(root, ".", LOOK_FOLDER);
+	int folder = openat(root, ".", LISTING_FOLDER);
 	uint16_t end;
 	size_t len;
 	int depth = 0;
 
-	for (size_t at = 0; at < look->path_len && folder >= 0; at += len + 1) {
-		const char *slash = memchr(look->path + at, '/',
-		    look->path_len - at);
+	for (size_t at = 0; at < list->path_len && folder >= 0; at += len + 1) {
+		const char *slash = memchr(list->path + at, '/',
+		    list->path_len - at);
 		int above = folder;
 
-		len = slash == NULL ? look->path_len - at :
-				      (size_t)(slash - look->path) - at;
-		memcpy(name, look->path + at, len);
+		len = slash == NULL ? list->path_len - at :
+				      (size_t)(slash - list->path) - at;
+		memcpy(name, list->path + at, len);
 		name[len] = '\0';
-		folder = openat(above, name, LOOK_FOLDER);
+		folder = openat(above, name, LISTING_FOLDER);
 		(void)close(above);
 		depth++;
 	}
 	if (folder >= 0)
-		look_at(look, folder, depth);
-	end = look->cut ? SUPERVISOR_LOOK_CUT : 0;
-	if (look->used + sizeof(end) > sizeof(look->out))
-		flush(look);
-	put(look, &end, sizeof(end));
-	flush(look);
+		list_folder(list, folder, depth);
+	end = list->cut ? SUPERVISOR_LISTING_CUT : 0;
+	if (list->used + sizeof(end) > sizeof(list->out))
+		flush_notes(list);
+	put_note(list, &end, sizeof(end));
+	flush_notes(list);
 }
 
 int64_t
-look_note(int root, const char *folder, size_t len, int file)
+listing_write(int root, const char *folder, size_t len, int file)
 {
-	struct look look = { .file = file, .room = LOOK_ENTRIES };
+	struct listing list = { .file = file, .room = LISTING_ENTRIES };
 	uint16_t size = (uint16_t)len;
 	struct timespec now;
 	int64_t began;
 
-	if (len > sizeof(look.path) ||
+	if (len > sizeof(list.path) ||
 	    clock_gettime(CLOCK_REALTIME_COARSE, &now) < 0)
 		return -1;
 	began = (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
-	put(&look, &began, sizeof(began));
-	put(&look, &size, sizeof(size));
-	put(&look, folder, len);
-	memcpy(look.path, folder, len);
-	look.path_len = len;
-	look_from(&look, root);
-	return look.failed ? -1 : look.len;
+	put_note(&list, &began, sizeof(began));
+	put_note(&list, &size, sizeof(size));
+	put_note(&list, folder, len);
+	memcpy(list.path, folder, len);
+	list.path_len = len;
+	list_path(&list, root);
+	return list.failed ? -1 : list.len;
 }
 
 /* Are two stretches of a file the same bytes? */
@@ -233,7 +234,7 @@ are_same(int file, int64_t one, int64_t other, int64_t len)
 }
 
 int64_t
-look_again(int root, int file, int64_t at, int64_t len)
+listing_compare(int root, int file, int64_t at, int64_t len)
 {
 	const int64_t clock = sizeof(int64_t);
 	char folder[LIMIT_PATH];
@@ -245,7 +246,7 @@ look_again(int root, int file, int64_t at, int64_t len)
 	    pread(file, folder, size, at + clock + (int64_t)sizeof(size)) !=
 		size)
 		return -1;
-	more = look_note(root, folder, size, file);
+	more = listing_write(root, folder, size, file);
 	return more == len &&
 		are_same(file, at + clock, at + len + clock, len - clock) ?
 	    0 :
