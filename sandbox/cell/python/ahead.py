@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Modules that are imported before the first clone of an api cell, and what a
-first use of them would do in every run."""
+"""Modules that are imported before the first clone of an api cell, and used
+once: a first use costs each run the same."""
 
 import gc
 import os
@@ -68,7 +68,7 @@ generators = []     # of random numbers, that modules keep: sympy does
 
 
 def find_generators():
-    """The module random has its own seeded in each clone, and no other."""
+    """Random generators but the module random's own, which each clone seeds."""
     random = sys.modules.get("random")
     if random is None:
         return []
@@ -84,8 +84,8 @@ def are_random():
 
 
 def reseed():
-    """In the clone that becomes a run: numbers that are to be random must not
-    be those of all other clones."""
+    """In the clone that becomes a run: its random numbers must not be those of
+    other clones."""
     for one in generators:
         one.seed()
     numpy_random = sys.modules.get("numpy.random")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Cells of the HTTP APIs: everything they hold is in memory.
+"""Cells of the HTTP APIs: all of their files are in memory.
 
     api         one run for each lease.  Where the host lets it, every lease is
                 served in a jail of its own (jail.py) and the cell goes on;
@@ -58,7 +58,7 @@ REHEARSED = (b"-c\0print(end='')\0",
              b"OMP_NUM_THREADS=15\0OPENBLAS_NUM_THREADS=15\0"
              b"MKL_NUM_THREADS=15\0VECLIB_MAXIMUM_THREADS=15\0"
              b"NUMEXPR_NUM_THREADS=15\0")
-# And that of POST /v1/execute, which is laid beside it.
+# The environment of POST /v1/execute, which is prepared likewise.
 BESIDE_IT = (b"LANG=C.UTF-8\0HOME=/workspace\0"
              b"PATH=/usr/local/bin:/usr/bin:/bin\0"
              b"PYTHONUNBUFFERED=1\0PYTHONDONTWRITEBYTECODE=1\0"
@@ -70,7 +70,7 @@ BESIDE_IT = (b"LANG=C.UTF-8\0HOME=/workspace\0"
 
 
 class MemoryCell(Cell):
-    """What the two have in common."""
+    """The common part of both classes."""
 
     errors = "strict"
     folders = (WORKSPACE,)
@@ -84,7 +84,7 @@ class MemoryCell(Cell):
         self.staged = {}        # of the request of the moment
         self.staging = None     # path of the file that is coming in
         display.keep_sources()
-        # Where there are no jails; else it is covered by the same.
+        # Without jails; a jail covers /mnt with the same.
         for name, target in LINKS.items():
             try:
                 os.symlink(target, "/mnt/" + name)
@@ -94,7 +94,7 @@ class MemoryCell(Cell):
     def warm_up(self):
         pass
 
-    # ---- what comes before GO ----
+    # ---- pieces before GO ----
 
     def receive_parts(self, head):
         folder = head.data(TAG_FOLDER, WORKSPACE.encode()).decode("ascii",
@@ -196,7 +196,7 @@ class MemoryCell(Cell):
         return run
 
     def dress(self, run, head, env):
-        """What the request says about the process."""
+        """Set the environment and limits of the request."""
         self.dress_with(run, env)
         run.limits = tuple(max(head.number(tag), 0) for tag in LIMITS)
 
@@ -321,8 +321,8 @@ class ApiCell(MemoryCell):
             self.ready = None
 
     def rehearse(self):
-        """Before the first clone: what a usual run does is done some times, so
-        that each clone finds it done for the first time."""
+        """Rehearse usual runs before the first clone, so that no clone does a
+        step for the first time."""
         self.trouble, self.imported = import_ahead(
             [name for name in self.preload.split(",") if name],
             self.room, self.run_of[1])
@@ -333,7 +333,7 @@ class ApiCell(MemoryCell):
         display.get_ready()
 
     def imagine(self):
-        """A run that is like most."""
+        """A run like most runs."""
         self.supervisor.imagine(*REHEARSED)
         run = self.take_fast(plain.Ready)
         run.lay_out(MAIN, variables(BESIDE_IT))
@@ -382,7 +382,7 @@ def program(run, words, title, echo):
 
 
 def read_notes(notes):
-    """What a Harvest is told of the files that came: (staged, skip)."""
+    """The notes on staged files, for a Harvest: (staged, skip)."""
     if notes[:1] not in (b"H", b"S"):       # not fast_path.h's
         return marshal.loads(notes) if notes else ({}, None)
     end = 1 + 4 * 8

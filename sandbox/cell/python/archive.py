@@ -21,7 +21,7 @@ from frames import (ERROR_TOO_LARGE, FRAME_LEFT_OUT, LEFT_OUT_COUNT,
 
 DEPTH_MAX = 64
 PIECE = 1 << 16
-READ_MAX = 1 << 28          # bytes of files: what is sparse has no end
+READ_MAX = 1 << 28          # bytes of files, which may be sparse
 EARLIEST = (1980, 1, 1, 0, 0, 0)    # that a zip can tell
 LATEST = 4354819199         # 2107-12-31
 
@@ -52,7 +52,7 @@ class Archive:
         self.how = how
 
     def leave_out(self, names, why, size=0):
-        """A path that has no room in a frame is told by the folder above."""
+        """A path that is too long for a frame: a folder above is reported."""
         self.left_out += 1
         while len(join(names)) > LIMIT_PATH:
             names = names[:-1]
@@ -107,7 +107,7 @@ class Archive:
             self.leave_out(names, LEFT_OUT_KIND)
 
     def list_entry(self, names, status):
-        """Names that differ may be told alike: the first one has the entry."""
+        """Two names can become one entry: the first name has it."""
         is_file = stat.S_ISREG(status.st_mode)
         size = status.st_size if is_file else 0
         info = self.head(names, status)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""display(x), and what the last expression shows: a picture where x is one,
+"""display(x), and the value of the last expression: a picture where x is one,
 else its text.  In cells of people, and in a run of an API that asks for it
 (TAG_DISPLAY): most contracts know no pictures.
 
@@ -54,8 +54,8 @@ def begin_in_run(folder):
 
 
 def get_ready():
-    """Do before the clones what each of their runs would do: look for modules,
-    and compile ours."""
+    """Find modules and compile ours once, before the clones: each run would
+    do that."""
     global ahead
     ahead = not set(HOOKED).isdisjoint(sys.modules)
     if ahead:
@@ -77,7 +77,7 @@ def rehearse(folder):
 
 
 def begin():
-    """Once, before the first clone: nothing of it is left to a run's start."""
+    """Called once, before the first clone, so that no run has to do it."""
     sys.displayhook = displayhook
     builtins.display = display
     sys.meta_path.insert(0, Finder())
@@ -87,7 +87,7 @@ def begin():
 
 
 def load(name):
-    """One of our modules, which the run does not find among its own."""
+    """Load one of our modules, which the run does not find among its own."""
     if name not in loaded:
         module = type(sys)(name)
         exec(compile_module(name), module.__dict__)
@@ -124,8 +124,7 @@ def libraries():
 
 
 def compile_again(source, name, echo):
-    """The code of source that is no Python, as magics.py has it; None: that is
-    not what is wrong with it."""
+    """The code of a source with magics (magics.py); None: it has none."""
     if b"await" in source or b"async" in source or any(
             line.lstrip(BLANK)[:1] in (b"%", b"!")
             for line in source.splitlines()):
@@ -137,8 +136,7 @@ def compile_again(source, name, echo):
 
 
 def end_of_run():
-    """In an interpreter that is kept: its end has not come, that of a run
-    has."""
+    """The end of a run in a kept interpreter, which goes on."""
     for name in ("libraries", "pictures"):
         if name in loaded:
             loaded[name].end_of_run()
@@ -170,7 +168,7 @@ def displayhook(value):
 
 
 def show_picture(value):
-    """True when it was one."""
+    """Show the value if it is a picture: True."""
     kind = type(value)
     if kind.__module__ == "builtins":
         return False
@@ -186,8 +184,8 @@ def show_picture(value):
 
 
 def bytes_of(value, make):
-    """What _repr_png_() gives, perhaps with a dictionary of no use here; None
-    when there is nothing."""
+    """The bytes of _repr_png_(), which may come with a dictionary; None: it has
+    none."""
     if not callable(make):
         return None
     try:

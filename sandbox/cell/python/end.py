@@ -54,8 +54,8 @@ def finish(run):
 
 
 def rehearse():
-    """Do before the clones all that needs no end: pages that the first of many
-    times writes to, the others do not write to again."""
+    """Run these steps before the clones: the first time writes to pages, the
+    later ones do not."""
     is_written()
     then = gc.get_objects()
 
@@ -69,10 +69,10 @@ def rehearse():
 
 
 def is_written():
-    """Is all out that was printed?  If not, the interpreter flushes the streams
-    that are used, and says what is lost: here it is done for the others.
+    """Has all printed output been written?  If not, the interpreter flushes the
+    streams that are used, and reports lost output; the others are flushed here.
 
-    Nothing of this is there any more when left_nothing() counts."""
+    No object of this function is left when left_nothing() counts."""
     out, err = getattr(sys, "stdout", None), getattr(sys, "stderr", None)
     if id(out) in standard and id(err) in standard:
         for stream in standard.values():
@@ -117,9 +117,8 @@ def left_nothing(run):
 
 
 def left_inert(then, now):
-    """Has none of the objects that have come since then an end that is seen?
-    A function, an object of a plain class: what the interpreter would do with
-    them shows nothing."""
+    """Is the end of every new object invisible, as that of functions and of
+    objects of plain classes?"""
     known = set(map(id, then))
     known.add(id(then))
     new = [one for one in now if id(one) not in known]
@@ -140,8 +139,8 @@ def left_inert(then, now):
 
 
 def last_module():
-    """Which one came last, and how many there are: to look at each would copy
-    the page of each one's name."""
+    """The last one and their number: reading each would copy the page of its
+    name."""
     return next(reversed(modules), None), len(modules)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files of the workspace, for the client: look, read, write, remove.
+"""Files of the workspace, for the client: list, read, write, remove.
 
 These run in the process that may become the next run (PID 1 has made it for
 that), because no other process exists while they do: everything that a run
@@ -33,7 +33,7 @@ from frames import (DISK_FULL_BYTES, DISK_FULL_FILES, ENTRY_DIRECTORY,
                     TAG_USED_FILES, TAG_USED_PACKAGES, Failure, frame, head_of)
 
 PACKAGES = ".site-packages"
-# What a workspace has before its user comes (sandbox/broker/workspace.c): ten
+# The files of a new workspace (sandbox/broker/workspace.c): ten
 # inodes of ext4's own, the mount point, the blocks of that and of the root.
 OWN_FILES = 11
 OWN_BLOCKS = 2
@@ -60,7 +60,7 @@ CODES = {
 
 
 def failure(error):
-    """The Failure that stands for an exception: our own faults are told, too."""
+    """The Failure for an exception; our own faults are reported, too."""
     if isinstance(error, Failure):
         return error
     if isinstance(error, OSError):
@@ -194,13 +194,13 @@ def list_directory(root, lease, request):
 
 
 def is_lost_and_found(item):
-    """ext4's own folder, of no use to anyone: root's, mode 0700."""
+    """Is it ext4's own folder?  It is root's, with mode 0700."""
     return (item.name == "lost+found" and
             item.stat(follow_symlinks=False).st_uid == 0)
 
 
 def is_unused_packages(item, parent):
-    """The packages' mount point, while nothing has been installed."""
+    """Is it the packages' mount point, with nothing installed?"""
     if item.name != PACKAGES or not item.is_dir(follow_symlinks=False):
         return False
     try:
@@ -258,8 +258,8 @@ def refuse_kind(mode):
 
 
 def send_file(lease, fd, path, size, status, *more):
-    """FILE, and exactly size bytes of it; more: fields.  Of a small file that
-    a run has cut meanwhile, what there is.  Returns how many it were."""
+    """Send FILE, and exactly size bytes of it; more: fields.  Of a small file
+    that a run has cut meanwhile send the rest.  Returns the number of bytes."""
     data = os.read(fd, min(FRAME_CHUNK, size))
     if size <= FRAME_CHUNK:
         size = len(data)
@@ -324,7 +324,7 @@ class Writer:
         self.close()
 
     def close(self):
-        """Let go; what was not committed is removed.  Twice is fine."""
+        """Close it; an uncommitted file is removed.  Harmless when repeated."""
         if self.temporary is not None:
             os.unlink(self.temporary, dir_fd=self.parent)
             self.temporary = None
@@ -358,8 +358,8 @@ def remove_path(root, lease, request):
 
 
 def disk(root, own):
-    """What a result says of a folder's file system, and of the packages' in it;
-    own: files and blocks of it that are nobody's."""
+    """Result fields for a folder's file system and for the packages' in it; own:
+    files and blocks of an empty one."""
     try:
         fs = os.statvfs(root)
     except OSError:
@@ -395,7 +395,7 @@ def enter_any(name, parent):
 
 
 def unlocked(fd):
-    """Make a directory of ours writable; one of somebody else's stays."""
+    """Make a directory of ours writable; another user's stays as it is."""
     status = os.fstat(fd)
     if status.st_mode & 0o700 != 0o700 and status.st_uid == os.geteuid():
         os.fchmod(fd, 0o700)
@@ -435,14 +435,14 @@ def empty(fd, lease=None):
 
 
 def unlock(root):
-    """Open a root that its owner has locked: nobody else could."""
+    """Open a root that its owner, who runs this, has locked."""
     status = os.stat(root)
     if status.st_mode & 0o700 != 0o700 and status.st_uid == os.geteuid():
         os.chmod(root, stat.S_IMODE(status.st_mode) | 0o700)
 
 
 def remove_all(name, parent, lease=None):
-    """Remove whatever has that name, with all that is below it."""
+    """Remove the entry of that name, with all that is below it."""
     if stat.S_ISDIR(os.stat(name, dir_fd=parent,
                             follow_symlinks=False).st_mode):
         empty(enter_any(name, parent), lease)

@@ -16,7 +16,7 @@ EPERM = ERRNO | 1
 ENOSYS = ERRNO | 38
 EAFNOSUPPORT = ERRNO | 97
 
-# struct seccomp_data: where things are
+# struct seccomp_data: offsets
 NUMBER, ARCH, ARGUMENT, SECOND, THIRD, FOURTH, FIFTH = 0, 4, 16, 24, 32, 40, 48
 
 LOAD, EQUAL, NOT_BELOW, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -25,13 +25,13 @@ NAMESPACES = 0x7e020000     # all of the CLONE_NEW* that clone() takes
 AF_NETLINK = 16
 SOL_IPV6, FLOW_LABELS = 41, 32
 TIOCSETD = 0x5423
-# A mount that is there becomes read-only, with no other flag that matters: the
-# last privileged step before a request is read (jail_narrow()).  Later the
-# kernel refuses it, too.
+# A mount becomes read-only, with no other flag that matters: the last step with
+# a privilege before a request is read (jail_narrow()).  Later the kernel refuses
+# it, too.
 READ_ONLY = 32 | 0x1000 | 1 | 2 | 4
 NO_EXEC = 8
-# Before that, a mount that is nowhere yet gets its place (show_view()).  Later
-# the kernel refuses it likewise.
+# Before that, a detached mount is attached (attach_proc()).  Later the kernel
+# refuses that, too.
 EMPTY_PATH = 4
 X32 = 0x40000000            # numbers from here on: another ABI of x86-64
 LEAF = 3                    # calls that are compared one by one
@@ -59,7 +59,7 @@ REFUSED = {
     "ptrace": (101, 117), "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271), "process_madvise": (440, 440),
     "kcmp": (312, 272), "pidfd_getfd": (438, 438),
-    # what outlives a process, or is shared by all of a user's
+    # objects that outlive a process, or that all of a user's processes share
     "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
     "shmget": (29, 194), "semget": (64, 190), "msgget": (68, 186),
     "mq_open": (240, 180), "mq_unlink": (241, 181),

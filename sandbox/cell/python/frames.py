@@ -67,7 +67,7 @@ def frame(kind, *fields):
 
 
 def head_of(tag, length):
-    """What comes before the bytes of a field."""
+    """The head of a field."""
     return bytes((tag,)) + length.to_bytes(4, "little")
 
 
@@ -82,7 +82,7 @@ class Failure(Exception):
         self.path = None        # of the staged file that it is about
 
     def fields(self):
-        """What FRAME_RESULT says about it."""
+        """The fields of its FRAME_RESULT."""
         return ((TAG_REASON, REASON_ERROR), (TAG_CODE, self.code),
                 (TAG_TEXT, self.text.encode("utf-8", "replace")[:200]),
                 (TAG_SIZE, self.size), (TAG_PATH, self.path))

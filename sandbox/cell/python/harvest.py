@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The files that a run leaves, and the ones it was given.
+"""The files that a run leaves, and the files that it was given.
 
 Everything in the folder of an API's run was staged by the client or made by the
 run.  What counts as made is said by the request (frame.h, enum collect_how).
@@ -70,7 +70,7 @@ class Staged(Writer):
 
 
 class Harvest:
-    """What comes back from one folder, after its run is dead."""
+    """The files that are sent from one folder, after its run is dead."""
 
     def __init__(self, root, request, staged, skip):
         """skip: the path of a file that is never sent."""
@@ -109,7 +109,7 @@ class Harvest:
         return ((TAG_TOTAL, sent), (TAG_CUT, self.cut))
 
     def tell_gone(self, lease, found):
-        """Tell which staged files are nowhere; all others have been told."""
+        """Report staged files that are missing; all others were reported."""
         gone = sorted(path for path in self.staged
                       if path not in found and path != self.skip)
         for path in gone[:LIMIT_LEFT_OUT_TAKEN - LIMIT_LEFT_OUT]:
@@ -120,16 +120,16 @@ class Harvest:
         unlock(self.root)
 
     def send_pictures(self, lease):
-        """What a run has displayed: an API's displays nothing."""
+        """Send the pictures of a run: a run of an API has none."""
 
     def offer(self, lease, path, size):
-        """Send a file, or tell that it is not sent."""
+        """Send a file, or report that it is not sent."""
         why = self.send_one(lease, path, size)
         if why:
             self.leave_out(lease, path, size, why)
 
     def leave_out(self, lease, path, size, why):
-        """What has no room in a frame is told by the folder above it."""
+        """A path that is too long for a frame: a folder above is reported."""
         self.left_out += 1
         while len(path) > LIMIT_PATH:
             path = path[:path.rindex(b"/")]
@@ -146,7 +146,7 @@ class Harvest:
     def is_late(self):
         return time.monotonic_ns() >= self.deadline
 
-    # ---- looking ----
+    # ---- listing ----
 
     def scan(self, lease):
         """Every file that a request of this kind asks for: (path, mark).  The
@@ -207,7 +207,7 @@ class Harvest:
         elif join(path) != self.skip:
             yield join(path), mark_of(status)
 
-    # ---- judging and sending ----
+    # ---- sending ----
 
     def is_made(self, path, now):
         if path not in self.staged:
@@ -222,7 +222,7 @@ class Harvest:
         return now != mark
 
     def digest(self, path):
-        """Of what is there now; None when that cannot be read."""
+        """The digest of the present content; None: it cannot be read."""
         digest = blake2b()
         try:
             fd = self.open(path)
@@ -252,7 +252,7 @@ class Harvest:
             os.close(parent)
 
     def send_one(self, lease, path, size):
-        """Send a file, or say why not (LEFT_OUT_*)."""
+        """Send a file, or report the reason why not (LEFT_OUT_*)."""
         if len(path) > LIMIT_PATH:
             return LEFT_OUT_PATH
         if size > self.bytes:
@@ -282,19 +282,19 @@ def mark_of(status):
 
 
 class Changes(Harvest):
-    """What comes back from a person's folder: regular files below the one that
-    the run began in, without names that begin with a dot (caches, settings,
-    packages) and without __pycache__.  What its owner has locked stays so."""
+    """The files that are sent from a person's folder: regular files below the
+    folder that the run began in, without names that begin with a dot (caches,
+    settings, packages) and without __pycache__.  Locked folders stay locked."""
 
     def __init__(self, root, request, notes):
-        """notes: of two looks, as ../supervisor/listing.h has them."""
+        """notes: of two listings (../supervisor/listing.h)."""
         self.began, before, self.whole, at = take_look(notes, 0)
         Harvest.__init__(self, root, request, before, None)
         self.found = take_look(notes, at)[1]
 
     def send(self, lease):
-        """The last one of those beyond the limit is told, too: so the client
-        knows which folder all of them are in."""
+        """The last file beyond the limit is reported, too: the client finds the
+        folder of all of them by that."""
         fields = Harvest.send(self, lease)
         if self.last is not None:
             path, size, why = self.last

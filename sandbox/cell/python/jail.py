@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the jails of an api cell stand on: mounts, made once by the process that
+"""The base of all jails of an api cell: mounts, made once by the process that
 becomes their supervisor.  The jails themselves are made by sandbox/cell/supervisor, which
 also says what is where.
 """
@@ -22,7 +22,7 @@ MOVE = 0x2000
 
 PR_SET_DUMPABLE = 4
 
-# What programs look for in what is covered; read once, at start.
+# Files that programs need of a covered file system; read once, at start.
 COPIES = {"/proc": ("cpuinfo", "version", "filesystems"),
           "/sys": ("devices/system/cpu/online", "devices/system/cpu/possible",
                    "devices/system/cpu/present"),
@@ -42,12 +42,13 @@ PROC_LINKS = {name: os.path.basename(PROCESSES) + "/" + name
               for name in ("self", "thread-self", *map(str, range(2, PIDS)))}
 PROC_LINKS.update(mounts="self/mounts", net="self/net")
 PROC_COPIES = ("stat",)
-# Who may write to a device may also set its times, for the next run to see.
+# A process that may write to a device may also set its times, which the next
+# run would see.
 DEVICES = ("/dev", "/dev/pts")
 NAMES = "/snekbin"          # of the interpreter: plain.py
 INSTALLED = "/snekbox/"     # below it, packages that all cells mount
 EMPTY = "/run/cell"         # when it is covered
-# Who may write to what: a lease for /home (/eval), one for /workspace.
+# Leases that may write: one for /home (/eval), one for /workspace.
 LEASES = {path: 1 << FOLDERS.index(folder)
           for path, folder in (("/home", "/home"), ("/workspace", "/workspace"),
                                ("/tmp", "/workspace"))}
@@ -67,7 +68,7 @@ class System:
         self.libc = ctypes.CDLL(None, use_errno=True)
 
     def call(self, name, *args, step=None):
-        """`step` is what it is called when it fails."""
+        """`step` names the call when it fails."""
         function = getattr(self.libc, name)
         if function(*args) != 0:
             raise OSError(ctypes.get_errno(), step or name)
@@ -239,7 +240,7 @@ def tmpfs_like(path):
 
 
 def read_some(path):
-    """The beginning of a file; nothing of one that is not there."""
+    """The beginning of a file; of a missing one nothing."""
     try:
         with open(path, "rb", 0) as file:
             return file.read(COPY_MAX)
@@ -264,7 +265,7 @@ def memory_info():
 
 
 def describe(error):
-    """What failed, how, and under which profile of AppArmor, if any:
+    """The failed step, the error, and the profile of AppArmor, if any:
     "mount tmpfs /tmp: EACCES, profile docker-default".
     """
     step = ("open " + error.filename if isinstance(error.filename, str)

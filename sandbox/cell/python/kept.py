@@ -16,17 +16,17 @@ import _signal
 from end import flush_files, flush_streams
 from run import WORKSPACE, Run, open_standard_streams
 
-# Of a Run: what a request says, and the kept process has not.
+# Attributes of a Run that a request sets anew.
 TOLD = "source", "path", "is_file", "echo", "args", "folder", "errors", "keep"
 
 
 def pack(run, merge):
-    """What the kept process is to do, as bytes."""
+    """The task of the kept process, as bytes."""
     return marshal.dumps([merge] + [getattr(run, name) for name in TOLD])
 
 
 class Kept(Run):
-    """The first run of such an interpreter, and then each of the others."""
+    """A run in a kept interpreter: the first one, then each of the others."""
 
     keep = True
     number = 0              # of the runs before it
@@ -120,7 +120,7 @@ class Kept(Run):
         return True
 
     def tell(self, error):
-        """Show what the interpreter shows in its end."""
+        """Show the output of an interpreter's end."""
         if error is None:
             return
         if isinstance(error, SystemExit):
@@ -140,8 +140,8 @@ class Kept(Run):
                 sys.excepthook = sys.__excepthook__
 
     def settle(self):
-        """What else an interpreter does in its end: its threads are waited
-        for, but for daemons; figures are shown."""
+        """The other steps of an interpreter's end: wait for threads, but for
+        daemons; show figures."""
         threading = sys.modules.get("threading")
         if threading is not None:
             for thread in threading.enumerate():
@@ -165,7 +165,7 @@ class Kept(Run):
     # ---- the next one ----
 
     def begin(self, fd):
-        """Take over what the next request says."""
+        """Adopt the fields of the next request."""
         with open(fd, "rb") as file:
             file.seek(0)
             merge, *told = marshal.loads(file.read())
@@ -181,7 +181,7 @@ class Kept(Run):
 
 
 def from_library(name):
-    """A module of the library, not one of the workspace by that name."""
+    """Import a module of the library, not of the workspace."""
     path = sys.path[:]
     sys.path[:] = [place for place in path
                    if place and not place.startswith(WORKSPACE)]
@@ -192,7 +192,7 @@ def from_library(name):
 
 
 def show_error(kind, error, trace):
-    """As the interpreter does, which knows no source but that in files."""
+    """Print a traceback: the interpreter itself knows only sources in files."""
     try:
         from_library("traceback").print_exception(kind, error, trace)
     except Exception:

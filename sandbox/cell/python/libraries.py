@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What matplotlib, Pillow and pandas do here: without a screen their show() is
+"""Hooks for matplotlib, Pillow and pandas: without a screen their show() is
 a picture of the answer, and a table fits a message.
 
 A run that imports none of them never loads this (display.py).  What one of them
@@ -22,10 +22,10 @@ TABLE = {"display.max_columns": 0,      # as many as fit into 80 characters
 seen = None             # figures that have been shown or saved
 
 
-# ---- what is shown ----
+# ---- pictures ----
 
 def show(value):
-    """True when it was a figure or an image, which is shown."""
+    """Show a figure or an image: True."""
     for module, name, shows in (("matplotlib.figure", "Figure", show_figure),
                                 ("PIL.Image", "Image", show_image)):
         kind = getattr(sys.modules.get(module), name, None)
@@ -73,8 +73,8 @@ def draw_figure(figure):
 
 
 def box_of(figure, width, height):
-    """What a figure needs, in inches; None: its own size, as for one that is
-    too large, or needs more than so much."""
+    """The size that a figure needs, in inches; None: its own size, also where
+    it is too large or needs too much."""
     own = figure.get_size_inches() * figure.dpi
     if own[0] * own[1] > pictures.PIXELS_MAX:
         return None
@@ -150,7 +150,7 @@ def end_of_run():
         sys.modules["matplotlib._pylab_helpers"].Gcf.destroy_all()
 
 
-# ---- what is done when they are imported ----
+# ---- when a library is imported ----
 
 def lend_fonts():
     """The list of the image's fonts takes long to make."""
@@ -206,7 +206,7 @@ def hook_imported():
 
 
 def find_spec(ours, name, path, target):
-    """What the finders behind ours find, and our hook behind that."""
+    """The spec that later finders find, with our hook behind its loader."""
     if name == "matplotlib":
         attempt(lend_fonts)
     for finder in sys.meta_path:

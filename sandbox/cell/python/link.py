@@ -52,7 +52,7 @@ class Control:
     def __init__(self, sock):
         self.sock = sock
         self.fd = sock.fileno()
-        self.ooms = None        # what counts the memory limit's kills
+        self.ooms = None        # the file that counts the memory limit's kills
 
     def let_go(self):
         """From here on only the descriptor: no object of a clone's is to
@@ -84,7 +84,7 @@ class Lease:
     """
 
     def __init__(self, fd, control, early=(), terms=None):
-        """control: whose end ends us, too, or None; early: packets that have
+        """control: we end when its peer does, or None; early: packets that have
         been received already; terms: the frame by which the broker gave it."""
         self.sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET,
                                    0, fd)
@@ -135,7 +135,7 @@ class Lease:
 
     def wait(self, events, timeout=None):
         """Wait until the lease is ready for events, or has ended: True then.
-        What comes on control is not for us."""
+        Packets on control are not read."""
         poller = select.poll()
         poller.register(self.fd, events)
         if self.control is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What people write in notebooks and is no Python: await at top level, %time,
+"""The syntax of notebooks that is no Python: await at top level, %time,
 %timeit, %pip, !command.
 
 All that compiles as it stands is run as it stands.  Other source is compiled
@@ -20,9 +20,9 @@ AWAIT = 0x2000          # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 MOST = 100              # such lines in one source: each costs a parse
 BLANK = b" \t\f"
 MARK = b"\xef\xbb\xbf"    # "I am UTF-8"
-# They ask for what is so already, or has no meaning here.
+# Magics without effect here.
 NOTHING = ("matplotlib", "config", "load_ext", "reload_ext", "autoreload")
-# What may stand before "install", and options of pip with a value.
+# Words before "install", and options of pip with a value.
 INSTALLERS = ("pip", "pip3", "conda", "mamba", "uv", "python", "python3", "-m",
               "{sys.executable}", "sudo", "-q", "-y", "--quiet", "--yes")
 WITH_VALUE = ("-r", "-c", "-i", "-f", "-e", "-t", "--requirement",
@@ -209,7 +209,7 @@ class Magics:
                     self.put_into(below)
 
     def statement(self, node, echo):
-        """What a magic means; echo: an expression is shown."""
+        """The statements of a magic; echo: an expression is shown."""
         number = node.lineno
         line, column = self.found[number]
         if line[column:column + 1] == b"!":
@@ -280,7 +280,7 @@ class Magics:
             took = timer.timeit(number)
         else:
             number, took = timer.autorange()
-        # What takes long is not run six times more.
+        # A slow statement is not run six times more.
         times = times or max(1, min(5, int(10 / took) if took else 5))
         best = min(timer.repeat(times, number)) / number
         print("%d loop%s, best of %d: %s per loop" % (
@@ -299,7 +299,7 @@ def duration(seconds):
 
 
 class Time:
-    """with Time(): says how long that took."""
+    """with Time(): prints how long the block took."""
 
     def __enter__(self):
         self.used = resource.getrusage(resource.RUSAGE_SELF)

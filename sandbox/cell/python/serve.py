@@ -63,7 +63,7 @@ class Cell:
 
     errors = NATIVE_ERRORS      # of standard streams, as most runs want them
     own = OWN_FILES, OWN_BLOCKS # of a workspace
-    compile_again = None        # what is said of source that is no Python
+    compile_again = None        # compiles source that is no Python
 
     def __init__(self, socket, native, bare):
         self.is_pip = os.path.ismount(packages.SITE)
@@ -94,7 +94,7 @@ class Cell:
         return self.play(self.supervisor.call("supervisor_keep"))
 
     def get_ready(self):
-        """What is done once, before the first clone."""
+        """Prepare the interpreter once, before the first clone."""
         self.hidden = get_ready(self.run_of[1], self.errors)
         self.control.let_go()
         self.rehearse()
@@ -105,7 +105,7 @@ class Cell:
         trim()
 
     def rehearse(self):
-        """Once: somebody waits for this cell, and more gains nothing."""
+        """Once is enough: a client waits for this cell."""
         for _ in rehearse(*self.run_of):
             pass
 
@@ -124,7 +124,7 @@ class Cell:
         if role == TIDY:
             enter_child(self.clean)
         if role == BESIDE:
-            enter_child(self.look_beside)
+            enter_child(self.read_beside)
         if role == RUN:
             self.lease = self.supervisor.lease()
             run = self.converse()
@@ -146,7 +146,7 @@ class Cell:
                 break
 
     def fast_run(self):
-        """The Run of a usual request, whose process the supervisor has made."""
+        """The Run of a fast request, whose process the supervisor has made."""
         run = Run(*self.run_of)
         run.source, name, run.echo = self.supervisor.fast()
         run.path = CODE + "/" + os.fsdecode(name)
@@ -160,7 +160,7 @@ class Cell:
         return self.hidden
 
     def collect(self, lease, root, request, notes, result):
-        """Send what a run has left: fields of its result."""
+        """Send the files of a run; returns fields of its result."""
         if not self.is_pip:
             return Changes(root, request, notes).send(lease)
         if (result.number(TAG_REASON) == REASON_EXIT and
@@ -169,7 +169,7 @@ class Cell:
         packages.discard()
         return ()
 
-    def look_beside(self):
+    def read_beside(self):
         """Serve one who looks while a run goes on.  Its code may do to this
         process what it may do to its own, and swaps files at any moment: so
         nothing is done here that it could not do itself."""
@@ -179,7 +179,7 @@ class Cell:
         self.converse()
 
     def clean(self):
-        """Leave nothing of a lease behind.  An error here ends the cell."""
+        """Remove the remains of a lease.  An error here ends the cell."""
         if self.is_pip:
             packages.discard()
         for path in SCRATCH:
@@ -190,7 +190,7 @@ class Cell:
     # ---- requests, in the process that may become a run ----
 
     def converse(self):
-        """Meet the requests of a lease, until its end."""
+        """Serve the requests of a lease, until its end."""
         try:
             while not self.over:
                 run = self.request()
@@ -201,7 +201,7 @@ class Cell:
         return None
 
     def request(self):
-        """Receive one request, meet it, send its result."""
+        """Receive one request, perform it, send its result."""
         head = self.lease.receive()
         if head.kind in (FRAME_ENOUGH, FRAME_SIGNAL):   # too late for a run
             return None
@@ -238,7 +238,7 @@ class Cell:
                 else op in (OP_PIP, OP_UNINSTALL)):
             raise Failure(ERROR_REQUEST, "not in a cell of this class")
 
-    # ---- what comes before GO ----
+    # ---- pieces before GO ----
 
     def receive_parts(self, head):
         """The pieces of a request, until GO: {PART_*: bytes}.
@@ -402,7 +402,7 @@ def limits_of(head):
 
 
 def source_name(head):
-    """What the client calls inline source, as a plain file name."""
+    """The client's name for inline source, as a plain file name."""
     name = head.data(TAG_NAME, b"").rpartition(b"/")[2]
     if name in (b"", b".", b"..") or b"\0" in name or len(name) > LIMIT_NAME:
         name = b"main.py"

@@ -61,7 +61,7 @@ def load(path):
     """The library at a path, or a copy of it in memory where that file system
     is one that nothing may be executed from: /run, on Debian 13.
     """
-    # PyDLL: who forks must not let go of the interpreter's lock.
+    # PyDLL: a process that forks must hold the interpreter's lock.
     try:
         return ctypes.PyDLL(path)
     except OSError:
@@ -200,23 +200,23 @@ class Supervisor:
         self.library.run_process_become(ctypes.byref(shared))
 
     def rest(self, status, names):
-        """In a run that is to be kept, when its code is over: the descriptor
-        of what the next one is to do, or -1."""
+        """In a run that is to be kept, when its code is over: the descriptor of
+        the next run's task, or -1."""
         return self.library.run_process_rest(
             ctypes.byref(self.shared), ctypes.c_uint64(status & 0xff),
             ctypes.c_uint64(names))
 
     def look(self, run, plan):
-        """Note what is in the folder of the run: length of the notes."""
+        """List the folder of the run: length of the notes."""
         path = os.fsencode(run.folder)
         return self.library.run_process_list(
             ctypes.byref(self.shared), ctypes.c_uint64(plan["folder"]), path,
             ctypes.c_size_t(len(path)))
 
     def harvest(self, collect):
-        """In the child of a HARVEST: what the run has left, and its result.
-        collect(lease, root, request, notes, result) sends the one and tells
-        fields of the other."""
+        """In the child of a HARVEST: send the files of the run and its result.
+        collect(lease, root, request, notes, result) sends the files and
+        returns fields of the result."""
         self.call("supervisor_surrender", 1)
         shared = self.shared
         lease = Lease(shared.lease, self.control.fd)
