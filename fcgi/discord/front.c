@@ -338,7 +338,7 @@ context_of(struct front *front, struct front_case *c)
 		.pending = &front->pending,
 		.received_ms = c->received_ms,
 		.until_ms = c->until_ms,
-		.holder = pending_has_room(&front->pending) ?
+		.holder = front->pending.count < front->pending.most ?
 		    (int64_t)front->index :
 		    -1,
 	};
@@ -581,10 +581,8 @@ delay_response(struct front *front, struct front_case *c)
 	};
 
 	memcpy(it.locale, c->in.locale, strlen(c->in.locale) + 1);
-	if (c->reply.job_id != 0)
-		pending_note_job(&front->pending, c->reply.job_id);
 	if (c->reply.hold_ms == 0 || left_ms <= 0 ||
-	    !pending_has_room(&front->pending)) {
+	    front->pending.count == front->pending.most) {
 		reply_instead(&c->reply, pending_instead(&front->pending, &it));
 		return false;
 	}

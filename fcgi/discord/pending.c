@@ -260,6 +260,14 @@ pending_is_fault(struct pending *p, const struct job *job)
 	    TEXT_DEGRADED;
 }
 
+/* The first job that this process makes shows which jobs are another one's. */
+static void
+note_job(struct pending *p, int64_t job_id)
+{
+	if (p->first_job == 0)
+		p->first_job = job_id;
+}
+
 char *
 pending_instead(struct pending *p, const struct pending_case *it)
 {
@@ -268,6 +276,7 @@ pending_instead(struct pending *p, const struct pending_case *it)
 	bool public = strcmp(it->late, ANSWER_JSON_PUBLIC) == 0;
 	enum text_id id;
 
+	note_job(p, it->job_id);
 	/* An editor's button says what to do.  Of a press, "@original" is the
 	 * message with the buttons, which no notice may replace. */
 	if (it->job_id == 0 ||
@@ -377,21 +386,9 @@ respond_late(struct pending *p, size_t index, bool heard)
 }
 
 void
-pending_note_job(struct pending *p, int64_t job_id)
-{
-	if (p->first_job == 0)
-		p->first_job = job_id;
-}
-
-bool
-pending_has_room(const struct pending *p)
-{
-	return p->count < p->most;
-}
-
-void
 pending_add(struct pending *p, const struct pending_case *it)
 {
+	note_job(p, it->job_id);
 	p->cases[p->count++] = *it;
 }
 

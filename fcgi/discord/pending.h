@@ -71,10 +71,8 @@ int pending_open(struct pending *p, size_t index, struct err *err);
 /* Send all late responses. */
 void pending_close(struct pending *p);
 
-/* This process has made a job. */
-void pending_note_job(struct pending *p, int64_t job_id);
-bool pending_has_room(const struct pending *p);
-/* Delay the response: *it and all that it owns is pending's from now on. */
+/* Delay the response: *it and all that it owns is pending's from now on.  There
+ * must be room: count < most. */
 void pending_add(struct pending *p, const struct pending_case *it);
 
 /* The time at which the next late response is due; INT64_MAX: none is. */
@@ -83,7 +81,7 @@ int64_t pending_due_ms(const struct pending *p);
 void pending_events(struct pending *p);
 
 /* The response in place of it->late, JSON on the heap; NULL: it->late is right.
- * The job stays in the queue, and its answer edits this. */
+ * The job (0: none was made) stays in the queue, and its answer edits this. */
 char *pending_instead(struct pending *p, const struct pending_case *it);
 /* Is a fault of ours the reason that a job is not over?  job_alone() has found
  * it, and the database is open. */

@@ -153,8 +153,9 @@ render_blocked(struct message *message, enum rule_subject who,
 {
 	buf_adds(&message->lead,
 	    who == RULE_USER ?
-		_("Who operates this app does not let you use it any more.") :
-		_("Who operates this app does not let it be used in this "
+		_("The operator of this app does not let you use it "
+		  "any more.") :
+		_("The operator of this app does not let it be used in this "
 		  "server."));
 	if (*reason != '\0')
 		rule_add_text(&message->lead, reason);
