@@ -20,21 +20,10 @@
 #include "store/rule.h"
 #include "store/sandbox.h"
 
-#define TYPES (INTERACTION_MODAL + 1)
-
 struct chat_metrics {
-	_Atomic int64_t interactions[TYPES][CHAT_OUTCOMES];
+	_Atomic int64_t interactions[INTERACTION_TYPES][CHAT_OUTCOMES];
 	/* of interactions that a person waits for */
 	struct histogram response[CHAT_OUTCOMES];
-};
-
-static const char *const types[TYPES] = {
-	[0] = "unknown",
-	[INTERACTION_PING] = "ping",
-	[INTERACTION_COMMAND] = "command",
-	[INTERACTION_COMPONENT] = "component",
-	[INTERACTION_AUTOCOMPLETE] = "autocomplete",
-	[INTERACTION_MODAL] = "modal",
 };
 
 static const char *const outcomes[CHAT_OUTCOMES] = {
@@ -80,7 +69,8 @@ chat_metrics_count(struct chat_metrics *m, enum interaction_type type,
 static void
 add_interactions(struct buf *out, const struct chat_metrics *m)
 {
-	const struct exposition_label type = { "type", types, TYPES };
+	const struct exposition_label type = { "type", interaction_types,
+		INTERACTION_TYPES };
 	const struct exposition_label outcome = { "outcome", outcomes,
 		CHAT_OUTCOMES };
 

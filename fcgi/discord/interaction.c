@@ -30,6 +30,15 @@
  * until the year 2286. */
 #define TIMESTAMP_LEN 10
 
+const char *const interaction_types[INTERACTION_TYPES] = {
+	[0] = "unknown",
+	[INTERACTION_PING] = "ping",
+	[INTERACTION_COMMAND] = "command",
+	[INTERACTION_COMPONENT] = "component",
+	[INTERACTION_AUTOCOMPLETE] = "autocomplete",
+	[INTERACTION_MODAL] = "modal",
+};
+
 enum wire_type {
 	WIRE_SUB_COMMAND = 1,
 	WIRE_GROUP = 2,
@@ -727,14 +736,8 @@ interaction_created_ms(int64_t id)
 char *
 interaction_label(const struct interaction *in)
 {
-	static const char *const types[] = {
-		[INTERACTION_COMMAND] = "command",
-		[INTERACTION_COMPONENT] = "component",
-		[INTERACTION_AUTOCOMPLETE] = "autocomplete",
-		[INTERACTION_MODAL] = "modal",
-	};
 	return xprintf("interaction=%" PRId64
 		       " type=%s name=\"%.32s %.32s%.32s\" user=%" PRId64,
-	    in->id, types[in->type], in->name, in->sub, in->custom_id,
-	    in->user_id);
+	    in->id, interaction_types[in->type], in->name, in->sub,
+	    in->custom_id, in->user_id);
 }

@@ -49,7 +49,10 @@ enum interaction_type {
 	INTERACTION_COMPONENT = 3,
 	INTERACTION_AUTOCOMPLETE = 4,
 	INTERACTION_MODAL = 5,
+	INTERACTION_TYPES,
 };
+/* Their names, "unknown" for 0. */
+extern const char *const interaction_types[INTERACTION_TYPES];
 
 /* One option of a command, or one input of a modal. */
 struct interaction_value {

@@ -2,19 +2,19 @@
 /*
  * il-node: answers other nodes of IL_NODES.
  *
- *	another node's ilctl, il-worker ──▶ its nginx ──key──▶ our nginx ──▶
- *		node.sock ──▶ 6 children ──▶ SQLite, IL_BASE_DIR
+ * 	another node's ilctl, il-worker ──▶ its nginx ──key──▶ our nginx ──▶
+ * 		node.sock ──▶ 6 children ──▶ SQLite, IL_BASE_DIR
  *
- * It gives a worker of another node what a shared message refers to, and takes
- * in people who move here.  Where IL_NODES is empty there is nothing to do: it
- * ends at once, and well.
+ * It sends a worker of another node the code of a shared message, and accepts
+ * people who move here.  Where IL_NODES is empty it has nothing to do, and
+ * exits with status 0.
  *
  * It may: listen on its socket, read and change the database, make sandboxes'
  * folders.  It may not and need not: touch Docker, the broker, the network.
- * nginx lets nobody here who does not know the nodes' key; what comes is
- * checked all the same.
+ * nginx admits only callers with the nodes' key.  Each request is checked all
+ * the same.
  *
- * Its first process removes what arrivals have left that were killed.
+ * Its first process removes the remains of arrivals that were killed.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -45,7 +45,7 @@
 #define CHILDREN 6
 #define STOP_MS 8000
 #define TIDY_MS 10000
-#define WHOLE_MS 60000 /* for an answer of a line */
+#define WHOLE_MS 60000 /* for the whole answer, one line */
 
 /* The state of a process.  All requests come from other nodes. */
 struct node {
@@ -55,12 +55,14 @@ struct node {
 	int base;      /* IL_BASE_DIR; -1 */
 };
 
-/* ---- what was run, for a user of another node ---- */
+/* ---- code of a shared message, for a user of another node ---- */
 
-/* The same rule as a worker's for people of this host: another person's view
- * must be shared, and a file is in one sandbox. */
+/* The rule is that of a worker for people of this host: another person's view
+ * must be shared.  A view without code is about a file, which no other sandbox
+ * has. */
 static bool
-may_have(const struct view *view, const struct view_texts *texts, int64_t user)
+may_read_view(const struct view *view, const struct view_texts *texts,
+    int64_t user)
 {
 	return view->kind == JOB_PY && *texts->text != '\0' &&
 	    (view->user_id == user || view->share != 0);
@@ -102,7 +104,7 @@ views_get(struct node *node, struct http_request *req, const char *id)
 		found = view_load(node->db, view_id, &view, &texts, &err);
 	if (found < 0)
 		log_err("%s", err.text);
-	else if (found == 0 && may_have(&view, &texts, user_id))
+	else if (found == 0 && may_read_view(&view, &texts, user_id))
 		body = node_view_write(&(struct node_view){
 		    texts.text, texts.input, view.version, view.timeit });
 	else if (found == 1)
@@ -121,8 +123,8 @@ views_get(struct node *node, struct http_request *req, const char *id)
 
 /* ---- people who move here ---- */
 
-/* Has this host given the slot away?  Then no node would answer for a person
- * who comes here. */
+/* Refuse a slot that this host has given away: no node would answer for a
+ * person who comes here. */
 static int
 check_slot(struct node *node, int slot, struct err *err)
 {
@@ -143,7 +145,7 @@ check_slot(struct node *node, int slot, struct err *err)
 }
 
 static int
-read_body(void *arg, void *data, size_t len, struct err *err)
+read_parcel(void *arg, void *data, size_t len, struct err *err)
 {
 	char *at = data;
 
@@ -160,14 +162,15 @@ read_body(void *arg, void *data, size_t len, struct err *err)
 
 /* 1: the person was here before. */
 static int
-receive(const struct node *node, struct http_request *req, int64_t user_id,
-    struct err *err)
+receive_person(const struct node *node, struct http_request *req,
+    int64_t user_id, struct err *err)
 {
 	struct parcel p;
 	int result;
 
 	parcel_init(&p);
-	result = parcel_receive(&p, (int64_t)req->unread, read_body, req, err);
+	result = parcel_receive(&p, (int64_t)req->unread, read_parcel, req,
+	    err);
 	if (result == 0 && strcmp(p.head.node, node->config->node) != 0)
 		result = err_set(err, ERR_NOT_FOUND,
 		    "this host is %s, not %s: the table of nodes has a wrong "
@@ -197,9 +200,9 @@ status_of(const struct err *err)
 	}
 }
 
-/* A parcel (sandbox/move/parcel.h) comes.  200: the person is here; 500: that
+/* Receive a parcel (sandbox/move/parcel.h).  200: the person is here; 500: that
  * is not known; 400, 409, 503 and 507: the person is not here, and nothing is
- * left of the parcel.  The body is one line that says why. */
+ * left of the parcel.  The body is one line, the reason. */
 static void
 people_put(struct node *node, struct http_request *req, const char *id)
 {
@@ -213,7 +216,7 @@ people_put(struct node *node, struct http_request *req, const char *id)
 	else if (check_slot(node, slot_of(user_id), &err) != 0)
 		result = -1;
 	else
-		result = receive(node, req, user_id, &err);
+		result = receive_person(node, req, user_id, &err);
 	if (result < 0)
 		log_warn("not taken in: %s user=%" PRId64, err.text, user_id);
 	else
@@ -226,7 +229,7 @@ people_put(struct node *node, struct http_request *req, const char *id)
 /* The slot can come back only if our table, too, says that it is another
  * node's.  Then our note of its move is removed. */
 static int
-await_slot(struct node *node, int slot, struct err *err)
+expect_slot(struct node *node, int slot, struct err *err)
 {
 	node_table_refresh(node->table, clock_monotonic_ms());
 	if (node_table_other(node->table, slot) != NULL)
@@ -236,9 +239,9 @@ await_slot(struct node *node, int slot, struct err *err)
 	    err_wrap(err, "its table of nodes is old");
 }
 
-/* A request that comes late takes back no slot that has gone again. */
+/* A late request must not take back a slot that was given away again. */
 static int
-have_slot(struct node *node, int slot, struct err *err)
+own_slot(struct node *node, int slot, struct err *err)
 {
 	if (check_slot(node, slot, err) != 0)
 		return -1;
@@ -271,14 +274,14 @@ put_slot(struct node *node, struct http_request *req, const char *id,
 static void
 slots_put(struct node *node, struct http_request *req, const char *id)
 {
-	put_slot(node, req, id, await_slot);
+	put_slot(node, req, id, expect_slot);
 }
 
 /* All people of a slot have come.  409: this node has given it away again. */
 static void
 come_put(struct node *node, struct http_request *req, const char *id)
 {
-	put_slot(node, req, id, have_slot);
+	put_slot(node, req, id, own_slot);
 }
 
 /* ---- the program ---- */
@@ -295,9 +298,10 @@ static const struct route {
 	{ "PUT", "/nodes/come/", come_put },
 };
 
-/* Opened when it is needed: it may have been replaced, or its disk be back. */
+/* Open database and folder when they are needed: the database may have been
+ * replaced, or its disk be back. */
 static bool
-is_open(struct node *node)
+open_node(struct node *node)
 {
 	struct err err;
 
@@ -316,7 +320,7 @@ is_open(struct node *node)
 }
 
 static bool
-answer(void *arg, struct http_request *req, size_t index)
+answer_node(void *arg, struct http_request *req, size_t index)
 {
 	const struct route *route = routes;
 	const struct route *end = routes + sizeof(routes) / sizeof(*routes);
@@ -328,7 +332,7 @@ answer(void *arg, struct http_request *req, size_t index)
 		route++;
 	if (route == end || !http_is_from_node(req))
 		http_answer(req, 404, NULL, NULL, "", 0);
-	else if (!is_open(arg))
+	else if (!open_node(arg))
 		http_answer(req, 503, NULL, NULL, "", 0);
 	else
 		route->answer(arg, req, req->path + strlen(route->path));
@@ -337,7 +341,7 @@ answer(void *arg, struct http_request *req, size_t index)
 
 /* In the first process, which keeps nothing open. */
 static void
-tidy(void *arg)
+remove_remains(void *arg)
 {
 	const struct node *node = arg;
 	auto_close int base = open(node->config->base_dir,
@@ -347,9 +351,9 @@ tidy(void *arg)
 		arrival_sweep(base);
 }
 
-/* Returns when it was told to end. */
+/* Returns after SIGTERM. */
 static int
-run(const struct config *config, struct err *err)
+serve_nodes(const struct config *config, struct err *err)
 {
 	static const struct serve_socket socket = { "node.sock", SERVE_BACKLOG,
 		CHILDREN, NULL };
@@ -358,8 +362,8 @@ run(const struct config *config, struct err *err)
 		.sockets = &socket,
 		.socket_count = 1,
 		.arg = &node,
-		.answer = answer,
-		.tick = tidy,
+		.answer = answer_node,
+		.tick = remove_remains,
 		.tick_ms = TIDY_MS,
 		.stop_ms = STOP_MS,
 	};
@@ -387,7 +391,7 @@ main(int argc, char **argv)
 	if (sodium_init() < 0)
 		log_fatal(1, "libsodium does not start");
 	if (!master_begin("il-node", argc, argv, &config, NULL)) {
-		if (run(&config, &err) < 0)
+		if (serve_nodes(&config, &err) < 0)
 			log_fatal(err.code == ERR_CONFIG ? 78 : 1, "%s",
 			    err.text);
 		log_info("ended");

@@ -102,33 +102,41 @@ base_wait(int above, short events_above, int fd, short events)
 		base_leave();
 }
 
-/* Receive a packet of the broker's; *fd: the descriptor with it, or -1. */
-static uint32_t
-receive_packet(const struct supervisor *k, void *data, size_t size, int how,
-    int *fd)
+ssize_t
+base_receive(int socket, void *data, size_t size, int how, int *fds,
+    size_t count)
 {
 	union {
-		char bytes[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(BASE_FDS_MAX * sizeof(int))];
 		struct cmsghdr head;
 	} extra = { { 0 } };
 	struct iovec part = { .iov_base = data, .iov_len = size };
 	struct msghdr message = { .msg_iov = &part,
 		.msg_iovlen = 1,
 		.msg_control = extra.bytes,
-		.msg_controllen = sizeof(extra.bytes) };
-	ssize_t len;
-
-	*fd = -1;
-	len = TEMP_FAILURE_RETRY(recvmsg(k->control, &message,
+		.msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+	ssize_t len = TEMP_FAILURE_RETRY(recvmsg(socket, &message,
 	    how | MSG_CMSG_CLOEXEC));
-	if (len <= 0)
-		base_leave();
-	if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
-	    message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
-	    extra.head.cmsg_len == CMSG_LEN(sizeof(int)) &&
+
+	fds[0] = -1;
+	if (len > 0 && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
+	    message.msg_controllen >= CMSG_LEN(count * sizeof(int)) &&
+	    extra.head.cmsg_len == CMSG_LEN(count * sizeof(int)) &&
 	    extra.head.cmsg_level == SOL_SOCKET &&
 	    extra.head.cmsg_type == SCM_RIGHTS)
-		memcpy(fd, CMSG_DATA(&extra.head), sizeof(*fd));
+		memcpy(fds, CMSG_DATA(&extra.head), count * sizeof(int));
+	return len;
+}
+
+/* Receive a packet of the broker's; *fd: the descriptor with it, or -1. */
+static uint32_t
+receive_packet(const struct supervisor *k, void *data, size_t size, int how,
+    int *fd)
+{
+	ssize_t len = base_receive(k->control, data, size, how, fd, 1);
+
+	if (len <= 0)
+		base_leave();
 	return (uint32_t)len;
 }
 

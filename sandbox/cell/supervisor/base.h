@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "cell/supervisor/shared.h"
 
@@ -37,6 +38,12 @@ void base_close_streams(struct supervisor *k);
 /* Wait for events at fd.  The process ends at events_above, or when the peer at
  * above is gone; PID 1 ends the cell with it. */
 void base_wait(int above, short events_above, int fd, short events);
+
+/* recvmsg() of a packet with `count` descriptors, BASE_FDS_MAX at most.  fds[0]
+ * is -1 where exactly so many have not come. */
+#define BASE_FDS_MAX 4
+ssize_t base_receive(int socket, void *data, size_t size, int how, int *fds,
+    size_t count);
 
 /* Receive the next lease from the broker, with its terms; ends the process when
  * the broker is gone.  With MSG_PEEK the lease stays there for another process;

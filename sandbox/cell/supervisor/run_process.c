@@ -15,7 +15,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "cell/supervisor/base.h"
@@ -313,40 +312,18 @@ run_process_become(struct supervisor *k)
 
 /* ---- resting ---- */
 
-/* Receive standard streams and task.  They come in their order, so none has the
- * number of an earlier one. */
-static int
-receive_streams(const struct supervisor *k, int fds[STREAMS])
-{
-	union {
-		char bytes[CMSG_SPACE(STREAMS * sizeof(int))];
-		struct cmsghdr head;
-	} extra = { { 0 } };
-	char word;
-	struct iovec part = { .iov_base = &word, .iov_len = 1 };
-	struct msghdr message = { .msg_iov = &part,
-		.msg_iovlen = 1,
-		.msg_control = extra.bytes,
-		.msg_controllen = sizeof(extra.bytes) };
-
-	if (TEMP_FAILURE_RETRY(recvmsg(k->channel, &message,
-		MSG_CMSG_CLOEXEC)) != 1 ||
-	    (message.msg_flags & MSG_CTRUNC) != 0 ||
-	    extra.head.cmsg_len != CMSG_LEN(STREAMS * sizeof(int)))
-		return -1;
-	memcpy(fds, CMSG_DATA(&extra.head), STREAMS * sizeof(int));
-	return 0;
-}
-
 int
 run_process_rest(struct supervisor *k, uint64_t status, uint64_t names)
 {
 	struct kept_word word = { .status = status, .names = names };
 	int fds[STREAMS];
+	char begin;
 
 	if (send(k->channel, &word, sizeof(word), MSG_NOSIGNAL) < 0 ||
-	    receive_streams(k, fds) < 0)
+	    base_receive(k->channel, &begin, 1, 0, fds, STREAMS) != 1 ||
+	    fds[0] < 0)
 		return -1;
+	/* they come in their order, so none has the number of an earlier one */
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		if (fds[fd] != fd) {
 			(void)dup2(fds[fd], fd);
