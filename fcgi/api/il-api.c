@@ -43,7 +43,6 @@
 
 #include "base/buf.h"
 #include "base/config.h"
-#include "base/config_images.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/process.h"

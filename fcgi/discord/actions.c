@@ -7,9 +7,8 @@
 
 #include "base/buf.h"
 #include "base/config.h"
-#include "base/config_images.h"
 #include "base/text.h"
-#include "protocol/cancel.h"
+#include "protocol/handover.h"
 #include "protocol/node_table.h"
 #include "store/editor.h"
 #include "store/row.h"

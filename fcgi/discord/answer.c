@@ -9,7 +9,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/nearest.h"
 #include "base/text.h"
 #include "locale/locale.h"
 #include "store/editor.h"

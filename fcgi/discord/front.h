@@ -10,7 +10,7 @@
 #include "discord/submit.h"
 #include "server/serve.h"
 
-#include "protocol/wake.h"
+#include "protocol/handover.h"
 
 struct config;
 struct db;

@@ -9,7 +9,7 @@
 #include "discord/interaction.h"
 
 #include "protocol/condition.h"
-#include "protocol/first_response.h"
+#include "protocol/handover.h"
 
 struct chat_metrics;
 struct config;
@@ -23,7 +23,7 @@ struct job;
  *
  * A pending interaction is one whose job is committed and whose first response
  * is delayed: a worker may have the answer in a moment, and that is the
- * response then (protocol/first_response.h).  An interaction that has no answer
+ * response then (protocol/handover.h).  An interaction that has no answer
  * when its time is over gets its late response, mostly "thinking…".  Each takes
  * a connection of nginx's, an FCGX_Request and its row here, some 20 KiB.
  *

@@ -10,8 +10,8 @@ int64_t clock_monotonic_ms(void);
 int64_t clock_monotonic_us(void);
 /* Milliseconds since 1970 on the wall clock: for what is stored and shown. */
 int64_t clock_wall_ms(void);
-/* What is left until a monotonic deadline, for poll(): 0..INT_MAX, or -1 when
- * the deadline is negative (none). */
+/* Time left until a monotonic deadline, for poll(): 0..INT_MAX, or -1 when the
+ * deadline is negative (none). */
 int clock_poll_timeout(int64_t deadline_ms);
 /* Pause before the next try: first_ms, twice as long after each failure in a
  * row that came before, and most_ms at most. */

@@ -18,8 +18,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/config_images.h"
-#include "base/envfile.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -36,7 +34,7 @@
 #define TiB (INT64_C(1) << 40)
 #define DAY INT64_C(86400)
 
-/* How a value is written, checked and stored. */
+/* Form of a value: how it is written, checked and stored. */
 enum config_type {
 	CONFIG_SOURCE,	/* read before the others, stored nowhere */
 	CONFIG_INT,	/* int64_t */
@@ -57,7 +55,7 @@ enum config_type {
 	CONFIG_ADDRESS, /* 172.17.0.1, or empty */
 	CONFIG_TRUST,	/* 10.0.0.0/8,172.17.0.1,… or none */
 	CONFIG_IMAGE,	/* [A-Za-z0-9._/:@-] */
-	CONFIG_IMAGES,	/* NAME=IMAGE,…: config_images.h */
+	CONFIG_IMAGES,	/* NAME=IMAGE,…: config.h */
 	CONFIG_NODE,	/* [a-z0-9.-] */
 	CONFIG_ISOLATION, /* auto, run or cell */
 	CONFIG_CONTRACTS, /* all, or names of some: A_CONTRACT,… */
@@ -76,7 +74,7 @@ static const struct config_key {
 	enum config_type type;
 	size_t offset;	      /* in struct config */
 	const char *fallback; /* the default, written as a value is */
-	int64_t min;	      /* of what is stored */
+	int64_t min;	      /* of the stored value */
 	int64_t max;
 	const char *help; /* one line, Markdown */
 } config_keys[] = {
@@ -95,7 +93,7 @@ static const struct config_key {
 
 #define KEYS (sizeof(config_keys) / sizeof(config_keys[0]))
 
-/* ---- what follows from where we are ---- */
+/* ---- defaults that depend on the host ---- */
 
 /* Where the programs' own files are when IL_LIB_DIR does not say: in <folder of
  * the program>/../lib, where a build tree has its copies, or else in
@@ -219,8 +217,8 @@ config_store_number(const struct config_key *key, const char *value,
 static const char bad_path[] = "control characters or bad UTF-8 in the path";
 static const char bad_character[] = "a character that is not allowed";
 
-/* What a text of a type must, or must not, have in it; the first rule that it
- * breaks is the reason why it is wrong. */
+/* Rules for texts of a type: a pattern that must, or must not, match.  The
+ * first rule that a text breaks is the reason why it is wrong. */
 static const struct {
 	unsigned int types;
 	bool must;
@@ -352,7 +350,7 @@ static const char no_server[] =
     "the database is a file of this host and no server's any more: the "
     "changelog says what to do";
 
-/* What was said for each key, before anything is checked; NULL: nothing. */
+/* Values of all keys before anything is checked; NULL: none. */
 struct config_values {
 	const char *from_environment[KEYS];
 	const char *from_file[KEYS];
@@ -597,4 +595,147 @@ int
 config_lease_wait_ms(const struct config *config)
 {
 	return (int)(config->stop_ms + 2 * config->start_ms + 5000);
+}
+
+/* ---- the interpreters on offer ---- */
+
+#define NAME_CHARS \
+	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz._-"
+#define IMAGE_CHARS NAME_CHARS "/:@"
+#define ENTRIES_MAX 32
+
+bool
+images_next(const char *text, size_t *pos, struct image_entry *entry)
+{
+	int len = 0;
+
+	if (sscanf(text + *pos, "%32[^=]=%1024[^,]%n", entry->name,
+		entry->image, &len) != 2)
+		return false;
+	*pos += (size_t)len;
+	if (text[*pos] == ',')
+		(*pos)++;
+	return true;
+}
+
+/* Is a name there twice? */
+static bool
+is_repeated(const char *text)
+{
+	struct image_entry entry;
+	struct image_entry other;
+
+	for (size_t pos = 0; images_next(text, &pos, &entry);) {
+		size_t rest = pos;
+
+		while (images_next(text, &rest, &other))
+			if (strcmp(entry.name, other.name) == 0)
+				return true;
+	}
+	return false;
+}
+
+const char *
+images_check(const char *text)
+{
+	size_t entries = 0;
+
+	for (const char *at = text;; at++) {
+		size_t name = strspn(at, NAME_CHARS);
+		size_t image;
+
+		if (name == 0 || at[name] != '=')
+			return "must be NAME=IMAGE,NAME=IMAGE,…";
+		at += name + 1;
+		image = strspn(at, IMAGE_CHARS);
+		if (image == 0)
+			return "a name without an image";
+		if (at[image] != ',' && at[image] != '\0')
+			return "a character that is not allowed";
+		if (*at == '-')
+			return "an image must not start with '-'";
+		if (name > IMAGES_NAME_MAX || image > IMAGES_IMAGE_MAX)
+			return "a name or an image is too long";
+		if (++entries > ENTRIES_MAX)
+			return "too many entries";
+		at += image;
+		if (*at == '\0')
+			return is_repeated(text) ? "a name twice" : NULL;
+	}
+}
+
+bool
+images_find(const char *text, const char *name, struct image_entry *entry)
+{
+	size_t pos = 0;
+
+	while (images_next(text, &pos, entry)) {
+		if (*name == '\0' || strcmp(entry->name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool
+images_have(const char *text, const char *image)
+{
+	struct image_entry entry;
+
+	for (size_t pos = 0; images_next(text, &pos, &entry);) {
+		if (strcmp(entry.image, image) == 0)
+			return true;
+	}
+	return false;
+}
+
+char *
+images_from(const char *image)
+{
+	const char *slash = strrchr(image, '/');
+	const char *tag = strpbrk(slash != NULL ? slash : image, ":@");
+	size_t len = tag != NULL && *tag == ':' ?
+	    strspn(tag + 1, "0123456789.") :
+	    0;
+
+	while (len > 0 && tag[len] == '.')
+		len--;
+	if (len == 0 || len > IMAGES_NAME_MAX)
+		return xprintf("default=%s", image);
+	return xprintf("%.*s=%s", (int)len, tag + 1, image);
+}
+
+void
+images_minor(const char *name, char minor[IMAGES_NAME_MAX + 1])
+{
+	size_t major = strspn(name, "0123456789");
+	size_t rest = major > 0 && name[major] == '.' ?
+	    strspn(name + major + 1, "0123456789") :
+	    0;
+	size_t len = rest > 0 ? major + 1 + rest : strlen(name);
+
+	(void)snprintf(minor, IMAGES_NAME_MAX + 1, "%.*s", (int)len, name);
+}
+
+char *
+images_led_by(const char *image, const char *list)
+{
+	auto_free char *lone = images_from(image);
+	auto_buf struct buf all = BUF_INIT(8192);
+	struct image_entry first = { .name = "" };
+	struct image_entry entry;
+	size_t pos = 0;
+
+	(void)images_next(lone, &pos, &first);
+	for (pos = 0; images_next(list, &pos, &entry);) {
+		if (strcmp(entry.image, image) == 0) {
+			first = entry;
+			break;
+		}
+	}
+	buf_addf(&all, "%s=%s", first.name, first.image);
+	for (pos = 0; images_next(list, &pos, &entry);) {
+		if (strcmp(entry.name, first.name) != 0)
+			buf_addf(&all, ",%s=%s", entry.name, entry.image);
+	}
+	return buf_steal(&all, NULL);
 }

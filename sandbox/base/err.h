@@ -12,8 +12,8 @@
 enum err_code {
 	ERR_NONE = 0,
 	ERR_SYSTEM,    /* a system call failed: text ends in strerror */
-	ERR_INPUT,     /* what came from outside is malformed */
-	ERR_NOT_FOUND, /* what was named does not exist */
+	ERR_INPUT,     /* input from outside is malformed */
+	ERR_NOT_FOUND, /* the named thing does not exist */
 	ERR_CONFLICT,  /* somebody else was first, or the state moved on */
 	ERR_LIMIT,     /* a bound was reached */
 	ERR_QUOTA,     /* somebody has his share of what others may have, too */

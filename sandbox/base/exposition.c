@@ -36,7 +36,7 @@ exposition_head(struct buf *out, const char *name, const char *type,
 
 /* Appends a whole line or nothing. */
 static void __attribute__((format(printf, 5, 6)))
-add_line(struct buf *out, const char *name, const char *suffix,
+exposition_line(struct buf *out, const char *name, const char *suffix,
     const char *labels, const char *fmt, ...)
 {
 	char number[64];
@@ -53,14 +53,14 @@ void
 exposition_number(struct buf *out, const char *name, const char *labels,
     int64_t number)
 {
-	add_line(out, name, "", labels, "%" PRId64, number);
+	exposition_line(out, name, "", labels, "%" PRId64, number);
 }
 
 static void
 add_seconds(struct buf *out, const char *name, const char *suffix,
     const char *labels, int64_t us)
 {
-	add_line(out, name, suffix, labels, "%" PRId64 ".%06" PRId64,
+	exposition_line(out, name, suffix, labels, "%" PRId64 ".%06" PRId64,
 	    us / 1000000, us % 1000000);
 }
 
@@ -124,7 +124,7 @@ add_histogram(struct buf *out, const char *name, const char *labels,
 		    labels, labels[0] == '\0' ? "" : ",", end, count);
 	}
 	add_seconds(out, name, "_sum", labels, sum);
-	add_line(out, name, "_count", labels, "%" PRId64, count);
+	exposition_line(out, name, "_count", labels, "%" PRId64, count);
 	if (count == 0)
 		buf_cut(out, before);
 }

@@ -15,7 +15,7 @@ struct buf;
  */
 #define EXPOSITION_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-/* How long something took: buckets by their upper ends, and one without. */
+/* Durations: buckets by their upper ends, and one without an end. */
 #define HISTOGRAM_ENDS 14
 struct histogram {
 	_Atomic int64_t buckets[HISTOGRAM_ENDS + 1];
@@ -25,7 +25,7 @@ struct histogram {
 /* One more. */
 void histogram_observe(struct histogram *h, int64_t us);
 
-/* What a family begins with; type: "counter", "gauge" or "histogram". */
+/* Head of a family; type: "counter", "gauge" or "histogram". */
 void exposition_head(struct buf *out, const char *name, const char *type,
     const char *help);
 /* One number of a family; labels: 'state="idle"', or "". */

@@ -252,7 +252,7 @@ fd_send_packets(int sock, const struct fd_packets *packets, int timeout_ms,
 		    (unsigned int)(packets->count - done),
 		    MSG_NOSIGNAL | MSG_DONTWAIT);
 
-		/* whatever is in the way of the next one: it goes alone */
+		/* The next packet did not go with the others: it goes alone. */
 		if (n <= 0 &&
 		    fd_send_packet(sock, parts[done].iov_base,
 			parts[done].iov_len, -1, timeout_ms, err) != 0)
@@ -387,8 +387,8 @@ fd_make_dirs(const char *path, mode_t mode, struct err *err)
 
 	if (*path == '\0')
 		return err_set(err, ERR_INPUT, "a folder needs a path");
-	/* From the top: what stands before each slash but the first, and the
-	 * whole.  What is there already will do. */
+	/* From the top: the path before each slash but the first, then the
+	 * whole.  Folders that exist are used. */
 	while (slash != NULL) {
 		slash = strchr(slash + 1, '/');
 		if (slash != NULL)

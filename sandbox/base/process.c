@@ -27,8 +27,8 @@
 #define FIRST_TEXT "-10"
 
 #define CHUNK 16384
-/* What is read at most once the program is dead: a process that escaped its
- * group may write for ever, and a pipe holds 64 KiB (1 MiB when enlarged). */
+/* Most bytes to read once the program is dead: a process that escaped its group
+ * may write for ever, and a pipe holds 64 KiB (1 MiB when enlarged). */
 #define DRAIN_MAX (2 * 1024 * 1024)
 
 /* The three pipes of a program, by the descriptor that it has, and the one that
@@ -207,7 +207,7 @@ process_feed(struct process *p)
 
 		if (n < 0 && errno == EAGAIN)
 			return;
-		/* One that stops reading is not an error. */
+		/* A program may stop reading: no error. */
 		if (n < 0)
 			break;
 		p->input += n;
@@ -263,7 +263,7 @@ process_pump(struct process *p)
 		p->deadline_ms = -1;
 		return false;
 	}
-	/* What is left of the group, then the program itself. */
+	/* The rest of the group is killed, then the program is reaped. */
 	(void)kill(-p->pid, SIGKILL);
 	process_reap(p);
 	if (p->result.outcome != PROCESS_TIMED_OUT &&

@@ -98,7 +98,7 @@ int process_of_peer(int sock);
  */
 
 /*
- * Ask for the shortest time slices from here on.  Nobody's share changes; but a
+ * Ask for the shortest time slices from here on.  All shares stay; but a
  * process that wakes with a shorter slice than the running one, and is not
  * ahead of its share, need not wait for the end of that one's.  Linux has this
  * from 6.12 on (its Documentation/scheduler/sched-eevdf.rst), and ignores it

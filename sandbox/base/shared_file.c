@@ -34,7 +34,7 @@ check_file(int fd, const char *path, size_t size, bool make, struct err *err)
 		return err_set(err, ERR_CONFIG, "%s: not a file of ours", path);
 	if (st.st_size != (off_t)size && !(make && st.st_size == 0))
 		return err_set(err, ERR_CONFIG, "%s: of another size", path);
-	/* Whoever may enter the folder may look. */
+	/* Every user who may enter the folder may read the file. */
 	if (make && fchmod(fd, 0644) != 0)
 		return err_system(err, "%s", path);
 	/* with its room: a write into a hole of a full disk would kill us */

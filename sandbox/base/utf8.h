@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is wrong with a sequence, as CPython's codec tells it apart. */
+/* Fault of a sequence, as CPython's codec tells it apart. */
 enum utf8_fault {
 	UTF8_FINE,
 	UTF8_START,	   /* invalid start byte */

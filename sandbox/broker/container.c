@@ -19,7 +19,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/apparmor.h"
+#include "base/docker_cli.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"

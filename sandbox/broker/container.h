@@ -4,7 +4,7 @@
 
 #include <sys/queue.h>
 
-#include "base/config_images.h"
+#include "base/config.h"
 #include "broker/class.h"
 #include "broker/host.h"
 #include "broker/subprocess.h"

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/config_images.h"
+#include "base/config.h"
 #include "broker/host.h"
 #include "broker/subprocess.h"
 

@@ -19,7 +19,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/config.h"
-#include "base/config_images.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/log.h"

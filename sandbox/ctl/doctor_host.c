@@ -24,11 +24,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/apparmor.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/config.h"
-#include "base/config_images.h"
 #include "base/docker_cli.h"
 #include "base/file.h"
 #include "base/process.h"

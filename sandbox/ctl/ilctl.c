@@ -37,7 +37,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/process.h"
 #include "ctl/ctl.h"
 #include "ctl/table.h"

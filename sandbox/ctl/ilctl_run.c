@@ -28,7 +28,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/config.h"
-#include "base/envfile.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/file.h"

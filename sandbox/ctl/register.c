@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/config_images.h"
+#include "base/config.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/text.h"

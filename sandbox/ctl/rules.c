@@ -19,7 +19,7 @@
 #include "ctl/ctl.h"
 #include "ctl/nodes.h"
 #include "ctl/table.h"
-#include "protocol/cancel.h"
+#include "protocol/handover.h"
 #include "store/db.h"
 #include "store/rule.h"
 

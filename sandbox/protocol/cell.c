@@ -299,7 +299,7 @@ is_plain_path(const char *path)
 }
 
 static bool
-take_chunk(const struct frame_view *view, struct cell_event *event,
+cell_read_chunk(const struct frame_view *view, struct cell_event *event,
     int64_t *left)
 {
 	if (!frame_get_bytes(view, TAG_DATA, &event->data, &event->len) ||
@@ -311,7 +311,7 @@ take_chunk(const struct frame_view *view, struct cell_event *event,
 }
 
 static bool
-take_entry(struct cell *cell, const struct frame_view *view,
+cell_read_entry(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
 {
 	int64_t kind;
@@ -331,7 +331,7 @@ take_entry(struct cell *cell, const struct frame_view *view,
 
 /* A picture that a run has displayed, or a file of its folder? */
 static bool
-take_displayed(const struct frame_view *view, struct cell_event *event)
+cell_read_displayed(const struct frame_view *view, struct cell_event *event)
 {
 	int64_t displayed;
 
@@ -342,12 +342,12 @@ take_displayed(const struct frame_view *view, struct cell_event *event)
 }
 
 static bool
-take_file(struct cell *cell, const struct frame_view *view,
+cell_read_file(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
 {
 	event->kind = CELL_FILE;
 	if (cell->files_left-- <= 0 || !get_name(view, TAG_PATH, event) ||
-	    !is_plain_path(event->name) || !take_displayed(view, event) ||
+	    !is_plain_path(event->name) || !cell_read_displayed(view, event) ||
 	    !get_bounded(view, TAG_SIZE, 0, cell->bytes_left, -1,
 		&event->size) ||
 	    !get_bounded(view, TAG_MTIME, INT64_MIN, INT64_MAX, 0,
@@ -359,14 +359,14 @@ take_file(struct cell *cell, const struct frame_view *view,
 }
 
 static bool
-take_left_out(struct cell *cell, const struct frame_view *view,
+cell_read_left_out(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
 {
 	int64_t why;
 
 	event->kind = CELL_LEFT_OUT;
 	if (cell->left_out_left-- <= 0 || !get_name(view, TAG_PATH, event) ||
-	    !is_plain_path(event->name) || !take_displayed(view, event) ||
+	    !is_plain_path(event->name) || !cell_read_displayed(view, event) ||
 	    !get_bounded(view, TAG_SIZE, 0, INT64_MAX, 0, &event->size) ||
 	    !get_bounded(view, TAG_WHY, LEFT_OUT_COUNT, LEFT_OUT_GONE, 0, &why))
 		return false;
@@ -376,7 +376,7 @@ take_left_out(struct cell *cell, const struct frame_view *view,
 
 /* The reason and what belongs to it. */
 static bool
-take_reason(const struct frame_view *view, struct cell_result *result)
+cell_read_reason(const struct frame_view *view, struct cell_result *result)
 {
 	int64_t reason;
 	int64_t error = 0;
@@ -398,7 +398,7 @@ take_reason(const struct frame_view *view, struct cell_result *result)
 
 /* For a log: at most what fits, and up to a NUL. */
 static void
-take_error_text(const struct frame_view *view, struct cell_result *result)
+cell_read_error_text(const struct frame_view *view, struct cell_result *result)
 {
 	const unsigned char *data;
 	size_t len;
@@ -411,7 +411,7 @@ take_error_text(const struct frame_view *view, struct cell_result *result)
 }
 
 static bool
-take_kept(const struct frame_view *view, struct cell_result *r)
+cell_read_kept(const struct frame_view *view, struct cell_result *r)
 {
 	int64_t kept;
 	int64_t went_on;
@@ -431,7 +431,7 @@ take_kept(const struct frame_view *view, struct cell_result *r)
 }
 
 static bool
-take_result(struct cell *cell, const struct frame_view *view,
+cell_read_result(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
 {
 	struct cell_result *r = &event->result;
@@ -439,7 +439,7 @@ take_result(struct cell *cell, const struct frame_view *view,
 	int64_t cut;
 
 	event->kind = CELL_RESULT;
-	if (!take_reason(view, r) || !take_kept(view, r) ||
+	if (!cell_read_reason(view, r) || !cell_read_kept(view, r) ||
 	    !get_bounded(view, TAG_WALL_US, 0, SIZE_SANE, 0, &r->wall_us) ||
 	    !get_bounded(view, TAG_CPU_US, 0, SIZE_SANE, 0, &r->cpu_us) ||
 	    !get_bounded(view, TAG_MAX_RSS, 0, SIZE_SANE, 0, &r->max_rss) ||
@@ -457,7 +457,7 @@ take_result(struct cell *cell, const struct frame_view *view,
 		return false;
 	r->disk_full = (enum disk_full)full;
 	r->cut = cut == 1;
-	take_error_text(view, r);
+	cell_read_error_text(view, r);
 	/* Of a staged file; what is no such path is not taken over. */
 	(void)frame_get_text(view, TAG_PATH, r->error_path,
 	    sizeof(r->error_path));
@@ -467,7 +467,7 @@ take_result(struct cell *cell, const struct frame_view *view,
 
 /* event is all zeros. */
 static bool
-cell_take(struct cell *cell, const struct frame_view *view,
+cell_read_event(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
 {
 	/* A file's bytes follow it without a gap, and all of them. */
@@ -482,20 +482,20 @@ cell_take(struct cell *cell, const struct frame_view *view,
 	if (view->kind == FRAME_OUTPUT) {
 		event->kind = CELL_OUTPUT;
 		return get_bounded(view, TAG_STREAM, 1, 2, 0, &event->stream) &&
-		    take_chunk(view, event, &cell->output_left);
+		    cell_read_chunk(view, event, &cell->output_left);
 	}
 	if (view->kind == FRAME_ENTRY)
-		return take_entry(cell, view, event);
+		return cell_read_entry(cell, view, event);
 	if (view->kind == FRAME_FILE)
-		return take_file(cell, view, event);
+		return cell_read_file(cell, view, event);
 	if (view->kind == FRAME_BYTES) {
 		event->kind = CELL_BYTES;
-		return take_chunk(view, event, &cell->file_left);
+		return cell_read_chunk(view, event, &cell->file_left);
 	}
 	if (view->kind == FRAME_LEFT_OUT)
-		return take_left_out(cell, view, event);
+		return cell_read_left_out(cell, view, event);
 	if (view->kind == FRAME_RESULT)
-		return take_result(cell, view, event);
+		return cell_read_result(cell, view, event);
 	return false;
 }
 
@@ -519,7 +519,7 @@ cell_next(struct cell *cell, struct cell_event *event, int64_t deadline_ms,
 		return err_set(err, ERR_PROTOCOL, "the cell is gone");
 	if (!frame_parse(&view, cell->packet, (size_t)len))
 		return err_set(err, ERR_PROTOCOL, "the cell sent no frame");
-	if (!cell_take(cell, &view, event))
+	if (!cell_read_event(cell, &view, event))
 		return err_set(err, ERR_PROTOCOL,
 		    "the cell sent a frame of kind %d that has no place here",
 		    (int)view.kind);

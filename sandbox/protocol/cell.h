@@ -42,8 +42,8 @@ struct cell_request {
 	size_t source_len;
 	const char *input; /* standard input */
 	size_t input_len;
-	bool live;	     /* input is what comes from the pipe live_fd, */
-	int live_fd;	     /* whose end to read from this is */
+	bool live;	     /* input comes from a pipe, */
+	int live_fd;	     /* the pipe's end to read */
 	const char *content; /* for OP_WRITE */
 	size_t content_len;
 	bool echo;
@@ -128,10 +128,10 @@ struct cell_event {
 	enum left_out why;
 	struct cell_result result;
 };
-/* The conversation over one lease; initialise with cell_init().  What the cell
- * may still send is counted down from what the request asked for: a cell that
- * sends more breaks the protocol, so the caller's memory is bounded by what it
- * asked for. */
+/* The conversation over one lease; initialise with cell_init().  Counters
+ * go down from the bounds of the request to what the cell may still send.  A
+ * cell that sends more breaks the protocol, so the request bounds the caller's
+ * memory. */
 struct cell {
 	int fd; /* borrowed from the lease */
 	bool in_request;

@@ -2,6 +2,7 @@
 #include "protocol/condition.h"
 
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/shared_file.h"
 #include "base/text.h"
 
 #define FOLDER "front"
@@ -54,8 +56,8 @@ condition_look(struct condition_facts *facts, const struct config *config)
 /* ---- the verdict ---- */
 
 static void __attribute__((format(printf, 4, 5)))
-find(struct condition_verdict *v, enum condition what, const char *mend,
-    const char *fmt, ...)
+condition_set(struct condition_verdict *v, enum condition what,
+    const char *mend, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -79,19 +81,19 @@ judge_starts(const struct condition_facts *facts, struct condition_verdict *v)
 	const struct lease_status *s = &facts->status;
 
 	if (s->start_pending_ms > CONDITION_START_MS)
-		find(v, CONDITION_STARTS, mend,
+		condition_set(v, CONDITION_STARTS, mend,
 		    "the Docker engine answers, and has been starting a "
 		    "container for %" PRId64 " s",
 		    s->start_pending_ms / 1000);
 	else if (s->start_failures > 0)
-		find(v, CONDITION_STARTS, mend,
+		condition_set(v, CONDITION_STARTS, mend,
 		    "the Docker engine answers, and starts no container "
 		    "(%" PRId64 " in a row have failed): %s",
 		    s->start_failures, s->trouble);
 }
 
-/* What the broker knows has an age.  A broker that has just begun has not yet
- * looked: it does so within seconds, and nothing is wrong until then. */
+/* The broker's knowledge has an age.  A broker that has just begun asks the
+ * engine within seconds, and nothing is wrong until then. */
 static void
 judge_engine(const struct condition_facts *facts, struct condition_verdict *v)
 {
@@ -99,17 +101,17 @@ judge_engine(const struct condition_facts *facts, struct condition_verdict *v)
 	int64_t age_s = s->engine_age_ms / 1000;
 
 	if (!facts->broker)
-		find(v, CONDITION_BROKER, CONDITION_START_ALL,
+		condition_set(v, CONDITION_BROKER, CONDITION_START_ALL,
 		    "il-sandboxd does not answer");
 	else if (s->engine_age_ms < 0)
 		judge_starts(facts, v);
 	else if (!s->engine)
-		find(v, CONDITION_ENGINE, RESTART_ENGINE,
+		condition_set(v, CONDITION_ENGINE, RESTART_ENGINE,
 		    "the Docker engine does not answer (asked %" PRId64
 		    " s ago)",
 		    age_s);
 	else if (!s->image)
-		find(v, CONDITION_IMAGE,
+		condition_set(v, CONDITION_IMAGE,
 		    "ilctl doctor names it, and how it is had",
 		    "the sandbox image is missing (looked for %" PRId64
 		    " s ago)",
@@ -125,17 +127,17 @@ judge_workers(const struct condition_facts *facts, struct condition_verdict *v)
 	char mend[sizeof(facts->still) + sizeof("kill -KILL")];
 
 	if (facts->workers.alive == 0) {
-		find(v, CONDITION_WORKERS, CONDITION_START_ALL,
+		condition_set(v, CONDITION_WORKERS, CONDITION_START_ALL,
 		    "no worker runs");
 	} else if (facts->workers.moving == 0) {
 		(void)snprintf(mend, sizeof(mend), "kill -KILL%s",
 		    facts->still);
-		find(v, CONDITION_STILL,
+		condition_set(v, CONDITION_STILL,
 		    *facts->still != '\0' ? mend : "ilctl doctor",
 		    "none of the %d workers moves: they are stopped, or hang",
 		    facts->workers.alive);
 	} else if (facts->oldest_ms >= CONDITION_QUEUE_MS) {
-		find(v, CONDITION_QUEUE, "ilctl top",
+		condition_set(v, CONDITION_QUEUE, "ilctl top",
 		    "the oldest command waits for %" PRId64 " s",
 		    facts->oldest_ms / 1000);
 	}
@@ -147,13 +149,13 @@ condition_judge(const struct condition_facts *facts,
 {
 	*v = (struct condition_verdict){ .what = CONDITION_WELL };
 	if (!facts->front)
-		find(v, CONDITION_FRONT, CONDITION_START_ALL,
+		condition_set(v, CONDITION_FRONT, CONDITION_START_ALL,
 		    "il-fcgi does not answer");
 	else if (!facts->api)
-		find(v, CONDITION_API, CONDITION_START_ALL,
+		condition_set(v, CONDITION_API, CONDITION_START_ALL,
 		    "il-api does not answer");
 	else if (!facts->database)
-		find(v, CONDITION_DATABASE, "ilctl doctor",
+		condition_set(v, CONDITION_DATABASE, "ilctl doctor",
 		    "the database does not answer");
 	if (v->what == CONDITION_WELL)
 		judge_engine(facts, v);
@@ -162,13 +164,14 @@ condition_judge(const struct condition_facts *facts,
 	/* a broker that could not look tells no floor */
 	if (v->what == CONDITION_WELL && facts->status.floor > 0 &&
 	    lease_status_room(&facts->status) < facts->quota)
-		find(v, CONDITION_DISK, "free some space, or ilctl expire",
+		condition_set(v, CONDITION_DISK,
+		    "free some space, or ilctl expire",
 		    "the disk has %s for more: not enough for one sandbox "
 		    "more to be written to",
 		    text_size(lease_status_room(&facts->status)).text);
 }
 
-/* ---- what il-fcgi tells ---- */
+/* ---- the report of il-fcgi ---- */
 
 /* The file has a line "key number" for each of these, in this order. */
 static const char *const keys[] = { "written_ms", "database", "queued",
@@ -235,4 +238,86 @@ condition_read_jobs(const struct config *config, struct condition_jobs *jobs)
 	/* Old news of the database is none. */
 	jobs->database = jobs->database == 1 && age_ms <= CONDITION_OLD_MS;
 	return age_ms;
+}
+
+/* ---- whether the workers move ---- */
+
+/* One of another version may have other places. */
+#define PULSE_FILE "worker/pulse-" INLINE_VERSION
+
+struct pulse {
+	struct {
+		_Atomic int64_t writer; /* 0: no worker has the slot */
+		_Atomic int64_t beat_ms;
+		_Atomic int64_t due_ms;
+		_Atomic int64_t rests;
+	} slots[PULSE_SLOTS];
+};
+
+struct pulse *
+pulse_open(const struct config *config, struct err *err)
+{
+	auto_free char *path = config_state_path(config, PULSE_FILE);
+
+	return shared_file_open(path, sizeof(struct pulse), err);
+}
+
+void
+pulse_beat(struct pulse *pulse, int64_t slot, int64_t within_ms, bool rests)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (pulse == NULL || slot < 0 || slot >= PULSE_SLOTS)
+		return;
+	pulse->slots[slot].beat_ms = now_ms;
+	pulse->slots[slot].due_ms = now_ms + within_ms + PULSE_MORE_MS;
+	pulse->slots[slot].rests = rests;
+	pulse->slots[slot].writer = shared_file_writer();
+}
+
+void
+pulse_close(struct pulse *pulse, int64_t slot)
+{
+	if (pulse != NULL && slot >= 0 && slot < PULSE_SLOTS)
+		pulse->slots[slot].writer = 0;
+	shared_file_close(pulse, sizeof(*pulse));
+}
+
+void
+pulse_look(const struct config *config, struct pulse_count *count,
+    struct buf *still)
+{
+	auto_free char *path = config_state_path(config, PULSE_FILE);
+	struct err err = { 0 };
+	const struct pulse *pulse = shared_file_read(path, sizeof(*pulse),
+	    &err);
+
+	*count = (struct pulse_count){ .heard_ms = -1 };
+	if (pulse == NULL) {
+		log_debug("pulse: %s", err.text);
+		return;
+	}
+	for (size_t i = 0; i < PULSE_SLOTS; i++) {
+		int64_t writer = pulse->slots[i].writer;
+		int64_t beat_ms = pulse->slots[i].beat_ms;
+		int64_t due_ms = pulse->slots[i].due_ms;
+		int64_t now_ms = clock_monotonic_ms();
+
+		/* a beat that is yet to come is of the last boot */
+		if (!shared_file_writer_is_there(writer) || beat_ms > now_ms)
+			continue;
+		count->alive++;
+		if (now_ms > due_ms) {
+			if (still != NULL)
+				buf_addf(still, " %d",
+				    (int)shared_file_writer_pid(writer));
+			continue;
+		}
+		count->moving++;
+		if (pulse->slots[i].rests == 0)
+			beat_ms = INT64_MAX;
+		if (beat_ms > count->heard_ms)
+			count->heard_ms = beat_ms;
+	}
+	shared_file_close(pulse, sizeof(*pulse));
 }

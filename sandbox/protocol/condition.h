@@ -6,15 +6,57 @@
 #include <stdint.h>
 
 #include "protocol/lease_status.h"
-#include "protocol/pulse.h"
 
+struct buf;
 struct config;
 struct err;
+
+/* ---- whether the workers move ---- */
+
+/*
+ * Whether the workers move.  Each one notes in a file that all of them map,
+ * STATE/worker/pulse-VERSION, who it is and by when it will have come here
+ * again.  A worker that is killed is not there any more; one that was stopped,
+ * or hangs, lets that time pass.  No worker is asked for it.
+ */
+#define PULSE_SLOTS 256
+/* A worker needs at most so long between two notes in a job.  Its waits on a
+ * cell are shorter. */
+#define PULSE_BUSY_MS 60000
+/* A busy machine needs so much more than the time for which a worker waits. */
+#define PULSE_MORE_MS 3000
+
+struct pulse;
+
+/* il-worker; NULL: it cannot be had, and err says why. */
+struct pulse *pulse_open(const struct config *config, struct err *err);
+/* The worker of this slot comes here again within so long, or, while it rests,
+ * whenever it is woken.  NULL: nothing is noted. */
+void pulse_beat(struct pulse *pulse, int64_t slot, int64_t within_ms,
+    bool rests);
+/* The worker ends, and its slot is free. */
+void pulse_close(struct pulse *pulse, int64_t slot);
+
+struct pulse_count {
+	int alive;	  /* workers that are there, */
+	int moving;	  /* and come when they said */
+	int64_t heard_ms; /* a worker that rests knows what it was told before
+			   * this time, monotonic; INT64_MAX: one is busy, and
+			   * looks for jobs when it is done */
+};
+
+/* still: NULL, or where the numbers of the processes that do not move are
+ * appended, each after a blank.  Where no worker has ever been there are
+ * none. */
+void pulse_look(const struct config *config, struct pulse_count *count,
+    struct buf *still);
+
+/* ---- condition ---- */
 
 /*
  * Can a command be answered now?  The one answer of this host: for /health,
  * `ilctl status` and `ilctl doctor`, the metric inline_condition, /health in
- * chat, and what people are told in place of "thinking…".  Whoever asks gathers
+ * chat, and what people are told in place of "thinking…".  The caller gathers
  * the facts as far as its rights go, and judges them here.
  */
 enum condition {
@@ -45,7 +87,7 @@ struct condition_facts {
 	bool front;
 	bool api;
 	bool database;
-	int64_t oldest_ms; /* how long the oldest queued command waits */
+	int64_t oldest_ms; /* age of the oldest queued command */
 	bool broker;	   /* it answers; else its status is empty */
 	struct lease_status status;
 	struct pulse_count workers;
@@ -53,13 +95,13 @@ struct condition_facts {
 	int64_t quota;	 /* IL_QUOTA */
 };
 
-/* What everybody can see: the workers, and the settings.  All else is good, and
- * for the caller to correct. */
+/* Facts that every program can see: the workers, and the settings.  All other
+ * facts are good, and for the caller to correct. */
 void condition_look(struct condition_facts *facts, const struct config *config);
 
 struct condition_verdict {
 	enum condition what;
-	char text[400]; /* what is wrong; "": all is well */
+	char text[400]; /* the fault; "": all is well */
 	char mend[200]; /* a command, or what to do first */
 };
 
@@ -70,14 +112,14 @@ void condition_judge(const struct condition_facts *facts,
 /* The word for labels: "well", "front", … */
 extern const char *const condition_words[CONDITIONS];
 
-/* ---- what il-fcgi tells ---- */
+/* ---- the report of il-fcgi ---- */
 
 /*
  * il-api has no right on the database, so il-fcgi tells it how many jobs there
  * are: STATE/front/jobs, which it replaces whole every CONDITION_TELL_MS.
  */
 #define CONDITION_TELL_MS 5000
-/* What is older tells of a teller that is gone. */
+/* An older report is of a process that is gone. */
 #define CONDITION_OLD_MS 20000
 
 struct condition_jobs {

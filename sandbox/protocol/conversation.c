@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "protocol/lease.h"
 
-/* What the loop waits for. */
+/* State of the loop. */
 struct wait {
 	struct conversation *c;
 	struct cell cell;
@@ -25,7 +25,7 @@ struct wait {
 
 /* From now on the cell has so long at most. */
 static void
-end_within(struct wait *wait, int64_t ms)
+conversation_end_within(struct wait *wait, int64_t ms)
 {
 	int64_t until_ms = clock_monotonic_ms() + ms;
 
@@ -49,20 +49,21 @@ keep_time(struct wait *wait)
 						      wait->deadline_ms;
 }
 
-/* What ends it early has happened: it is not watched any more. */
+/* An event that ends the request early has happened: it is not watched any
+ * more. */
 static void
-take_end(struct wait *wait, bool stop, bool cancel)
+conversation_end_early(struct wait *wait, bool stop, bool cancel)
 {
 	struct conversation *c = wait->c;
 
 	if (stop) {
 		wait->stop = NULL;
-		end_within(wait, c->stop_ms);
+		conversation_end_within(wait, c->stop_ms);
 	}
 	if (cancel && c->cancelled(c->arg)) {
 		wait->cancel = NULL;
 		cell_enough(&wait->cell);
-		end_within(wait, CONVERSATION_CANCEL_MS);
+		conversation_end_within(wait, CONVERSATION_CANCEL_MS);
 	}
 }
 
@@ -77,7 +78,7 @@ tell_enough(struct wait *wait)
 
 /* Has one of the others happened?  Their owner sees to it. */
 static void
-take_others(struct wait *wait, const struct pollfd *fds)
+conversation_check_others(struct wait *wait, const struct pollfd *fds)
 {
 	struct conversation *c = wait->c;
 
@@ -92,7 +93,7 @@ take_others(struct wait *wait, const struct pollfd *fds)
 /* True when the cell has sent something, false when the deadline has passed or
  * nobody waits any more. */
 static bool
-wait_for_cell(struct wait *wait)
+conversation_wait(struct wait *wait)
 {
 	const struct conversation *c = wait->c;
 
@@ -114,13 +115,14 @@ wait_for_cell(struct wait *wait)
 			clock_poll_timeout(until_ms)) <= 0)
 			continue;
 		if (fds[1].revents == 0 && fds[2].revents == 0)
-			take_others(wait, fds + 3);
+			conversation_check_others(wait, fds + 3);
 		if (fds[0].revents == 0 && fds[1].revents == 0 &&
 		    fds[2].revents == 0)
 			continue;
 		if (fds[1].revents == 0 && fds[2].revents == 0)
 			return true;
-		take_end(wait, fds[2].revents != 0, fds[1].revents != 0);
+		conversation_end_early(wait, fds[2].revents != 0,
+		    fds[1].revents != 0);
 	}
 	return false;
 }
@@ -128,7 +130,7 @@ wait_for_cell(struct wait *wait)
 /* The cell is gone, with what it still had to tell.  Code can have it that the
  * memory limit takes the cell and not the code: that is how it has ended. */
 static enum run_end
-end_lost(const struct wait *wait, struct cell_result *result)
+conversation_end_lost(const struct wait *wait, struct cell_result *result)
 {
 	if (!wait->cell.started || wait->cell.file_left > 0 ||
 	    !lease_is_out_of_memory(wait->c->broker_fd))
@@ -144,15 +146,16 @@ end_lost(const struct wait *wait, struct cell_result *result)
 }
 
 static enum run_end
-take_events(struct wait *wait, struct cell_result *result, struct err *err)
+conversation_read_events(struct wait *wait, struct cell_result *result,
+    struct err *err)
 {
 	struct conversation *c = wait->c;
 	struct cell_event event;
 
-	while (!c->hang_up && wait_for_cell(wait)) {
+	while (!c->hang_up && conversation_wait(wait)) {
 		if (cell_next(&wait->cell, &event, clock_monotonic_ms() + 1,
 			err) != 0)
-			return end_lost(wait, result);
+			return conversation_end_lost(wait, result);
 		if (event.kind == CELL_QUIET)
 			continue;
 		c->heard = true;
@@ -193,5 +196,5 @@ conversation_hold(struct conversation *c, const struct cell_request *request,
 	if (c->tick != NULL)
 		wait->tick_at_ms = now_ms +
 		    (c->tick_first_ms != 0 ? c->tick_first_ms : c->tick_ms);
-	return take_events(wait, result, err);
+	return conversation_read_events(wait, result, err);
 }

@@ -46,7 +46,7 @@ struct conversation {
 	void (*other)(void *arg);
 	/* set by the event function */
 	bool enough;  /* the run is to end as it does at its output limit */
-	bool hang_up; /* nobody wants the result any more */
+	bool hang_up; /* the result is not wanted any more */
 	/* set by conversation_hold() */
 	struct cell *cell; /* while it holds: for cell_signal() */
 	bool heard;	   /* the cell has sent something */

@@ -26,7 +26,7 @@
  * order), GO.  It is answered after GO, also when a piece was refused.  One
  * request at a time.
  *
- * Nobody repeats these numbers: header.py makes of this file, when building,
+ * These numbers stand here alone: header.py makes of this file, when building,
  * the constants of the cell's Python (protocol.py) and frame.c's table of kinds
  * and tags.  So each enumerator has its number, and the comment of a tag begins
  * with its type: int, text, bytes, or "bytes, repeated".
@@ -225,14 +225,14 @@ enum frame_tag {
 enum attach_end { ATTACH_DONE = 0, ATTACH_VOLUME = 1, ATTACH_HOST = 2 };
 enum disk_full { DISK_FULL_BYTES = 1, DISK_FULL_FILES = 2 };
 
-/* How a run in an api cell is held apart from the others. */
+/* Isolation of a run in an api cell from the others. */
 enum isolation {
 	ISOLATION_CELL = 1,	/* one run, then the cell ends */
 	ISOLATION_RUN = 2,	/* namespaces of its own for each run */
 };
 
-/* What a lease of a sandbox is for; it is granted as wanted but for ACCESS_ANY.
- * The broker sees to it by what it mounts how, the cell by what it takes. */
+/* Access of a lease to a sandbox; it is granted as wanted but for ACCESS_ANY.
+ * The broker enforces it by its mounts, the cell by the operations it takes. */
 enum access {
 	ACCESS_WRITE = 1, /* everything; there is room for all it may write */
 	ACCESS_TIDY = 2,  /* LIST, READ, STAT, ARCHIVE, REMOVE, NAMES,
@@ -259,7 +259,7 @@ enum refusal {
 	REFUSAL_START = 8,	/* the cell did not start */
 	REFUSAL_INTERPRETER = 9, /* not on offer */
 	REFUSAL_SANDBOXES = 10,	/* there are as many as there may be */
-	/* what a client makes of it that no answer came */
+	/* the client's own, where no answer came */
 	REFUSAL_UNREACHABLE = 11, /* the broker does not answer (it restarts) */
 	REFUSAL_TIME = 12,	/* not in time, or nobody waits for it */
 };
@@ -295,20 +295,20 @@ enum cell_op {
 			 * LEFT_OUT…, TOTAL of these, FILE, BYTES…: a zip */
 };
 
-/* What happens at OUTPUT_MAX. */
+/* Action at OUTPUT_MAX. */
 enum output_mode {
 	OUTPUT_END = 0,	  /* both streams together: the run is ended */
 	OUTPUT_DRAIN = 1, /* each stream: the rest of it is dropped */
 };
 
-/* Which files of an api cell count as made or changed by the run: new ones, and
+/* Files of an api cell that count as made or changed by the run: new ones, and
  * staged ones of another inode, size or time (0), or as said here. */
 enum collect_how {
 	COLLECT_BYTES = 1,	   /* with other bytes */
 	COLLECT_MTIME = 2,	   /* with another mtime */
 	COLLECT_NO_DOT = 4,	   /* no name with a dot before it */
 	COLLECT_NO_UNDERSCORE = 8, /* no file with a '_' before it */
-	COLLECT_LINKS = 16,	   /* what a link to a file leads to, too */
+	COLLECT_LINKS = 16,	   /* and the file that a link leads to */
 	COLLECT_GONE = 32,	   /* and tell staged files that are gone */
 };
 
@@ -337,7 +337,7 @@ enum left_out {
 	LEFT_OUT_GONE = 8, /* it was staged, and the run has removed it */
 };
 
-/* How a request ended. */
+/* End of a request. */
 enum run_reason {
 	REASON_EXIT = 1,	/* STATUS; also: the operation succeeded */
 	REASON_SIGNAL = 2,	/* SIGNAL */
@@ -347,8 +347,8 @@ enum run_reason {
 	REASON_ERROR = 6,	/* the operation failed: CODE, TEXT */
 };
 
-/* Why an interpreter is not kept any more.  Who comes next is told by a cell of
- * those that ended in it, and by the broker of the cells that it ended. */
+/* Why an interpreter is not kept any more.  The next run is told: by the cell,
+ * of an end in it; by the broker, of the cells that it ended. */
 enum kept_end {
 	KEPT_RESTED = 1,	/* for IL_SESSION_SECONDS */
 	KEPT_GAVE_WAY = 2,	/* others needed the place */

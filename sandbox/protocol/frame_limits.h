@@ -4,8 +4,8 @@
 
 /*
  * Limits of what is sent over the protocol.  Both sides have them from here:
- * who sends more is refused, or breaks the protocol.  Python has them in
- * protocol.py.  What only one place bounds stands there.
+ * a longer message is refused, or breaks the protocol.  Python has them in
+ * protocol.py.  A bound that one file alone needs stands in that file.
  */
 #define FRAME_MAX 65536	      /* bytes of a frame */
 #define FRAME_CHUNK 32768     /* payload of one FRAME_BYTES or FRAME_OUTPUT */

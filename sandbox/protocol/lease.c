@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/config.h"
-#include "base/config_images.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/shared_file.h"
@@ -36,7 +35,7 @@ struct ask {
 	const struct lease_request *ticks; /* NULL: nothing is called */
 	unsigned char *room; /* of FRAME_MAX bytes; NULL: packet is enough */
 	unsigned char packet[ANSWER_MAX];
-	struct frame_view view; /* of what came */
+	struct frame_view view; /* of the answer */
 };
 
 #define ASK_NONE \
@@ -424,7 +423,7 @@ lease_status_open(const struct config *config, struct err *err)
 	    err);
 
 	if (file != NULL) {
-		/* one that was killed may have left it half written */
+		/* A broker that was killed may have left it half written. */
 		file->turn = 0;
 		file->len = 0;
 		file->writer = shared_file_writer();

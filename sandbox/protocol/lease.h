@@ -28,7 +28,7 @@ struct lease {
 	int cell_fd;	     /* talk to the cell here (cell.h); -1: none */
 	int broker_fd;	     /* open for as long as the lease lasts */
 	bool cold;	     /* the cell had to be started for us */
-	enum access access;  /* what was granted, of a sandbox */
+	enum access access;  /* as granted, of a sandbox */
 	enum kept_end ended; /* of a lease with keep: why none is kept; 0: one
 				is, or the cell knows */
 	char cell_name[64];  /* container's name, for logs */
@@ -39,7 +39,7 @@ struct lease {
 		.cell_fd = -1, .broker_fd = -1 \
 	}
 
-/* What a client asks for. */
+/* Lease request. */
 struct lease_request {
 	const char *class;	 /* "user", "pip", "api", "session" */
 	const char *sandbox;	 /* 32 lower-case hex digits, "" for none */
@@ -123,7 +123,7 @@ struct lease_command {
 enum refusal lease_command(int *fd, const char *socket_path,
     const struct lease_command *command, int wait_ms, struct err *err);
 
-/* What the broker tells Prometheus, as base/exposition.h has it; appended. */
+/* Append the broker's metrics, as base/exposition.h has them. */
 enum refusal lease_metrics(const char *socket_path, struct buf *text,
     int wait_ms, struct err *err);
 

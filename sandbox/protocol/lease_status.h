@@ -28,7 +28,7 @@ struct lease_status {
 	int64_t start_pending_ms; /* some go on, and none succeeds; 0: none
 				   * goes on */
 	char image_name[256];
-	char images[1025]; /* SANDBOX_IMAGES: config_images.h; "": not told */
+	char images[1025];	/* SANDBOX_IMAGES: config.h; "": not told */
 	char chat_images[2200]; /* IL_CHAT_IMAGES, likewise */
 	char python[32]; /* of the image; "" while no cell has told yet */
 	int64_t cells;
@@ -36,8 +36,8 @@ struct lease_status {
 	int64_t starting;
 	int64_t waiting;
 	int64_t free_bytes; /* on the file system of the sandboxes */
-	int64_t promised;   /* of those: to cells that may write */
-	int64_t floor;	    /* of those: kept from everybody */
+	int64_t promised;   /* free, and promised to cells that may write */
+	int64_t floor;	    /* free, and for nobody */
 	int64_t sandboxes;
 	int64_t isolation; /* enum isolation of the api cells; 0: not known */
 	char isolation_reason[128]; /* why no more: "step: ERROR", or "" */
@@ -47,7 +47,7 @@ struct lease_status {
 enum refusal lease_status(const char *socket_path, struct lease_status *status,
     int wait_ms, struct err *err);
 
-/* What of the free space is left for who asks to write now. */
+/* Free space that is left for a new lease that may write. */
 int64_t lease_status_room(const struct lease_status *status);
 
 /* ---- the file ---- */

@@ -43,7 +43,7 @@ node_answer_add(struct buf *headers, const char *name, const char *note)
 
 /* A name as text_add_escaped() wrote it. */
 static bool
-read_name(char name[NODE_NAME_MAX + 1], const char *text)
+node_answer_read_name(char name[NODE_NAME_MAX + 1], const char *text)
 {
 	size_t len = 0;
 
@@ -81,7 +81,7 @@ read_header(struct node_answer *answer, const char *line)
 		return answer->length < 0 &&
 		    text_parse_int(value, 0, NODE_LENGTH_MAX, &answer->length);
 	if (text_is(line, len, HEADER_NAME))
-		return read_name(answer->name, value);
+		return node_answer_read_name(answer->name, value);
 	if (!text_is(line, len, HEADER_NOTE))
 		return true;
 	(void)snprintf(answer->note, sizeof(answer->note), "%s", value);

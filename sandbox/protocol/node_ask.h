@@ -34,11 +34,11 @@ struct node_answer {
 };
 
 struct node_ask {
-	struct pollfd unless; /* what ends the wait; fd -1: nothing */
+	struct pollfd unless; /* an event that ends the wait; fd -1: none */
 	int64_t until_ms;     /* monotonic: the answer is there by then */
 	int fd;
 	struct node_answer answer;
-	struct buf body; /* what has come of it, and holds what a piece is */
+	struct buf body; /* the bytes so far; its max bounds a piece */
 };
 
 /* Connect, and send a request for the node at HOST:PORT: "GET /health", and
@@ -47,8 +47,8 @@ struct node_ask {
 int node_ask_begin(struct node_ask *ask, const struct config *config,
     const char *address, const char *request, const char *headers,
     struct err *err);
-/* Put what comes next behind what is in the body.  How many bytes they are; 0:
- * that was the end; -1: ERR_UNAVAILABLE, nothing has come in time; ERR_LIMIT,
+/* Append the next bytes to the body.  Returns how many they are; 0: the end;
+ * -1: ERR_UNAVAILABLE, nothing has come in time; ERR_LIMIT,
  * the body is full; ERR_TIMEOUT, `unless` has happened. */
 ssize_t node_ask_receive(struct node_ask *ask, struct err *err);
 /* Read the head of the answer, behind which the body begins. */
@@ -65,8 +65,8 @@ void node_ask_end(struct node_ask *ask);
 
 /* ---- the head ---- */
 
-/* Read a head.  How many bytes of the text it takes; 0: it has no end yet; -1:
- * it is none of ours. */
+/* Read a head.  Returns its length in the text; 0: it has no end yet; -1: it is
+ * none of ours. */
 ssize_t node_answer_read(struct node_answer *answer, const char *text,
     size_t len);
 

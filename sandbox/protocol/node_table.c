@@ -23,7 +23,7 @@
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789-"
 #define LABEL_MAX 63
 #define LOOK_MS 1000
-#define NOBODY (-1)
+#define NO_NODE (-1)
 #define KEY_FILE_MAX 4096
 #define VERSION_SIZE 40 /* two numbers */
 
@@ -33,21 +33,22 @@ struct node_table {
 	struct node_entry *nodes;
 	size_t count;
 	const struct node_entry *own;
-	/* Indices of nodes.  NOBODY: no line gives the slot; it was not asked
-	 * for. */
+	/* Indices of nodes.  NO_NODE: no line gives the slot; the owner is not
+	 * found out yet. */
 	int16_t given[SLOTS];
 	int16_t owner[SLOTS];
-	const struct config *config; /* whose file it is; NULL: it is none */
-	struct stat seen;	     /* of that file, all 0: it was not there */
-	bool failed;		     /* that one was wrong, or not read */
-	int64_t look_ms;	     /* when to look next */
+	const struct config
+	    *config;	  /* the one that names its file; NULL: no file */
+	struct stat seen; /* of that file, all 0: it was not there */
+	bool failed;	  /* that one was wrong, or not read */
+	int64_t look_ms;  /* when to look next */
 	char version[VERSION_SIZE];
 };
 
 /* ---- hashes ---- */
 
 static uint64_t
-hash(const void *bytes, size_t len)
+node_hash(const void *bytes, size_t len)
 {
 	uint64_t value;
 
@@ -62,10 +63,11 @@ slot_of(int64_t user_id)
 {
 	uint64_t bytes = htole64((uint64_t)user_id);
 
-	return (int)(hash(&bytes, sizeof(bytes)) % SLOTS);
+	return (int)(node_hash(&bytes, sizeof(bytes)) % SLOTS);
 }
 
-/* How much a node is for a slot: of the settled ones the highest has it. */
+/* Weight of a node for a slot: the settled node of the highest weight has the
+ * slot. */
 static uint64_t
 weigh(const struct node_entry *node, int slot)
 {
@@ -75,20 +77,20 @@ weigh(const struct node_entry *node, int slot)
 	bytes[0] = (unsigned char)(slot & 0xff);
 	bytes[1] = (unsigned char)(slot >> 8);
 	memcpy(bytes + 2, node->name, len);
-	return hash(bytes, 2 + len);
+	return node_hash(bytes, 2 + len);
 }
 
 static int16_t
 find_highest(const struct node_table *table, int slot)
 {
 	uint64_t most = 0;
-	int16_t best = NOBODY;
+	int16_t best = NO_NODE;
 
 	for (size_t i = 0; i < table->count; i++) {
 		uint64_t weight = weigh(&table->nodes[i], slot);
 
 		if (table->nodes[i].joining ||
-		    (best != NOBODY && weight <= most))
+		    (best != NO_NODE && weight <= most))
 			continue;
 		most = weight;
 		best = (int16_t)i;
@@ -294,7 +296,8 @@ read_slots(struct node_table *table, char *rest)
 
 		if (!slots[slot])
 			continue;
-		if (table->given[slot] != NOBODY && table->given[slot] != index)
+		if (table->given[slot] != NO_NODE &&
+		    table->given[slot] != index)
 			return "a slot is given to two nodes";
 		table->given[slot] = index;
 	}
@@ -342,7 +345,7 @@ check_holes(const struct node_table *table, struct err *err)
 		if (!table->nodes[i].joining)
 			return 0;
 	for (int slot = 0; slot < SLOTS; slot++)
-		if (table->given[slot] == NOBODY)
+		if (table->given[slot] == NO_NODE)
 			return err_set(err, ERR_CONFIG,
 			    "slot %d has no node, as all that are not given "
 			    "slots by a line are joining",
@@ -358,7 +361,7 @@ node_table_parse(struct node_table **table, const char *text, size_t len,
 
 	new->nodes = xcalloc(NODES_MAX, sizeof(*new->nodes));
 	for (int slot = 0; slot < SLOTS; slot++)
-		new->given[slot] = new->owner[slot] = NOBODY;
+		new->given[slot] = new->owner[slot] = NO_NODE;
 	if (strlen(text) != len) {
 		(void)err_set(err, ERR_CONFIG, "a NUL byte");
 	} else if (read_lines(new, text, "node", read_node, err) == 0 &&
@@ -386,7 +389,7 @@ node_table_free(struct node_table *table)
 }
 
 static int
-load(struct node_table **table, const struct config *config,
+node_table_load(struct node_table **table, const struct config *config,
     const struct stat *seen, struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(NODES_FILE_MAX);
@@ -415,7 +418,7 @@ node_table_open(struct node_table **table, const struct config *config,
 		return err_set(err, ERR_CONFIG,
 		    "IL_NODES_KEY_FILE: must be set, where IL_NODES is");
 	(void)stat(config->nodes, &seen);
-	return load(table, config, &seen, err);
+	return node_table_load(table, config, &seen, err);
 }
 
 /* Half of a table that is being written in place may be a table. */
@@ -444,7 +447,8 @@ node_table_refresh(struct node_table *table, int64_t now_ms)
 	if ((same && !table->failed) || is_being_written(&seen))
 		return;
 	table->seen = seen;
-	table->failed = load(&new, table->config, &seen, &err) != 0 ||
+	table->failed = node_table_load(&new, table->config, &seen, &err) !=
+		0 ||
 	    new == NULL;
 	if (table->failed) {
 		if (!same)
@@ -477,8 +481,8 @@ node_table_owner(struct node_table *table, int slot)
 {
 	if (table == NULL)
 		return NULL;
-	if (table->owner[slot] == NOBODY)
-		table->owner[slot] = table->given[slot] != NOBODY ?
+	if (table->owner[slot] == NO_NODE)
+		table->owner[slot] = table->given[slot] != NO_NODE ?
 		    table->given[slot] :
 		    find_highest(table, slot);
 	return &table->nodes[table->owner[slot]];
@@ -546,9 +550,9 @@ node_table_with(const struct node_table *table, const struct node_entry *node,
 	new->own = &new->nodes[table->own - table->nodes];
 	new->nodes[index].joining = joining;
 	for (int slot = 0; slot < SLOTS; slot++) {
-		new->owner[slot] = NOBODY;
+		new->owner[slot] = NO_NODE;
 		if (joining && new->given[slot] == index)
-			new->given[slot] = NOBODY;
+			new->given[slot] = NO_NODE;
 	}
 	if (check_holes(new, err) == 0)
 		return new;

@@ -5,7 +5,7 @@
 
 /* Go one name further, or back. */
 static enum path_result
-add_name(char resolved[PATH_SIZE], const char *name, size_t len)
+path_add_name(char resolved[PATH_SIZE], const char *name, size_t len)
 {
 	size_t used = strlen(resolved);
 	char *slash;
@@ -30,11 +30,11 @@ add_name(char resolved[PATH_SIZE], const char *name, size_t len)
 
 /* Name by name, so that ".." is judged where it stands. */
 static enum path_result
-add_path(char resolved[PATH_SIZE], const char *path)
+path_add(char resolved[PATH_SIZE], const char *path)
 {
 	while (*path != '\0') {
 		size_t len = strcspn(path, "/");
-		enum path_result result = add_name(resolved, path, len);
+		enum path_result result = path_add_name(resolved, path, len);
 
 		if (result != PATH_OK)
 			return result;
@@ -55,9 +55,9 @@ path_resolve(const char *cwd, const char *path, char resolved[PATH_SIZE])
 	if (path[0] == '~' && (path[1] == '\0' || path[1] == '/'))
 		path++;
 	else
-		result = add_path(resolved, cwd);
+		result = path_add(resolved, cwd);
 	if (result == PATH_OK)
-		result = add_path(resolved, path);
+		result = path_add(resolved, path);
 	if (result != PATH_OK)
 		resolved[0] = '\0';
 	return result;

@@ -35,8 +35,8 @@ bool path_means_folder(const char *path);
  * end. */
 const char *path_name(const char *path);
 
-/* What is left of a resolved path below the packages, "" for their folder
- * itself; NULL: it is somewhere else. */
+/* The part of a resolved path below the packages, "" for their folder itself;
+ * NULL: it is somewhere else. */
 const char *path_in_packages(const char *resolved);
 
 #endif

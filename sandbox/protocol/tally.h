@@ -11,14 +11,14 @@ struct config;
 struct err;
 
 /*
- * What workers count, for il-fcgi to tell (and for nobody to decide by): one
- * file that all of them map, STATE/worker/tally-VERSION.  So nobody has to add
- * up, and what a worker that is killed has counted stays counted.  The file is
+ * Counters of the workers, which il-fcgi reports and no code decides by: one
+ * file that all of them map, STATE/worker/tally-VERSION.  So no sum is needed,
+ * and the counts of a worker that is killed stay.  The file is
  * gone with the next boot, as a counter may be.
  */
 #define TALLY_KINDS 64 /* more than there are kinds of jobs */
 
-/* What became of a job. */
+/* End of a job. */
 enum tally_end {
 	TALLY_DONE,	   /* the command did what it does */
 	TALLY_FAILED,	   /* the program failed, or a file is not there … */
@@ -31,7 +31,7 @@ enum tally_end {
 	TALLY_ENDS,
 };
 
-/* How it was told. */
+/* Way of its report. */
 enum tally_told {
 	TALLY_FIRST, /* the answer was the first response */
 	TALLY_EDIT,
@@ -39,7 +39,7 @@ enum tally_told {
 	TALLY_TOLDS,
 };
 
-/* Which route of Discord's. */
+/* Route of Discord's. */
 enum tally_route {
 	TALLY_ROUTE_EDIT,
 	TALLY_ROUTE_DELETE,
@@ -47,7 +47,7 @@ enum tally_route {
 	TALLY_ROUTES,
 };
 
-/* Which limit Discord said to have been reached. */
+/* Limit that Discord says is reached. */
 enum tally_limit {
 	TALLY_LIMIT_ROUTE,
 	TALLY_LIMIT_SHARED,

@@ -55,7 +55,7 @@ parse_line(char *line, struct token *token)
 
 /* Cut up the text; -1 with the number of the first wrong line. */
 static int
-parse(struct tokens *tokens, char *text, struct err *err)
+tokens_parse(struct tokens *tokens, char *text, struct err *err)
 {
 	int number = 0;
 	char *line;
@@ -96,7 +96,7 @@ tokens_open(struct tokens *tokens, const char *path, struct err *err)
 	tokens->items = xcalloc(TOKENS_MAX, sizeof(*tokens->items));
 	if (file_read(path, &text, err) == 0) {
 		buf_addc(&text, '\0');
-		if (parse(tokens, text.data, err) == 0)
+		if (tokens_parse(tokens, text.data, err) == 0)
 			return 0;
 	}
 	tokens_close(tokens);
@@ -180,7 +180,7 @@ tokens_find(const struct tokens *tokens, const char *authorization)
 /* ---- changing the file ---- */
 
 static int
-write_file(const struct tokens *tokens, const char *path, struct err *err)
+tokens_write(const struct tokens *tokens, const char *path, struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(FILE_MAX);
 	char hex[2 * TOKENS_HASH_LEN + 1];
@@ -211,7 +211,7 @@ lock_folder(const char *path, struct err *err)
 }
 
 static struct token *
-find_name(const struct tokens *tokens, const char *name)
+tokens_find_name(const struct tokens *tokens, const char *name)
 {
 	for (size_t i = 0; i < tokens->count; i++)
 		if (strcmp(tokens->items[i].name, name) == 0)
@@ -221,7 +221,7 @@ find_name(const struct tokens *tokens, const char *name)
 
 /* A new token, text, and its row. */
 static void
-make(struct token *token, const char *name, int64_t cells, int64_t rate,
+token_make(struct token *token, const char *name, int64_t cells, int64_t rate,
     char text[TOKENS_TEXT_LEN + 1])
 {
 	unsigned char secret[SECRET_LEN];
@@ -258,18 +258,18 @@ tokens_add(const char *path, const char *name, int64_t cells, int64_t rate,
 	/* It may not be there yet. */
 	if (tokens.items == NULL)
 		tokens.items = xcalloc(1, sizeof(*tokens.items));
-	if (find_name(&tokens, name) != NULL)
+	if (tokens_find_name(&tokens, name) != NULL)
 		return err_set(err, ERR_CONFLICT, "there is a token %s", name);
 	if (tokens.count == TOKENS_MAX)
 		return err_set(err, ERR_LIMIT, "there are %d tokens",
 		    TOKENS_MAX);
-	make(&tokens.items[tokens.count++], name, cells, rate, text);
-	return write_file(&tokens, path, err);
+	token_make(&tokens.items[tokens.count++], name, cells, rate, text);
+	return tokens_write(&tokens, path, err);
 }
 
 /* Change what stands in the file by that name; NULL: remove it. */
 static int
-edit(const char *path, const char *name, const struct token *limits,
+tokens_edit(const char *path, const char *name, const struct token *limits,
     struct err *err)
 {
 	auto_close int lock = lock_folder(path, err);
@@ -278,7 +278,7 @@ edit(const char *path, const char *name, const struct token *limits,
 
 	if (lock < 0 || tokens_open(&tokens, path, err) < 0)
 		return -1;
-	token = find_name(&tokens, name);
+	token = tokens_find_name(&tokens, name);
 	if (token == NULL)
 		return err_set(err, ERR_NOT_FOUND, "there is no token %s",
 		    name);
@@ -288,7 +288,7 @@ edit(const char *path, const char *name, const struct token *limits,
 		token->cells = limits->cells;
 	if (limits != NULL && limits->rate >= 0)
 		token->rate = limits->rate;
-	return write_file(&tokens, path, err);
+	return tokens_write(&tokens, path, err);
 }
 
 int
@@ -299,11 +299,11 @@ tokens_set(const char *path, const char *name, int64_t cells, int64_t rate,
 
 	if (cells > LIMIT_MAX || rate > LIMIT_MAX)
 		return err_set(err, ERR_INPUT, "a limit is 0 to %d", LIMIT_MAX);
-	return edit(path, name, &limits, err);
+	return tokens_edit(path, name, &limits, err);
 }
 
 int
 tokens_revoke(const char *path, const char *name, struct err *err)
 {
-	return edit(path, name, NULL, err);
+	return tokens_edit(path, name, NULL, err);
 }

@@ -48,8 +48,9 @@ void tokens_close(struct tokens *tokens);
  * count.  A file that is gone holds none. */
 int tokens_refresh(struct tokens *tokens, struct err *err);
 
-/* Whose an Authorization header is ("Bearer il_…", the token as it was given
- * out, in lower case); NULL: nobody's.  Takes the same time for any token. */
+/* Find the token of an Authorization header ("Bearer il_…", as it was given
+ * out, in lower case); NULL: there is none.  Takes the same time for any
+ * token. */
 const struct token *tokens_find(const struct tokens *tokens,
     const char *authorization);
 

@@ -26,7 +26,7 @@ struct err;
  */
 
 /* First response to Discord, unless the answer is there in time: then that is
- * the first response (protocol/first_response.h). */
+ * the first response (protocol/handover.h). */
 enum job_answer {
 	ANSWER_DEFERRED,	/* type 5 was sent: PATCH @original */
 	ANSWER_DEFERRED_UPDATE, /* type 6 was sent: PATCH @original edits the

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "protocol/first_response.h"
+#include "protocol/handover.h"
 #include "store/db.h"
 #include "worker/worker.h"
 

@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "protocol/cancel.h"
-#include "protocol/pulse.h"
+#include "protocol/condition.h"
+#include "protocol/handover.h"
 #include "store/sandbox.h"
 
 #define SEND_MS 10000

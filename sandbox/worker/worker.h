@@ -47,19 +47,19 @@ struct worker {
 	/* The other nodes (node_table.h); NULL: there are none. */
 	struct node_table *nodes;
 	struct tally *tally;	/* run.c */
-	struct pulse *pulse;	/* pulse.h; NULL: it could not be opened */
+	struct pulse *pulse;	/* condition.h; NULL: it could not be opened */
 	struct command_ids ids; /* for the texts; loaded for each job */
 	struct rules rules;	/* the operator's, loaded for each job */
 	int64_t slot;		/* its number to the database */
 	int slot_lock;		/* flock on worker/<slot>.lock */
 	int signal_fd;		/* SIGTERM, SIGINT; never read */
-	int wake_fd;		/* the FIFO (wake.h) */
+	int wake_fd;		/* the FIFO (handover.h) */
 	int wait_fd;		/* for the FIFO and for signal_fd */
-	int cancel_fd;		/* cancellations (cancel.h); -1: none is seen */
-	char *lease_socket;	/* of the broker */
-	int64_t prune_at_ms;	/* monotonic: when old rows are deleted next */
-	bool unanswered;	/* Discord did not answer the last call */
-	int64_t untold_after;	/* the next round of deliveries begins after
+	int cancel_fd;	      /* cancellations (handover.h); -1: none is seen */
+	char *lease_socket;   /* of the broker */
+	int64_t prune_at_ms;  /* monotonic: when old rows are deleted next */
+	bool unanswered;      /* Discord did not answer the last call */
+	int64_t untold_after; /* the next round of deliveries begins after
 				 * this job; 0: with the first */
 	struct deliver_kept kept[DELIVER_KEPT];
 	struct deliver_owed owed;
@@ -152,7 +152,7 @@ void run_once(struct task *task, const char *class,
 /* ---- run.c: the counters and the pulse of a worker ---- */
 
 /* Open the worker's counters for the operator (protocol/tally.h), and its pulse
- * (protocol/pulse.h).  The worker goes on without a file that cannot be
+ * (protocol/condition.h).  The worker goes on without a file that cannot be
  * opened. */
 void count_open(struct worker *worker);
 void count_close(const struct worker *worker);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which profile an API container gets. */
-#include "base/apparmor.h"
+#include "base/docker_cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>

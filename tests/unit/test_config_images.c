@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SANDBOX_IMAGES: the list of interpreters. */
-#include "base/config_images.h"
+#include "base/config.h"
 
 #include <stdlib.h>
 

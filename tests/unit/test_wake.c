@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* sandbox/protocol/wake.c: a byte wakes one worker, none is forgotten. */
+/* sandbox/protocol/handover.c: a byte wakes one worker, none is forgotten. */
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/err.h"
-#include "protocol/wake.h"
+#include "protocol/handover.h"
 #include "tap.h"
 
 #define WORKERS 4

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/config_images.h"
+#include "base/config.h"
 #include "base/log.h"
 #include "store/editor.h"
 #include "store/view.h"

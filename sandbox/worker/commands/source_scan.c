@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/nearest.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #define WORD_MOST 8

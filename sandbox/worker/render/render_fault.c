@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "base/config.h"
-#include "base/config_images.h"
 #include "base/text.h"
 
 #define OBJECTION_MOST 80 /* code points */

@@ -8,7 +8,6 @@
 
 #include "base/cleanup.h"
 #include "base/config.h"
-#include "base/config_images.h"
 #include "base/text.h"
 #include "store/view.h"
 #include "worker/render/render_files.h"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/nearest.h"
+#include "base/text.h"
 #include "worker/render/collect.h"
 
 /*
