@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -35,30 +34,59 @@
 #define LINE_MAX_BYTES 16384
 #define ANSWER_MS 3000
 
-static json_t *lines; /* of --json; NULL: they are printed as they come */
+static const struct {
+	const char *mark;
+	const char *text;
+	const char *mend;
+} findings[FINDINGS] = {
+#define FINDING(name, ...) [FOUND_##name] = { __VA_ARGS__ },
+#include "ctl/doctor.def"
+};
 
 void
-doctor_say(struct doctor *d, const char *mark, const char *mend,
-    const char *fmt, ...)
+doctor_fill(struct buf *out, const char *text,
+    const char *const values[FINDING_VALUES])
+{
+	for (; *text != '\0'; text++)
+		if (*text != '@' || text[1] < '1' ||
+		    text[1] > '0' + FINDING_VALUES)
+			buf_addc(out, *text);
+		else if (values[*++text - '1'] != NULL)
+			buf_adds(out, values[*text - '1']);
+}
+
+struct text_short
+doctor_number(int64_t n)
+{
+	struct text_short text;
+
+	(void)snprintf(text.text, sizeof(text.text), "%" PRId64, n);
+	return text;
+}
+
+void
+doctor_add(struct doctor *d, enum finding what,
+    const char *const values[FINDING_VALUES])
 {
 	auto_buf struct buf text = BUF_INIT(LINE_MAX_BYTES);
-	va_list ap;
+	auto_buf struct buf mend = BUF_INIT(LINE_MAX_BYTES);
+	const char *mark = findings[what].mark;
+	bool failed = strcmp(mark, "FAIL") == 0;
 
-	va_start(ap, fmt);
-	buf_addv(&text, fmt, ap);
-	va_end(ap);
-	if (d != NULL)
-		d->failed++;
-	if (lines != NULL)
-		(void)json_array_append_new(lines,
-		    json_pack("{s:o, s:o, s:o}", "result",
-			table_text_to_json(mark), "text",
+	doctor_fill(&text, findings[what].text, values);
+	doctor_fill(&mend, findings[what].mend, values);
+	d->failed += failed;
+	if (d->lines != NULL) {
+		(void)json_array_append_new(d->lines,
+		    json_pack("{s:s, s:o, s:o}", "result", mark, "text",
 			table_text_to_json(buf_str(&text)), "mend",
-			table_text_to_json(mend != NULL ? mend : "")));
-	else
-		printf("%-4s  %s\n", mark, buf_str(&text));
-	if (lines == NULL && mend != NULL && *mend != '\0')
-		printf("      %s: %s\n", d != NULL ? "mend" : "better", mend);
+			table_text_to_json(buf_str(&mend))));
+		return;
+	}
+	printf("%-4s  %s\n", mark, buf_str(&text));
+	if (mend.len > 0)
+		printf("      %s: %s\n", failed ? "mend" : "better",
+		    buf_str(&mend));
 }
 
 /* ---- questions to the programs that run ---- */
@@ -121,21 +149,12 @@ check_keys(struct doctor *d)
 {
 	const struct config *c = d->config;
 
-	if (*c->discord_public_key == '\0') {
-		doctor_note("keys: no DISCORD_PUBLIC_KEY: `ilctl run` starts "
-			    "the stand-in for Discord");
-		return;
-	}
-	if (c->discord_application_id == 0)
-		doctor_bad(d,
-		    "set DISCORD_APPLICATION_ID (developer portal, "
-		    "General Information)",
-		    "keys: no DISCORD_APPLICATION_ID");
-	else if (*c->discord_token == '\0')
-		doctor_note("keys: no DISCORD_TOKEN: everything works but "
-			    "`ilctl register`");
-	else
-		doctor_good("keys: public key, application and token");
+	doctor_say(d,
+	    *c->discord_public_key == '\0'     ? FOUND_KEYS_STANDIN :
+		c->discord_application_id == 0 ? FOUND_KEYS_NO_ID :
+		*c->discord_token == '\0'      ? FOUND_KEYS_NO_TOKEN :
+						 FOUND_KEYS_GOOD,
+	    "");
 }
 
 /* One file of each kind stands for all. */
@@ -149,27 +168,17 @@ check_library(struct doctor *d)
 		auto_free char *path = xprintf("%s/%s", d->config->lib_dir,
 		    files[i]);
 
-		if (access(path, R_OK) == 0)
-			continue;
-		doctor_bad(d,
-		    "make, make install, or apt-get install --reinstall "
-		    "inline",
-		    "library: %s is missing", path);
-		return;
+		if (access(path, R_OK) != 0) {
+			doctor_say(d, FOUND_LIBRARY_MISSING, path);
+			return;
+		}
 	}
-	doctor_good("library: %s", d->config->lib_dir);
+	doctor_say(d, FOUND_LIBRARY_GOOD, d->config->lib_dir);
 	/* `make install` may have left another one beside the package. */
 	if (strcmp(d->config->lib_dir, "/usr/lib/inline") == 0 &&
 	    access("/usr/local/bin/ilctl", F_OK) == 0)
-		doctor_bad(d,
-		    "/usr/share/doc/inline/systemd/debian/README.md, \"From "
-		    "make install\"",
-		    "library: another Inline is in /usr/local, which systemd "
-		    "and the shell prefer");
+		doctor_say(d, FOUND_LIBRARY_TWICE, "");
 }
-
-static const char remount[] =
-    "mount it for writing; dmesg says whether its disk has failed";
 
 static bool
 is_read_only(const char *path)
@@ -181,19 +190,15 @@ is_read_only(const char *path)
 static void
 check_folder(struct doctor *d, const char *name, const char *path)
 {
-	auto_free char *mend = xprintf("mkdir -p %s", path);
 	struct stat st;
 
-	if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
-		doctor_bad(d, mend, "%s: no folder %s", name, path);
-	else if (is_read_only(path))
-		doctor_bad(d, remount, "%s: the file system of %s is read-only",
-		    name, path);
-	else if (access(path, R_OK | W_OK | X_OK) != 0)
-		doctor_bad(d, "run this as root, or as the service's user",
-		    "%s: %s is not writable for you", name, path);
-	else
-		doctor_good("%s: %s", name, path);
+	doctor_say(d,
+	    stat(path, &st) != 0 || !S_ISDIR(st.st_mode) ?
+		FOUND_FOLDER_MISSING :
+		is_read_only(path)		      ? FOUND_FOLDER_READ_ONLY :
+		access(path, R_OK | W_OK | X_OK) != 0 ? FOUND_FOLDER_CLOSED :
+							FOUND_FOLDER_GOOD,
+	    name, path);
 }
 
 static void
@@ -205,46 +210,44 @@ check_folders(struct doctor *d)
 
 /* Note rules that an operator may have forgotten. */
 static void
-doctor_check_rules(struct db *db)
+doctor_check_rules(struct doctor *d, struct db *db)
 {
 	struct rules rules;
 	struct err err = { 0 };
-	const struct rule *all = &rules.of[RULE_SERVICE];
 
 	if (rules_find(db, 0, 0, &rules, &err) != 0)
-		return; /* the database has been complained of */
-	if (all->blocked)
-		doctor_note("paused: who sends a command is told that there is "
-			    "maintenance; ilctl service resume ends it");
-	if (all->banner[0] != '\0')
-		doctor_note("banner: it stands below all answers; ilctl "
-			    "service shows it");
+		return; /* check_database() reports it */
+	if (rules.of[RULE_SERVICE].blocked)
+		doctor_say(d, FOUND_PAUSED, "");
+	if (rules.of[RULE_SERVICE].banner[0] != '\0')
+		doctor_say(d, FOUND_BANNER, "");
 }
 
 /* Open it as a worker does, take the write lock, and let go. */
 static void
 check_database(struct doctor *d)
 {
+	const char *path = d->config->database;
 	struct err err = { 0 };
 	struct job_counts counts = { 0 };
-	auto_db struct db *db = db_open(d->config->database, DB_WORKER, &err);
+	auto_db struct db *db = db_open(path, DB_WORKER, &err);
 
 	if (db == NULL || db_begin(db, &err) != 0) {
-		doctor_bad(d,
-		    is_read_only(d->config->database) ? remount :
-							"ilctl migrate",
-		    "database: %s", err.text);
+		doctor_say(d,
+		    is_read_only(path) ? FOUND_DATABASE_READ_ONLY :
+					 FOUND_DATABASE_BAD,
+		    err.text);
 		return;
 	}
 	db_rollback(db);
 	if (job_count(db, &counts, &err) != 0)
-		doctor_bad(d, NULL, "database: %s", err.text);
+		doctor_say(d, FOUND_DATABASE_UNREADABLE, err.text);
 	else
-		doctor_good("database: %s, %" PRId64 " queued, %" PRId64
-			    " running, %" PRId64 " not delivered",
-		    d->config->database, counts.queued, counts.running,
-		    counts.untold);
-	doctor_check_rules(db);
+		doctor_say(d, FOUND_DATABASE_GOOD, path,
+		    doctor_number(counts.queued).text,
+		    doctor_number(counts.running).text,
+		    doctor_number(counts.untold).text);
+	doctor_check_rules(d, db);
 }
 
 static void
@@ -253,20 +256,17 @@ check_fronts(struct doctor *d)
 	static const char *const fronts[] = { "il-fcgi", "il-api" };
 
 	if (d->nothing) {
-		doctor_bad(d, CONDITION_START_ALL,
-		    "nothing runs in %s (ilctl -e names another env file)",
-		    d->config->state_dir);
+		doctor_say(d, FOUND_NOTHING_RUNS, d->config->state_dir);
 		return;
 	}
 	for (size_t i = 0; i < 2; i++)
-		if (d->refusals[i].code == ERR_NONE)
-			doctor_good("%s: answers", fronts[i]);
-		else
-			doctor_bad(d, CONDITION_START_ALL, "%s: %s", fronts[i],
-			    d->refusals[i].text);
+		doctor_say(d,
+		    d->refusals[i].code == ERR_NONE ? FOUND_PROGRAM_GOOD :
+						      FOUND_PROGRAM_BAD,
+		    fronts[i], d->refusals[i].text);
 }
 
-/* il-sandboxd tells of itself and of the engine. */
+/* il-sandboxd knows of itself and of the engine. */
 static void
 check_broker(struct doctor *d)
 {
@@ -275,40 +275,32 @@ check_broker(struct doctor *d)
 	if (d->nothing)
 		return;
 	if (!d->facts.broker) {
-		doctor_bad(d, CONDITION_START_ALL, "il-sandboxd: %s",
+		doctor_say(d, FOUND_PROGRAM_BAD, "il-sandboxd",
 		    d->refusals[2].text);
 		return;
 	}
-	doctor_good("il-sandboxd: %" PRId64 " cells, %" PRId64 " leased%s%s",
-	    s->cells, s->leased, *s->python != '\0' ? ", Python " : "",
-	    s->python);
+	doctor_say(d, FOUND_BROKER_GOOD, doctor_number(s->cells).text,
+	    doctor_number(s->leased).text,
+	    *s->python != '\0' ? ", Python " : "", s->python);
 	if (s->engine_age_ms < 0)
-		doctor_note("il-sandboxd: has just begun to ask the engine");
+		doctor_say(d, FOUND_BROKER_NEW, "");
 	else if (!s->engine)
-		doctor_bad(d, "look at il-sandboxd's log",
-		    "il-sandboxd: cannot reach the engine (asked %" PRId64
-		    " s ago): %s",
-		    s->engine_age_ms / 1000, s->trouble);
+		doctor_say(d, FOUND_BROKER_ENGINE,
+		    doctor_number(s->engine_age_ms / 1000).text, s->trouble);
 }
 
-/* Free space that is promised to sandboxes is none for another one. */
+/* Space that is promised to sandboxes is not free for another one. */
 static void
 check_ledger(struct doctor *d)
 {
 	const int64_t left = lease_status_room(&d->facts.status);
-	const struct text_short promised = text_size(d->facts.status.promised);
-	const struct text_short more = text_size(left);
 
-	if (!d->facts.broker)
-		return;
-	if (left < d->config->quota)
-		doctor_bad(d, "free some space, or ilctl expire",
-		    "ledger: %s promised, %s for more: not enough for one "
-		    "sandbox more to be written to; others only read",
-		    promised.text, more.text);
-	else
-		doctor_good("ledger: %s promised, %s for more", promised.text,
-		    more.text);
+	if (d->facts.broker)
+		doctor_say(d,
+		    left < d->config->quota ? FOUND_LEDGER_FULL :
+					      FOUND_LEDGER_GOOD,
+		    text_size(d->facts.status.promised).text,
+		    text_size(left).text);
 }
 
 /* The APIs serve those that have tokens. */
@@ -319,17 +311,13 @@ check_tokens(struct doctor *d)
 	auto_tokens struct tokens tokens = { 0 };
 	struct err err;
 
-	if (*path == '\0') {
-		doctor_note("tokens: none are asked for; the APIs are for this "
-			    "machine alone");
-		return;
-	}
-	if (tokens_open(&tokens, path, &err) < 0) {
-		doctor_bad(d, "ilctl token -f FILE add NAME", "tokens: %s",
-		    err.text);
-		return;
-	}
-	doctor_good("tokens: %zu in %s", tokens.count, path);
+	if (*path == '\0')
+		doctor_say(d, FOUND_TOKENS_NONE, "");
+	else if (tokens_open(&tokens, path, &err) < 0)
+		doctor_say(d, FOUND_TOKENS_BAD, err.text);
+	else
+		doctor_say(d, FOUND_TOKENS_GOOD,
+		    doctor_number((int64_t)tokens.count).text, path);
 }
 
 /* The condition is what /health and the chat say, too.  A check above may have
@@ -342,12 +330,10 @@ check_condition(struct doctor *d)
 	if (d->nothing)
 		return;
 	condition_judge(&d->facts, &verdict);
-	if (verdict.what == CONDITION_WELL)
-		doctor_good("condition: a command can be answered now");
-	else
-		doctor_bad(d, verdict.mend,
-		    "condition: a command cannot be answered now: %s",
-		    verdict.text);
+	doctor_say(d,
+	    verdict.what == CONDITION_WELL ? FOUND_CONDITION_GOOD :
+					     FOUND_CONDITION_BAD,
+	    verdict.text, verdict.mend);
 }
 
 /* The checks, in the order of their lines. */
@@ -360,9 +346,9 @@ static void (*const checks[])(struct doctor *d) = { check_keys, check_library,
 static int
 doctor_finish(const struct doctor *d, int code)
 {
-	if (lines != NULL)
+	if (d->lines != NULL)
 		return table_print_json(json_pack("{s:i, s:o}", "failed",
-			   d->failed, "checks", lines)) == CTL_OK ?
+			   d->failed, "checks", d->lines)) == CTL_OK ?
 		    code :
 		    CTL_FAILED;
 	if (code == CTL_OK)
@@ -381,13 +367,12 @@ ctl_doctor(struct ctl *ctl)
 	struct err err = { 0 };
 	auto_db struct db *db = NULL;
 
-	lines = ctl->json ? json_array() : NULL;
+	d.lines = ctl->json ? json_array() : NULL;
 	if (config_load(&ctl->config, ctl->env_file, &err) != 0) {
-		doctor_bad(&d, "correct it; `ilctl config` shows all settings",
-		    "configuration: %s", err.text);
+		doctor_say(&d, FOUND_SETTINGS_BAD, err.text);
 		return doctor_finish(&d, CTL_CONFIG);
 	}
-	doctor_good("configuration");
+	doctor_say(&d, FOUND_SETTINGS_GOOD, "");
 	db = db_open(d.config->database, DB_READER, &err);
 	doctor_ask_all(&d, db);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)

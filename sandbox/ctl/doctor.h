@@ -5,32 +5,44 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "base/err.h"
 #include "protocol/condition.h"
 #include "store/job.h"
 
+struct buf;
 struct config;
 
-/*
- * Each check prints one or more lines.  A FAIL names what is wrong and the
- * command that mends it; a note is worth knowing and no fault.
- */
 struct doctor {
 	const struct config *config;
 	struct condition_facts facts;
 	struct err refusals[3];	  /* of il-fcgi, il-api and il-sandboxd */
 	struct job_counts counts; /* zero where the database does not open */
+	json_t *lines;		  /* of --json; NULL: lines are printed */
 	bool nothing;		  /* no program of ours runs here */
 	int failed;
 };
 
-/* A line with its mark, as text or for --json.  d: it is a fault, or NULL;
- * mend: a command that mends or betters it, or NULL where there is none. */
-void doctor_say(struct doctor *d, const char *mark, const char *mend,
-    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-#define doctor_good(...) doctor_say(NULL, "ok", NULL, __VA_ARGS__)
-#define doctor_note(...) doctor_say(NULL, "note", NULL, __VA_ARGS__)
-#define doctor_bad(d, mend, ...) doctor_say(d, "FAIL", mend, __VA_ARGS__)
+/* The rows of doctor.def. */
+enum finding {
+#define FINDING(name, ...) FOUND_##name,
+#include "ctl/doctor.def"
+	FINDINGS,
+};
+
+/* Print a row's line, or add it for --json, with these texts as its values;
+ * count it if it is a FAIL. */
+#define FINDING_VALUES 4
+void doctor_add(struct doctor *d, enum finding what,
+    const char *const values[FINDING_VALUES]);
+#define doctor_say(d, what, ...) \
+	doctor_add(d, what, (const char *const[FINDING_VALUES]){ __VA_ARGS__ })
+/* A number as such a value. */
+struct text_short doctor_number(int64_t n);
+/* Append a text with the values in the places of @1 to @4; NULL is "". */
+void doctor_fill(struct buf *out, const char *text,
+    const char *const values[FINDING_VALUES]);
 
 /* doctor_host.c: the machine. */
 void doctor_engine(struct doctor *d);

@@ -37,6 +37,7 @@
 /* nginx's own file comes first in what it prints of its configuration. */
 #define OUTPUT_MAX (1 << 20)
 #define WHY 256
+#define VERDICT_MAX 4096
 #define NOBODY 65532
 #define NUMBER_MAX 24
 #define ENGINES_PROFILE "docker-default"
@@ -97,21 +98,15 @@ doctor_engine(struct doctor *d)
 
 	if (docker_cli_check(d->config->docker_binary, &forgets_rates, &err) !=
 	    0)
-		doctor_bad(d, "Docker 20.10 or newer; DOCKER_BINARY=docker",
-		    "engine: %s", err.text);
-	else if (engine_answers(d->config, why))
-		doctor_good("engine: answers");
+		doctor_say(d, FOUND_ENGINE_CLIENT, err.text);
 	else
-		doctor_bad(d,
-		    "systemctl start docker, or make run; you must "
-		    "be root or in the group docker",
-		    "engine: %s", why);
+		doctor_say(d,
+		    engine_answers(d->config, why) ? FOUND_ENGINE_GOOD :
+						     FOUND_ENGINE_BAD,
+		    why);
 	if (forgets_rates &&
 	    (d->config->disk_rate > 0 || d->config->disk_ops > 0))
-		doctor_note(
-		    "disk: this Docker client forgets IL_DISK_RATE and "
-		    "IL_DISK_OPS; those up to 24, 25.0.7, and from 27.1.2 on "
-		    "do not (docker/cli, issue 5321)");
+		doctor_say(d, FOUND_ENGINE_RATES, "");
 }
 
 /* doctor_engine() reports an engine that does not answer. */
@@ -119,19 +114,16 @@ static void
 check_image(struct doctor *d, const char *what, const char *image,
     const char *key)
 {
-	auto_free char *mend = xprintf(
-	    "%s pull %s; or `make image` and inline-python:3.11 or 3.13 in %s",
-	    d->config->docker_binary, image, key);
+	const char *docker = d->config->docker_binary;
 	char why[WHY];
 
-	if (TOOL(why, d->config->docker_binary, "image", "inspect", "--format",
-		"{{.Id}}", image))
-		doctor_good("%s: %s", what, image);
-	else if (!engine_answers(d->config, why))
-		doctor_note("%s: cannot be looked for without the engine",
-		    what);
-	else
-		doctor_bad(d, mend, "%s: %s is missing", what, image);
+	doctor_say(d,
+	    TOOL(why, docker, "image", "inspect", "--format", "{{.Id}}",
+		image) ?
+		FOUND_IMAGE_GOOD :
+		engine_answers(d->config, why) ? FOUND_IMAGE_MISSING :
+						 FOUND_IMAGE_UNKNOWN,
+	    what, image, docker, key);
 }
 
 static const char *
@@ -186,21 +178,14 @@ doctor_loop(struct doctor *d)
 	auto_close int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 	char why[WHY];
 
-	if (control >= 0)
-		doctor_good("loop devices: usable");
-	else if (access("/dev/loop-control", F_OK) != 0)
-		doctor_bad(d, "modprobe loop",
-		    "loop devices: the kernel offers none");
-	else
-		doctor_bad(d,
-		    "run il-sandboxd (and this) as root, or in the "
-		    "group disk",
-		    "loop devices: not usable for you");
-	if (TOOL(why, "mkfs.ext4", "-V"))
-		doctor_good("mkfs.ext4: there");
-	else
-		doctor_bad(d, "apt-get install e2fsprogs", "mkfs.ext4: %s",
-		    why);
+	doctor_say(d,
+	    control >= 0			       ? FOUND_LOOP_GOOD :
+		access("/dev/loop-control", F_OK) != 0 ? FOUND_LOOP_NONE :
+							 FOUND_LOOP_CLOSED,
+	    "");
+	doctor_say(d,
+	    TOOL(why, "mkfs.ext4", "-V") ? FOUND_MKFS_GOOD : FOUND_MKFS_BAD,
+	    why);
 }
 
 /* nginx that root asks gives its folders to the user it would become.  That
@@ -285,19 +270,17 @@ check_nginx_room(struct doctor *d, const char *dump, const char *conf)
 
 	nginx_room_read(&room, dump, d->config->lib_dir);
 	if (!room.ours && conf == NULL)
-		doctor_note("nginx: its configuration has nothing of Inline's; "
-			    "nginx/README.md has the steps");
+		doctor_say(d, FOUND_NGINX_OTHER, "");
 	else if (!room.suffices)
-		doctor_bad(d, conf != NULL ? generate : make_room,
-		    "nginx: worker_connections is %" PRId64
-		    ", worker_rlimit_nofile %" PRId64
-		    " (0: not set): one stranger could take them all; %d are "
-		    "needed, and more files than connections",
-		    room.connections, room.files, NGINX_CONNECTIONS_MIN);
+		doctor_say(d, FOUND_NGINX_NARROW,
+		    conf != NULL ? generate : make_room,
+		    doctor_number(room.connections).text,
+		    doctor_number(room.files).text,
+		    doctor_number(NGINX_CONNECTIONS_MIN).text);
 	else
-		doctor_good("nginx: %s, %" PRId64 " connections",
+		doctor_say(d, FOUND_NGINX_GOOD,
 		    conf != NULL ? conf : "as it is installed",
-		    room.connections);
+		    doctor_number(room.connections).text);
 }
 
 /* Is nginx there?  Does it take what was generated, or else the system's own
@@ -314,20 +297,17 @@ doctor_nginx(struct doctor *d)
 		directive, conf == NULL ? NULL : "-c", conf, NULL };
 
 	if (!TOOL(why, "nginx", "-v"))
-		doctor_bad(d, "apt-get install nginx", "nginx: %s", why);
+		doctor_say(d, FOUND_NGINX_MISSING, why);
 	else if (!name_owner(directive, conf))
-		doctor_note("nginx: its user has no name here, so %s was not "
-			    "looked at",
-		    conf);
+		doctor_say(d, FOUND_NGINX_USER, conf);
 	else if (run_tool(&dump, argv, why))
 		check_nginx_room(d, buf_str(&dump.out), conf);
-	else if (conf != NULL)
-		doctor_bad(d, generate, "nginx: %s", why);
-	else if (geteuid() == 0)
-		doctor_bad(d, "nginx -t, and what it says", "nginx: %s", why);
 	else
-		doctor_note("nginx: only root may look at the system's "
-			    "configuration");
+		doctor_say(d,
+		    conf != NULL       ? FOUND_NGINX_GENERATED :
+			geteuid() == 0 ? FOUND_NGINX_BAD :
+					 FOUND_NGINX_ROOT,
+		    why);
 }
 
 /* Data needs space; the state folder holds sockets, often in memory. */
@@ -336,22 +316,18 @@ check_space(struct doctor *d, const char *name, const char *path, int64_t low)
 {
 	struct statvfs fs;
 	int64_t free_bytes;
-	struct text_short text;
 
 	if (statvfs(path, &fs) != 0)
-		return; /* told by the check of the folder */
+		return; /* the check of the folder reports it */
 	free_bytes = (int64_t)(fs.f_bavail * fs.f_frsize);
-	text = text_size(free_bytes);
-	if (free_bytes < low)
-		doctor_bad(d, "free some space, or ilctl expire",
-		    "disk: %s left for %s in %s; it should be %s", text.text,
-		    name, path, text_size(low).text);
-	else if (fs.f_files > 0 && fs.f_favail < 10000)
-		doctor_bad(d, "remove some files",
-		    "disk: only %lu inodes left for %s in %s",
-		    (unsigned long)fs.f_favail, name, path);
+	if (free_bytes >= low && fs.f_files > 0 && fs.f_favail < 10000)
+		doctor_say(d, FOUND_DISK_FILES,
+		    doctor_number((int64_t)fs.f_favail).text, name, path);
 	else
-		doctor_good("disk: %s free for %s", text.text, name);
+		doctor_say(d,
+		    free_bytes < low ? FOUND_DISK_LOW : FOUND_DISK_GOOD,
+		    text_size(free_bytes).text, name, path,
+		    text_size(low).text);
 }
 
 void
@@ -460,10 +436,10 @@ static const char engines_forbids[] =
     "AppArmor is on, and Docker's own profile forbids user namespaces or "
     "mounts";
 static const char profile_forbids[] =
-    "AppArmor is on, and the profile @ forbids this step";
+    "AppArmor is on, and the profile @1 forbids this step";
 
-/* The first row whose needs are found is the verdict.  An @ stands for the
- * profile, or for how it fails outside; in what mends it, for the rule. */
+/* The first row whose needs are found is the verdict.  @1 stands for
+ * the profile, or for the error outside; in the mend for the rule. */
 static const struct {
 	unsigned int needs;
 	const char *cause;
@@ -505,7 +481,7 @@ static const struct {
 	    " && systemctl restart il-sandboxd; and look at "
 	    "/etc/apparmor.d/local/" APPARMOR_PROFILE },
 	{ BY_PROFILE, profile_forbids,
-	    "allow `@` in that profile, as /etc/apparmor.d/" APPARMOR_PROFILE
+	    "allow `@1` in that profile, as /etc/apparmor.d/" APPARMOR_PROFILE
 	    " does, or leave IL_API_APPARMOR empty to use that one" },
 	{ HOST_RESTRICTED, "kernel.apparmor_restrict_unprivileged_userns is 1",
 	    "leave IL_API_APPARMOR empty and load " APPARMOR_PROFILE
@@ -513,7 +489,7 @@ static const struct {
 	{ DENIED | HOST_SELINUX, "SELinux enforces",
 	    "look at `ausearch -m avc` for what it forbids" },
 	{ CONTAINED,
-	    "this host forbids it to every process without privileges (@); it "
+	    "this host forbids it to every process without privileges (@1); it "
 	    "may be contained itself",
 	    "allow user namespaces and mounts in what contains this host" },
 	{ RUNTIME, "it works outside of containers; SANDBOX_RUNTIME forbids it",
@@ -524,19 +500,6 @@ static const struct {
 	    "runtime, forbids it",
 	    "" },
 };
-
-/* Put the value in the place of the @ in a text, if there is one. */
-static void
-isolation_fill(char *out, size_t size, const char *text, const char *value)
-{
-	const char *at = strchr(text, '@');
-
-	if (at == NULL)
-		(void)snprintf(out, size, "%s", text);
-	else
-		(void)snprintf(out, size, "%.*s%.64s%s", (int)(at - text), text,
-		    value, at + 1);
-}
 
 /* With namespaces: do runs see each other's locks, on files of installed
  * packages?  Any other reason says why they have no /proc. */
@@ -637,6 +600,8 @@ void
 isolation_judge(const struct isolation_facts *f, const char *reason,
     struct isolation_verdict *verdict)
 {
+	auto_buf struct buf cause = BUF_INIT(VERDICT_MAX);
+	auto_buf struct buf mend = BUF_INIT(VERDICT_MAX);
 	struct failure failure;
 	unsigned int found;
 	size_t i = 0;
@@ -645,10 +610,15 @@ isolation_judge(const struct isolation_facts *f, const char *reason,
 	found = isolation_find(&failure, reason, f);
 	while ((causes[i].needs & ~found) != 0)
 		i++;
-	isolation_fill(verdict->cause, sizeof(verdict->cause), causes[i].cause,
-	    causes[i].needs == CONTAINED ? f->outside : failure.profile);
-	isolation_fill(verdict->mend, sizeof(verdict->mend), causes[i].mend,
-	    rule_for(&failure));
+	doctor_fill(&cause, causes[i].cause,
+	    (const char *const[FINDING_VALUES]){
+		causes[i].needs == CONTAINED ? f->outside : failure.profile });
+	doctor_fill(&mend, causes[i].mend,
+	    (const char *const[FINDING_VALUES]){ rule_for(&failure) });
+	(void)snprintf(verdict->cause, sizeof(verdict->cause), "%s",
+	    buf_str(&cause));
+	(void)snprintf(verdict->mend, sizeof(verdict->mend), "%s",
+	    buf_str(&mend));
 }
 
 /* The first cell of the APIs has tried it, and the broker tells what it found:
@@ -665,33 +635,20 @@ doctor_isolation(struct doctor *d)
 
 	if (!d->facts.broker)
 		return; /* told by its own check */
-	if (d->facts.status.isolation == 0 && *how == '\0') {
-		doctor_note(
-		    "isolation: not known before the first run of the APIs");
-		return;
-	}
-	if (!contained && *how == '\0') {
-		doctor_good(
-		    "isolation: each run of the APIs has namespaces of its "
-		    "own");
+	if (*how == '\0' && !contained) {
+		doctor_say(d,
+		    d->facts.status.isolation == 0 ? FOUND_ISOLATION_UNKNOWN :
+						     FOUND_ISOLATION_GOOD,
+		    "");
 		return;
 	}
 	isolation_measure(&facts);
 	isolation_judge(&facts, how, &verdict);
-	if (contained && strcmp(d->config->api_isolation, "run") == 0)
-		doctor_bad(d, verdict.mend,
-		    "isolation: IL_API_ISOLATION=run, and no run can have "
-		    "namespaces (%s): %s",
-		    how, verdict.cause);
-	else
-		doctor_say(NULL, "note", verdict.mend,
-		    "isolation: each run of the APIs has %s (%s): %s",
-		    contained ? "a container of its own, which is slower than "
-				"namespaces" :
-			isolation_is_of_locks(how) ?
-				"namespaces of its own, and sees others' locks "
-				"on files of installed packages" :
-				"namespaces of its own, and none a /proc or "
-				"/dev/stdin",
-		    how, verdict.cause);
+	doctor_say(d,
+	    contained && strcmp(d->config->api_isolation, "run") == 0 ?
+		FOUND_ISOLATION_REFUSED :
+		contained		   ? FOUND_ISOLATION_CONTAINER :
+		isolation_is_of_locks(how) ? FOUND_ISOLATION_LOCKS :
+					     FOUND_ISOLATION_NO_PROC,
+	    how, verdict.cause, verdict.mend);
 }

@@ -332,26 +332,16 @@ doctor_application(struct doctor *d)
 	    *d->config->discord_public_key == '\0')
 		return;
 	outcome = ask_application(&discord, REST_ONCE, &err);
-	if (discord.reply.status == 401)
-		doctor_bad(d, "copy DISCORD_TOKEN anew (developer portal, Bot)",
-		    "application: %s", err.text);
-	else if (outcome != REST_DONE)
-		doctor_note("application: not compared: %s", err.text);
-	else if (compare_application(&discord, &err) < 0)
-		doctor_bad(d,
-		    "correct it (developer portal, General Information)",
-		    "application: %s", err.text);
-	else if (discord.app.box != NULL)
-		doctor_bad(d, "tick it, then ilctl register",
-		    "application: \"%s\" is not ticked on its Installation "
-		    "page",
-		    discord.app.box);
-	else
-		doctor_good("application: id and public key are those that "
-			    "Discord has");
+	doctor_say(d,
+	    discord.reply.status == 401 ? FOUND_APPLICATION_TOKEN :
+		outcome != REST_DONE	? FOUND_APPLICATION_UNKNOWN :
+		compare_application(&discord, &err) < 0 ?
+				       FOUND_APPLICATION_OTHER :
+		discord.app.box != NULL ? FOUND_APPLICATION_BOX :
+					  FOUND_APPLICATION_GOOD,
+	    err.text, discord.app.box);
 	if (outcome == REST_DONE && !discord.app.endpoint)
-		doctor_note("application: Discord knows no endpoint yet: "
-			    "ilctl register --endpoint URL");
+		doctor_say(d, FOUND_APPLICATION_ENDPOINT, "");
 	release_discord(&discord);
 }
 

@@ -47,18 +47,16 @@ ask_for_doctor(const char *url, struct transfer_answer *answer, struct err *err)
 	    answer, &body, err);
 }
 
-/* The kernel knows whether anybody keeps its clock. */
+/* The kernel knows whether a program keeps its clock. */
 static void
-check_kernel_clock(void)
+check_kernel_clock(struct doctor *d)
 {
 	struct timex timex = { 0 };
 
-	if (adjtimex(&timex) == TIME_ERROR)
-		doctor_note(
-		    "clock: nothing keeps it (systemd-timesyncd, "
-		    "chrony); a wrong clock makes signatures look stale");
-	else
-		doctor_good("clock: kept");
+	doctor_say(d,
+	    adjtimex(&timex) == TIME_ERROR ? FOUND_CLOCK_UNKEPT :
+					     FOUND_CLOCK_KEPT,
+	    "");
 }
 
 /* Signatures carry Discord's time: a clock that differs makes them look
@@ -69,12 +67,12 @@ check_skew(struct doctor *d, int64_t date)
 	int64_t skew = (int64_t)time(NULL) - date;
 
 	if (date <= 0)
-		check_kernel_clock();
-	else if (skew > SKEW_MAX || skew < -SKEW_MAX)
-		doctor_bad(d, "timedatectl set-ntp true",
-		    "clock: %" PRId64 " s beside Discord's", skew);
+		check_kernel_clock(d);
 	else
-		doctor_good("clock: within %d s of Discord's", SKEW_MAX);
+		doctor_say(d,
+		    skew > SKEW_MAX || skew < -SKEW_MAX ? FOUND_CLOCK_SKEW :
+							  FOUND_CLOCK_GOOD,
+		    doctor_number(skew).text, doctor_number(SKEW_MAX).text);
 }
 
 /* nginx is asked on loopback, where no proxy stands between. */
@@ -84,21 +82,14 @@ doctor_http(struct doctor *d)
 	auto_free char *url = xprintf("http://127.0.0.1:%" PRId64 "/health",
 	    where_port(d->config));
 	struct transfer_answer answer;
-	struct err err;
+	struct err err = { 0 };
 
 	if (ask_for_doctor(url, &answer, &err) != 0)
-		doctor_note(
-		    "HTTP APIs: nothing answers at %s (%s); nginx/README.md "
-		    "shows how to serve them",
-		    url, err.text);
-	else if (answer.status != 200)
-		doctor_bad(d,
-		    "usermod -aG inline-web www-data && systemctl restart "
-		    "nginx, unless il-api is what is not running",
-		    "HTTP APIs: nginx does not reach il-api (status %d)",
-		    answer.status);
+		doctor_say(d, FOUND_HTTP_NONE, url, err.text);
 	else
-		doctor_good("HTTP APIs: %s answers", url);
+		doctor_say(d,
+		    answer.status != 200 ? FOUND_HTTP_BAD : FOUND_HTTP_GOOD,
+		    url, doctor_number(answer.status).text);
 }
 
 /* Can we reach it? Its answer also tells the time. */
@@ -109,17 +100,16 @@ doctor_discord(struct doctor *d)
 	auto_free char *url = xprintf("%s/gateway",
 	    d->config->discord_api_base);
 	struct transfer_answer answer;
-	struct err err;
+	struct err err = { 0 };
 
 	if (*d->config->discord_public_key == '\0') {
-		check_kernel_clock();
+		check_kernel_clock(d);
 		return;
 	}
-	if (ask_for_doctor(url, &answer, &err) != 0)
-		doctor_bad(d, "let outgoing HTTPS through", "Discord: %s: %s",
-		    d->config->discord_api_base, err.text);
-	else
-		doctor_good("Discord: %s", d->config->discord_api_base);
+	doctor_say(d,
+	    ask_for_doctor(url, &answer, &err) != 0 ? FOUND_DISCORD_BAD :
+						      FOUND_DISCORD_GOOD,
+	    d->config->discord_api_base, err.text);
 	check_skew(d, answer.date);
 }
 
@@ -183,10 +173,8 @@ static void
 selftest_report(struct selftest *t, bool good, const char *what,
     const char *why)
 {
-	if (good)
-		doctor_good("%s", what);
-	else
-		doctor_bad(&t->doctor, NULL, "%s: %s", what, why);
+	doctor_say(&t->doctor, good ? FOUND_TEST_GOOD : FOUND_TEST_BAD, what,
+	    why);
 }
 
 static void
@@ -257,11 +245,9 @@ static int
 selftest_run(struct selftest *t)
 {
 	if (!t->can_sign)
-		doctor_note("no --key-file: only Discord can send a correctly "
-			    "signed PING; it does so\n"
-			    "      when the address is saved in its portal");
+		doctor_say(&t->doctor, FOUND_TEST_NO_KEY, "");
 	if (strncmp(t->url, "https://", 8) != 0)
-		doctor_note("Discord takes nothing but https:// addresses");
+		doctor_say(&t->doctor, FOUND_TEST_NO_TLS, "");
 	if (test_one(t, true) && t->can_sign)
 		(void)test_one(t, false);
 	return t->doctor.failed == 0 ? CTL_OK : CTL_FAILED;
