@@ -2,9 +2,9 @@
 /*
  * il-fcgi: answers Discord.
  *
- *	Discord ──HTTPS──▶ nginx ──FastCGI──▶ 2 children ──commit──▶ SQLite
- *	                                         │                    │ claim
- *	                                         └──a byte──▶ il-worker
+ * 	Discord ──HTTPS──▶ nginx ──FastCGI──▶ 2 children ──commit──▶ SQLite
+ * 	                                         │                    │ claim
+ * 	                                         └──a byte──▶ il-worker
  *
  * Discord sends each slash command, button and editor as a signed request and
  * wants an answer within three seconds.  This program verifies the signature
@@ -30,9 +30,9 @@
  * request is freed with it.  The key and the database stay, and, in memory that
  * both processes share, the wake-ups that they still owe.
  *
- * Files: server/ the processes, their loop and FastCGI; here front.c
- * has the order of checks, interaction.c the signature and the JSON, route.c
- * and actions.c the commands, submit.c job or refusal, answer.c the JSON back,
+ * Files: server/ the processes, their loop and FastCGI; here front.c has the
+ * order of checks, interaction.c the signature and the JSON, route.c and
+ * actions.c the commands, submit.c job or refusal, chat_answer.c the JSON back,
  * texts.def the words.
  */
 #include <sodium.h>

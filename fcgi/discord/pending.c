@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "discord/answer.h"
+#include "discord/chat_answer.h"
 #include "discord/chat_metrics.h"
 #include "server/http.h"
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "discord/answer.h"
+#include "discord/chat_answer.h"
 #include "discord/chat_metrics.h"
 #include "discord/interaction.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fcgi/discord/answer.c: the exact JSON that goes to Discord, and
+/* fcgi/discord/chat_answer.c: the exact JSON that goes to Discord, and
  * Discord's limits on what we say. */
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "discord/answer.h"
+#include "discord/chat_answer.h"
 #include "tap.h"
 
 static void

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which names are suggested for what was typed, in which order. */
-#include "discord/answer.h"
+#include "discord/chat_answer.h"
 
 #include "base/buf.h"
 #include "tap.h"

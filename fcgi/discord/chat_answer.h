@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef ANSWER_H
-#define ANSWER_H
+#ifndef CHAT_ANSWER_H
+#define CHAT_ANSWER_H
 
 #include <stdbool.h>
 #include <stddef.h>

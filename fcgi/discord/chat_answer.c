@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "discord/answer.h"
+#include "discord/chat_answer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
