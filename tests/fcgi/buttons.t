@@ -156,7 +156,7 @@ def check_runs(front):
         refused(front, "somebody else's " + name,
                 f.press("py-%s:%d" % (name, view), OTHER), "somebody else")
         refused(front, "what is gone: " + name,
-                f.press("py-%s:999999" % name), "not kept any more")
+                f.press("py-%s:999999" % name), "no longer stored")
     shared = front.add_view("py", share=1)
     got = front.send(f.press("py-try:%d" % shared, OTHER))
     tap.equal((got.type, front.job(OTHER)["kind"]), (4, "py-try"),

@@ -232,7 +232,7 @@ test_hints(void)
 	    "asks for more input than it was given", "with too little");
 	env.has_input = false;
 	hint("EOFError: mine\n", SLIP_NONE, NULL, "an EOFError of the code's");
-	hint("MemoryError\n", SLIP_NONE, "Hold less at a time", "MemoryError");
+	hint("MemoryError\n", SLIP_NONE, "Keep less in memory", "MemoryError");
 	hint("OSError: [Errno 28] No space left on device: '/tmp/x'\n",
 	    SLIP_NONE, "`/tmp` holds 64 MiB", "/tmp is full");
 	hint("TabError: inconsistent use\n", SLIP_NONE, "Tabs and spaces",
@@ -264,15 +264,15 @@ test_hints(void)
 	o = result(REASON_TIME);
 	o.result.wall_us = 30000000;
 	render_run(&m, &o, &c, &env);
-	has("time limit of 30 s · 30.00 s\nIt waited most", "it waited");
+	has("time limit of 30 s · 30.00 s\nThe run waited", "it waited");
 	reset();
 	o.result.cpu_us = 9000000;
 	render_run(&m, &o, &c, &env);
-	has("\nDo less in one run", "it was busy");
+	has("\nSplit the work", "it was busy");
 	reset();
 	o = result(REASON_MEMORY);
 	render_run(&m, &o, &c, &env);
-	has("of 256 MiB\nHold less at a time", "memory");
+	has("of 256 MiB\nKeep less in memory", "memory");
 	reset();
 	o = result(REASON_OUTPUT);
 	render_run(&m, &o, &c, &env);
@@ -502,7 +502,7 @@ test_refusals(void)
 		{ REFUSAL_NO_WORKSPACE, "`/il create`",
 		    "refused no workspace" },
 		{ REFUSAL_DISK, "disk", "refused disk" },
-		{ REFUSAL_SANDBOXES, "as many sandboxes", "refused sandboxes" },
+		{ REFUSAL_SANDBOXES, "limit of", "refused sandboxes" },
 		{ REFUSAL_START, "could not be started", "refused start" },
 		{ REFUSAL_UNREACHABLE, "restarted", "refused unreachable" },
 		{ REFUSAL_TIME, "Too much", "refused timed out" },

@@ -99,7 +99,7 @@ def every_refusal_says_what_is_wrong():
     words = {"FULL": "Too much is running", "ENGINE": "Docker does not answer",
              "IMAGE": "image", "NO_WORKSPACE": "/il create",
              "DISK": "disk is nearly full",
-             "SANDBOXES": "as many sandboxes",
+             "SANDBOXES": "limit of sandboxes",
              "START": "could not be started", "INPUT": "Sandbox error",
              "BUSY": "busy"}
     for refusal, word in words.items():

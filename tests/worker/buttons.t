@@ -113,7 +113,7 @@ def a_python_that_is_gone_leaves_the_buttons():
     house.sql("UPDATE views SET version = '2.7' WHERE id = ?",
               view_of(message))
     house.press(message, "Re-run", "py", view_id=view_of(message)).wait_final(
-        match="not to be had")
+        match="not available")
     assert message.refresh().buttons() == message.buttons()
 
 
@@ -147,7 +147,7 @@ def names_of_files_are_labels_whatever_they_are():
     assert house.broker.wait_asked("READ")[-1]["PATH"] in names
     assert sent.original.attachments, sent.original
     house.send("py-file", view_id=view_of(message), page=25).wait_final(
-        match="not kept any more")
+        match="no longer stored")
 
 
 @test
@@ -208,12 +208,12 @@ def what_is_tried_leaves_no_row():
 def what_was_pruned_is_told():
     for kind in ("py", "py-edit", "py-give", "py-share", "py-output",
                  "py-file", "py-install"):
-        house.send(kind, view_id=999999).wait_final(match="not kept any more")
+        house.send(kind, view_id=999999).wait_final(match="no longer stored")
     other = house.sql("INSERT INTO views (user_id, kind, text, created_ms) "
                       "VALUES (1, 'py', 'secret', 1) RETURNING id")[0][0]
     for kind in ("py", "py-edit", "py-try", "py-share", "py-output"):
         sent = house.send(kind, view_id=other).wait_final(
-            match="not kept any more")
+            match="no longer stored")
         assert "secret" not in sent.original.text()
     house.send("py-remove", view_id=other).wait_deleted()
     assert house.sql("SELECT 1 FROM views WHERE id = ?", other)

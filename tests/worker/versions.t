@@ -44,7 +44,7 @@ def one_that_is_not_offered_is_refused_with_those_that_are():
     before = len(house.broker.asked)
     for kind in ("py", "pip"):
         text = say(kind, "here", text="x", version="3.9")
-        assert text == "Python `3.9` is not to be had here. " \
+        assert text == "Python `3.9` is not available here. " \
             "Choose from: `3.11`, `3.13`.", text
     say("py", "here", text="x", version="`3.11=a:1,@everyone")
     assert len(house.broker.asked) == before, house.broker.asked[before:]

@@ -126,20 +126,20 @@ void render_bad_requirements(struct message *message,
 	N_("Your sandbox and all its files are deleted. `/il create` makes " \
 	   "a new one.")
 #define TEXT_REMOVING \
-	N_("Your sandbox is closed. Its files cannot be removed at this " \
-	   "moment; that is done by itself as soon as it can be.")
+	N_("Your sandbox is closed. Its files could not be removed yet; they " \
+	   "will be removed automatically.")
 
 /* ---- render_view.c: the buttons below a run, and their answers ---- */
 
 #define TEXT_CODE_GONE \
-	N_("What that button is about is not kept any more. Send your code " \
-	   "again.")
+	N_("The content behind that button is no longer stored. Send your " \
+	   "code again.")
 #define TEXT_CODE_AWAY \
 	N_("The host that has that code does not answer just now. Try again " \
 	   "in a few minutes.")
 #define TEXT_FORGOTTEN \
-	N_("What was kept of your code is deleted: the buttons under your " \
-	   "answers do nothing any more.")
+	N_("Your stored code is deleted. The buttons under your earlier " \
+	   "answers no longer work.")
 #define TEXT_SHARED_NOW N_("It is shared already.")
 #define TEXT_REMOVED N_("This answer is removed.")
 

@@ -50,8 +50,8 @@ static const struct {
 	    true },
 	[REFUSAL_INTERPRETER] = { "interpreter", NULL, true },
 	[REFUSAL_SANDBOXES] = { "sandboxes",
-	    N_("There are as many sandboxes here as there may be, so none was "
-	       "made. Try again when others have expired."),
+	    N_("The limit of sandboxes here is reached, so none was made. Try "
+	       "again when others have expired."),
 	    true },
 	[REFUSAL_UNREACHABLE] = { "unreachable",
 	    N_("The sandboxes are being restarted, so nothing was run. Try "
@@ -264,8 +264,8 @@ render_not_accepted(struct message *message, const struct rest_reply *reply,
 void
 render_lost(struct message *message, enum job_kind kind, int64_t reference)
 {
-	const char *hint = _("It is not run again by itself; do so when you "
-			     "are ready.");
+	const char *hint = _("It is not run again automatically; run it again "
+			     "when you are ready.");
 
 	if (kind == JOB_PIP)
 		hint = _("Install it again to be sure that it is whole.");
@@ -290,7 +290,7 @@ render_no_version(struct message *message, const char *version,
 		buf_addf(&names, "%s`%s`", names.len > 0 ? ", " : "",
 		    entry.name);
 	buf_addf(&message->lead,
-	    _("Python %s is not to be had here. Choose from: %s."),
+	    _("Python %s is not available here. Choose from: %s."),
 	    phrase_name(version, COMMAND_VERSION_MAX).text, buf_str(&names));
 }
 

@@ -16,8 +16,9 @@
 	N_("\nTabs and spaces are mixed where lines begin: use one of them " \
 	   "throughout.")
 #define TEXT_LESS_MEMORY \
-	N_("\nHold less at a time: read a file line by line, use a generator " \
-	   "in place of a list, `del` what is done with.")
+	N_("\nKeep less in memory at a time: read files line by line, use " \
+	   "generators instead of lists, and `del` large objects that you no " \
+	   "longer need.")
 #define NAME_MOST 32 /* code points of a name in a list */
 #define LEFT_MOST 6
 #define OTHERS_MOST 3	      /* files that are attached, beside images */
@@ -149,10 +150,10 @@ render_hint(struct buf *out, const struct cell_result *result,
 		/* on a busy host any run waits, but not most of its time */
 		buf_adds(out,
 		    result->cpu_us >= result->wall_us / 10 ?
-			_("\nDo less in one run, and keep what is done in a "
-			  "file for the next.") :
-			_("\nIt waited most of the time: leave out what sleeps "
-			  "or waits for somebody."));
+			_("\nSplit the work into several runs and save "
+			  "intermediate results to a file.") :
+			_("\nThe run waited most of the time: remove calls "
+			  "that sleep or wait."));
 		break;
 	case REASON_MEMORY:
 		buf_adds(out, _(TEXT_LESS_MEMORY));
@@ -582,9 +583,9 @@ explain_pip(struct buf *out, const struct buf *log,
 		render_packages_full(out, result, config);
 	else if (log_has(log, "CERTIFICATE_VERIFY_FAILED"))
 		buf_adds(out,
-		    _("\nThe package index cannot be trusted: nobody known "
-		      "here has signed its certificate. Who runs Inline names "
-		      "the authority in `IL_PIP_CA_BUNDLE`."));
+		    _("\nThe package index cannot be trusted: an unknown "
+		      "authority has signed its certificate. The operator of "
+		      "Inline can name that authority in `IL_PIP_CA_BUNDLE`."));
 	else if (log_has(log, "Failed to establish a new connection") ||
 	    log_has(log, "Temporary failure in name resolution") ||
 	    log_has(log, "Connection refused") || log_has(log, "SSLError") ||
