@@ -36,11 +36,11 @@
  * This file opens, connects and ends the parts in the right order: leases end
  * first, then cells, then the remaining containers.  client.c has the clients'
  * connections and requests; pool.c and scheduler.c decide which ticket gets
- * which cell; prepare.c and container.c are a container's life; uid.c and
- * owner.c choose its user; volume.c has a volume on a loop device; folder.c has
- * the other files that a container mounts; workspace.c has the folders of
- * sandboxes; engine.c knows the state of Docker and of the images; docker_run.c
- * and docker.c build command lines; subprocess.c runs programs.
+ * which cell; prepare.c and container.c are a container's life;
+ * ../volume/owner.c chooses its user; volume.c has a volume on a loop device;
+ * folder.c has the other files that a container mounts; workspace.c has the
+ * folders of sandboxes; engine.c knows the state of Docker and of the images;
+ * docker_run.c and docker.c build command lines; subprocess.c runs programs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +75,6 @@
 #include "broker/workspace.h"
 #include "protocol/lease_status.h"
 #include "volume/owner.h"
-#include "volume/uid.h"
 
 #define EXIT_USAGE 64
 #define EXIT_CONFIG 78

@@ -44,7 +44,6 @@
 #include "broker/mounter_image.h"
 #include "broker/pool.h"
 #include "volume/owner.h"
-#include "volume/uid.h"
 
 #define VOLUME_WAIT_MS 15000 /* for an older container to unlock a volume */
 #define CHECK_MS 60000	     /* e2fsck, or a change of owner */

@@ -24,7 +24,6 @@
 #include "broker/workspace.h"
 #include "protocol/frame.h"
 #include "volume/owner.h"
-#include "volume/uid.h"
 
 /* For idle cells to end and their devices to be cleared. */
 #define ROOM_WAIT_MS 5000

@@ -340,7 +340,7 @@ sweep_blocks(const struct backup *b)
 
 	for (unsigned i = 0; i < 256; i++) {
 		const struct dirent *entry;
-		DIR *dir;
+		auto_dir DIR *dir = NULL;
 		int fd;
 
 		(void)snprintf(path, sizeof(path), "blocks/%02x", i);
@@ -355,8 +355,6 @@ sweep_blocks(const struct backup *b)
 			    !blocks_have(needed, b->next.block_count, &block))
 				(void)unlinkat(fd, entry->d_name, 0);
 		}
-		if (dir != NULL)
-			(void)closedir(dir);
 	}
 }
 

@@ -108,14 +108,12 @@ lock_all_out(const struct config *config, struct err *err)
 static bool
 has_sandboxes(const struct restore *r)
 {
-	DIR *dir = opendir(r->config->base_dir);
+	auto_dir DIR *dir = opendir(r->config->base_dir);
 	const struct dirent *entry;
 	bool found = false;
 
 	while (dir != NULL && (entry = readdir(dir)) != NULL)
 		found = found || entry->d_name[0] != '.';
-	if (dir != NULL)
-		(void)closedir(dir);
 	return found;
 }
 

@@ -127,18 +127,14 @@ manifest_find(const struct manifest *m, const char *name)
 {
 	struct saved wanted;
 	const struct saved *key = &wanted;
-	const struct saved *const *found = NULL;
+	const struct saved *const *found;
 
-	if (m->names != NULL) {
-		(void)snprintf(wanted.name, sizeof(wanted.name), "%s", name);
-		found = bsearch(&key, m->names, m->file_count,
-		    sizeof(*m->names), by_name);
-		return found != NULL ? *found : NULL;
-	}
-	for (size_t i = 0; i < m->file_count; i++)
-		if (strcmp(m->files[i].name, name) == 0)
-			return &m->files[i];
-	return NULL;
+	if (m->names == NULL)
+		return NULL;
+	(void)snprintf(wanted.name, sizeof(wanted.name), "%s", name);
+	found = bsearch(&key, m->names, m->file_count, sizeof(*m->names),
+	    by_name);
+	return found != NULL ? *found : NULL;
 }
 /* NOLINTEND(bugprone-sizeof-expression) */
 

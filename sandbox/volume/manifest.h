@@ -48,7 +48,7 @@ struct manifest {
 	int64_t time; /* Unix seconds */
 	struct saved *files;
 	size_t file_count;
-	const struct saved **names; /* NULL, or the files by their names */
+	const struct saved **names; /* by name, where it was read; NULL */
 	struct block *blocks;	    /* in the order of their files */
 	size_t block_count;
 };
@@ -74,7 +74,7 @@ bool manifest_is_name(const char *name);
 /* Append a file; then its blocks. */
 struct saved *manifest_add(struct manifest *m, const char *name);
 void manifest_add_block(struct manifest *m, const struct block *block);
-/* NULL: it is not in there. */
+/* Find a file of a manifest that was read; NULL: there is none. */
 const struct saved *manifest_find(const struct manifest *m, const char *name);
 
 /* blocks/ab/abcd…, and its room. */

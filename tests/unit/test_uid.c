@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "volume/uid.h"
+#include "volume/owner.h"
 
 static int base = -1;
 
