@@ -599,7 +599,7 @@ child_become(const struct child *child, pid_t parent)
 	(void)signal(SIGPIPE, SIG_DFL);
 	(void)setsid(); /* and a process group */
 	/* Our programs come before what people's code computes: endless loops
-	 * delay an answer less (tests/README.md, bench). */
+	 * delay an answer less (tests/bench/TRIED.md). */
 	process_come_first();
 	process_take_short_slices();
 	(void)dup2(null, STDIN_FILENO);

@@ -217,7 +217,7 @@ name_owner(char directive[static WHY], const char *conf)
 
 static const char generate[] =
     "start `ilctl run` again: it generates the configuration";
-/* Step 5 of nginx/README.md. */
+/* Step 9 of systemd/INSTALL.md. */
 static const char make_room[] =
     "sed -i.bak --follow-symlinks -e '1i worker_rlimit_nofile 16384;' "
     "-e '/^\\s*worker_rlimit_nofile\\s*[0-9]*;\\s*$/d' "

@@ -69,7 +69,7 @@ print_config(struct ctl *ctl)
 	return CTL_OK;
 }
 
-/* For /etc/inline/nodes.conf (nginx/README.md). */
+/* For /etc/inline/nodes.conf (systemd/INSTALL.md). */
 static int
 print_nginx(struct ctl *ctl)
 {

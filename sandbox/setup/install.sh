@@ -95,7 +95,7 @@ install -d -m 755 "$2/etc/apparmor.d"
 copy 644 "$2/etc/apparmor.d" systemd/apparmor/inline-api
 
 cat <<END
-Installed under $to.  Then, once (systemd/README.md has the steps):
+Installed under $to.  Then, once (systemd/INSTALL.md has the steps):
 	systemd-sysusers && systemd-tmpfiles --create
 	install -D -m 600 $prefix/share/doc/inline/inline.env.example \\
 		/etc/inline/inline.env	# and fill it in

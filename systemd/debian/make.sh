@@ -9,7 +9,7 @@
 #
 # DEB_KEY (a fingerprint) is the key that signs, in the caller's gpg.  Without it
 # that is a key named "Inline packages", which is made when there is none.
-# README.md has the decisions.
+# ../DECISIONS.md says why.
 set -eu
 cd "$(dirname "$0")"/../..
 unset MAKEFLAGS MAKELEVEL MFLAGS MAKEOVERRIDES

@@ -30,8 +30,10 @@ URL = "http://127.0.0.1:8080/mcp"
 # Documents whose blocks are commands of an administrator, and who runs them.
 ELSEWHERE = {
     ".github/CONTRIBUTING.md": ("lint/examples.t", "e2e/examples.t"),
-    "README.md": ("host/install.py", "container/dood.t", "container/dind.t"),
-    "systemd/README.md": ("host/install.py", "host/update.t"),
+    "README.md": ("e2e/lifecycle.t", "ctl/real.t"),
+    "systemd/INSTALL.md": ("host/install.py",),
+    "systemd/OPERATE.md": ("host/update.t", "host/operator.t",
+                           "host/package.t"),
     "systemd/container/README.md": ("container/dood.t", "container/dind.t",
                                     "container/compose.t"),
     "systemd/debian/README.md": ("package/package.t", "host/package.t"),
@@ -135,7 +137,7 @@ def examples():
 @test
 def the_examples_do_what_they_say():
     found = examples()
-    assert len(found) == 6, found
+    assert len(found) == 3, found
     for command, want in found:
         here = command.replace("localhost:8080", "127.0.0.1:%d" % served.port)
         assert here != command, command

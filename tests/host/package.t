@@ -14,7 +14,7 @@ from debs import Bare, version_of  # noqa: E402
 from house import ENV  # noqa: E402
 from install import PATH, between, prepare, settled  # noqa: E402
 from session import figure, note, run, test  # noqa: E402
-from steps import production  # noqa: E402
+from steps import SOURCE_STEP, production  # noqa: E402
 
 JOB_SECONDS = 25
 PAUSE = 1.0
@@ -67,7 +67,7 @@ def installing_asks_nothing_and_starts_nothing():
 def with_a_key_it_serves():
     """What is left of the steps, in their order."""
     for where, command in production(host.house.commit):
-        if where == "README.md, step 1" or command.startswith("install -D"):
+        if where == SOURCE_STEP:
             continue
         follow(command)
     host.wait_ready()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The commands of the documentation, in the order in which people follow them:
-what README.md says for production, and nginx/README.md's six steps.
+"""The commands of systemd/INSTALL.md, in the order in which people follow them;
+those of "From source" in the place of the first step, which needs packages.
 
 Names and addresses of the examples are replaced, everything else stays as it
 is written.  Whoever changes the documentation changes what is tested.
@@ -14,10 +14,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 NAME = "inline.host.test"
 NAMES = {"inline.example.org": NAME, "YOUR.NAME": NAME, "your.host": NAME}
-PRODUCTION = "README.md", "## Install for production"
-NGINX = "nginx/README.md", "## Production, in six steps"
-# Which of README.md's steps is all of nginx/README.md's.
-NGINX_STEP = 5
+PAGE = "systemd/INSTALL.md"
+STEPS = "## Step by step"
+SOURCE = "## From source"
+SOURCE_STEP = "INSTALL.md, from source"
 
 
 def content(commit, path):
@@ -75,20 +75,19 @@ def named(command):
 
 def production(commit="HEAD"):
     """Return [(where, command)]; all of it, in order."""
-    steps = []
-    listed = items(section(commit, *PRODUCTION))
-    for number, lines in sorted(listed.items()):
-        where = f"README.md, step {number}"
-        if number == NGINX_STEP:
-            for inner, text in sorted(items(section(commit, *NGINX)).items()):
-                found = spans(text)
-                assert found, f"nginx/README.md, step {inner}: no command"
-                steps += [(f"nginx/README.md, step {inner}", named(one))
-                          for one in found]
-            continue
+    steps = [(SOURCE_STEP, line.strip())
+             for line in section(commit, PAGE, SOURCE)
+             if line.startswith("    ")]
+    assert steps, SOURCE
+    listed = items(section(commit, PAGE, STEPS))
+    for number, lines in sorted(listed.items())[1:]:
+        where = f"INSTALL.md, step {number}"
         found = blocks(lines) or spans(lines)
         assert found, f"{where}: no command"
-        steps += [(where, named(one)) for one in found]
+        # Where `make install` has put it.
+        steps += [(where, named(one).replace("/usr/share/doc/inline/",
+                                             "/usr/local/share/doc/inline/"))
+                  for one in found]
     return steps
 
 

@@ -57,17 +57,16 @@ def other_options():
     """The command lines that people copy ask for the same devices and paths."""
     rules = re.findall(r'"([^"]*)"', re.search(
         r"device_cgroup_rules: \[(.*)\]", COMPOSE)[1])
-    for path in "README.md", FOLDER + "README.md", FOLDER + "entry.sh":
+    for path in FOLDER + "README.md", FOLDER + "entry.sh":
         for rule in rules:
             if f"--device-cgroup-rule '{rule}'" not in read(path):
                 yield f"{path}: lacks the rule {rule}"
-    for path in "README.md", FOLDER + "README.md":
-        for option in ("-p 127.0.0.1:8080:8080", "--privileged",
-                       "-v /srv/inline:/srv/inline", "-v inline:/srv/inline",
-                       "-v /var/run/docker.sock:/var/run/docker.sock",
-                       "-e INLINE_PUBLISHED=127.0.0.1"):
-            if option not in read(path):
-                yield f"{path}: lacks {option}"
+    for option in ("-p 127.0.0.1:8080:8080", "--privileged",
+                   "-v /srv/inline:/srv/inline", "-v inline:/srv/inline",
+                   "-v /var/run/docker.sock:/var/run/docker.sock",
+                   "-e INLINE_PUBLISHED=127.0.0.1"):
+        if option not in read(FOLDER + "README.md"):
+            yield f"{FOLDER}README.md: lacks {option}"
     for key, value in re.findall(r"(IL_\w+)=/srv/inline/(\S+)", DOCKERFILE):
         if f"{key}: ${{INLINE_HOME:-/srv/inline}}/{value}\n" not in COMPOSE:
             yield f"{FOLDER}compose.yaml: {key} is elsewhere"

@@ -15,7 +15,13 @@ MANUAL = "sandbox/base/inline.conf.5"
 SLASH = 1  # types of commands
 SUB_GROUP = 2
 README_KEYS_MAX = 12
-README_LINES_MAX = 220
+README_LINES_MAX = 130
+ROOM_WORDS_MAX = 400
+WORDS_MAX = 30000  # of all, without .github
+DECISION_LINES_MAX = 4
+# The page for all, and the map with its glossary.
+LONGER = {"README.md", "sandbox/README.md"}
+SETTINGS = "systemd/INSTALL.md"
 GLOSSARY_MAX = 25
 CELL_MAX = 40
 PICTURES = ".github/pictures/"
@@ -58,15 +64,14 @@ def plain(text):
     return " ".join(re.sub(r"[`()]", "", text).lower().split())
 
 
-def wrong_in_readme(rows):
-    """The README has the keys that people change, word for word."""
-    described = [line for line in read("README.md").split("\n")
-                 if keys([line])]
+def wrong_in_table(rows):
+    """The page for installing has the keys that people change, word for word."""
+    described = [line for line in read(SETTINGS).split("\n") if keys([line])]
     if not 0 < len(described) <= README_KEYS_MAX:
-        yield f"README.md describes {len(described)} keys"
+        yield f"{SETTINGS} describes {len(described)} keys"
     for line in described:
         if line not in rows:
-            yield f"README.md: `ilctl config` prints no such row: {line}"
+            yield f"{SETTINGS}: `ilctl config` prints no such row: {line}"
 
 
 def registered():
@@ -148,6 +153,33 @@ def too_long():
         yield f"sandbox/README.md: {len(words) - 1} words in the glossary"
 
 
+def words_of(path):
+    """How many words a page has, without results that a program puts in."""
+    text = re.sub(r"<!-- make .*?<!-- it ends -->", "", read(path),
+                  flags=re.S)
+    return sum(1 for word in text.split() if re.search(r"\w", word))
+
+
+def long_pages():
+    """A room's page is read in two minutes; decisions stand apart."""
+    pages = {path: words_of(path) for path in files(".md")
+             if not path.startswith(".github/")}
+    for path, count in pages.items():
+        if (path.endswith("README.md") and path not in LONGER and
+                count > ROOM_WORDS_MAX):
+            yield f"{path}: {count} words"
+    if sum(pages.values()) > WORDS_MAX:
+        yield f"all pages: {sum(pages.values())} words"
+
+
+def long_decisions():
+    for path in files("DECISIONS.md"):
+        for block in read(path).split("\n\n"):
+            lines = block.strip("\n").count("\n") + 1
+            if block.lstrip().startswith("**") and lines > DECISION_LINES_MAX:
+                yield f"{path}: {lines} lines: {block.strip()[:60]}"
+
+
 def unknown_in_example(rows):
     for line in read("systemd/inline.env.example").split("\n"):
         key = line.split("=")[0]
@@ -205,14 +237,17 @@ def words_of_our_own():
 
 settings = [line for line in printed("config").split("\n") if line]
 check("ilctl prints a table", [] if len(keys(settings)) > 20 else ["no rows"])
-check("the README's keys are the table's rows, at most "
-      f"{README_KEYS_MAX}", wrong_in_readme(settings))
+check("the keys that people change are the table's rows, at most "
+      f"{README_KEYS_MAX}", wrong_in_table(settings))
 check("the README has every command with its options", wrong_commands())
 check("inline.conf(5) has every key, what it does and its default",
       wrong_in_manual(settings))
 check("the example has no other key", unknown_in_example(settings))
 check("the tests that are spoken of exist", tests_that_are_gone())
 check("the README and the glossary are short", too_long())
+check(f"a room's README has at most {ROOM_WORDS_MAX} words, all pages "
+      f"{WORDS_MAX}", long_pages())
+check(f"a decision has at most {DECISION_LINES_MAX} lines", long_decisions())
 check(f"no cell of a table has over {CELL_MAX} words", long_cells())
 check("the pictures are those that are shown, and the browser test takes each",
       wrong_pictures())

@@ -445,7 +445,7 @@ def one_strangers_slow_bodies_leave_connections_for_discord():
             link.close()
 
 
-# What a line of the logs has at most (nginx/README.md), and what is between.
+# What a line of the logs has at most (nginx/DECISIONS.md), and what is between.
 LINE = 600 + 50
 LONG = b"a" * 7000
 RAW = b"\x80" * 7900

@@ -147,7 +147,8 @@ def programs_units_and_documentation_know_their_places():
                 assert os.access(top + program, os.X_OK), (path, program)
         assert "/usr/local" not in text and "@PREFIX@" not in text, path
     # Each command of the documentation finds its files.
-    for name in "README.md", "nginx/README.md", "systemd/README.md":
+    for name in ("README.md", "nginx/README.md", "systemd/INSTALL.md",
+                 "systemd/OPERATE.md"):
         with open(f"{top}/usr/share/doc/inline/{name}",
                   encoding="utf-8") as file:
             text = file.read()
