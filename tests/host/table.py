@@ -23,7 +23,6 @@ class Log:
         self.suite = suite
         self.head = self.versions = ""
         self.results = {}       # (group, what): "yes" or "NO"
-        self.figures = []
         group = "steps"
         path = os.path.join(cache(), suite + ".log")
         with open(path, encoding="utf-8") as file:
@@ -40,8 +39,6 @@ class Log:
             # A step's seconds are one run's.
             what = re.sub(r" \(\d+ s\)(, done before)?$", "", result[2])
             self.results[group, what] = "NO" if result[1] else "yes"
-        elif line.startswith("# figure "):
-            self.figures.append(f"{group}: {line[len('# figure '):]}")
         elif line.startswith("# Debian "):
             self.versions = line[2:]
         elif line.startswith(f"# {self.suite}, commit "):
@@ -71,8 +68,6 @@ def render(logs):
     lines.append("")
     lines += [f"- {log.suite}, {group}: failed: {what}" for log in logs
               for (group, what), mark in log.results.items() if mark == "NO"]
-    lines += [f"- {log.suite}, {text}" for log in logs
-              for text in log.figures if "exposure" not in text]
     return "\n".join(lines)
 
 
