@@ -59,7 +59,11 @@ def main():
     words = re.findall(r"^\| ", read("sandbox/README.md").split(
         "## Glossary\n")[1].split("\n## ")[0], re.M)
     count = read("README.md").count("\n")
-    print(f"README  {count} lines; {len(words) - 1} words in the glossary")
+    pages = [p for p in files(".md") if not p.startswith(".github/")]
+    said = sum(bool(re.search(r"\w", word))
+               for path in pages for word in read(path).split())
+    print(f"README  {count} lines; {len(words) - 1} words in the glossary; "
+          f"{said} words in {len(pages)} pages")
 
 
 main()
