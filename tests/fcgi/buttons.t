@@ -260,7 +260,7 @@ def check_forget(front):
     front.add_view("py", user)
     got = front.send(f.command("delete", user=user))
     button = got.data["components"][0]["components"][0]["custom_id"]
-    tap.ok("kept of your code" in got.text, "what is kept is asked about", got)
+    tap.ok("the code that is kept" in got.text, "what is kept is asked about", got)
     got = front.send(f.press(button, user))
     tap.equal((got.json, front.job(user)["kind"]), (UPDATE, "delete"),
               "and deleted, without a sandbox")
