@@ -10,7 +10,7 @@
  * IL_PRELOAD: modules that cells of the HTTP APIs have imported before their
  * runs.  A setting is "numpy,matplotlib.pyplot"; or "auto", which stands for
  * packages that many programs use and that take long to import, of which the
- * broker takes those in use (broker/notes.h); or "none".
+ * broker takes those in use (broker/policy.h); or "none".
  *
  * A set of them is a mask: bit i for the i-th of the list.  The last bit stands
  * for all the others that a longer list has.

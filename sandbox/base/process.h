@@ -32,7 +32,7 @@ enum process_outcome {
 	PROCESS_EXITED,	   /* code is the exit status */
 	PROCESS_SIGNALED,  /* code is the signal */
 	PROCESS_TIMED_OUT, /* it was killed with its whole group */
-	PROCESS_NOT_STARTED, /* only where a loop tells of it: subprocess.h */
+	PROCESS_NOT_STARTED, /* only where a loop tells of it: broker/host.h */
 };
 /* clang-format on */
 

@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The volumes of the APIs' packages, and the requests of ilctl about them.  The
- * header has the picture.
+ * Packages that the operator installs for the runs of the HTTP APIs (`ilctl
+ * packages`).  Each minor version of Python has a volume, in a folder of
+ * IL_BASE_DIR that is no sandbox's:
+ *
+ *	API_PACKAGES_ID/packages-3.13.ext4	what runs see, never written to
+ *	API_PACKAGES_ID/staging-3.13.ext4	what an installation writes to
+ *
+ * ilctl's STAGE makes the staging volume, a copy of the other; it lasts as long
+ * as that connection.  In a lease of the class "install" pip fills it.  PUBLISH
+ * waits for that cell's end, checks the file system and renames the volume.  So
+ * a kill at any moment leaves the old volume or the new one.  Running cells
+ * keep the volume that they have mounted.  Cells that are not leased end, and
+ * the others are not leased again.
+ *
+ * All cells of a version mount one loop device, which we hold open: the kernel
+ * then has one file system for all of them, and one copy of what they read.
  */
-#include "broker/api_packages.h"
+#include "broker/client.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +32,6 @@
 #include "base/config.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "broker/client.h"
 
 #define STAGING_PREFIX "staging-"
 #define PUBLISH_WAIT_MS 15000 /* for the cell to unlock the volume */
@@ -27,32 +40,6 @@
 #define TEXT_MAX 4096 /* of the package list, in one frame */
 
 /* ---- names ---- */
-
-/* Read the version, "3.13", that the name of an interpreter begins with. */
-static bool
-minor_of(const char *interpreter, char minor[IMAGES_NAME_MAX + 1])
-{
-	size_t major;
-
-	images_minor(interpreter, minor);
-	major = strspn(minor, "0123456789");
-	return major > 0 && minor[major] == '.' && minor[major + 1] != '\0' &&
-	    minor[major + 1 + strspn(minor + major + 1, "0123456789")] == '\0';
-}
-
-bool
-api_packages_target(const char *interpreter,
-    char target[API_PACKAGES_TARGET_MAX])
-{
-	char minor[IMAGES_NAME_MAX + 1];
-
-	(void)snprintf(target, API_PACKAGES_TARGET_MAX, "%s", "");
-	if (!minor_of(interpreter, minor))
-		return false;
-	(void)snprintf(target, API_PACKAGES_TARGET_MAX,
-	    "/snekbox/user_base/lib/python%s/site-packages", minor);
-	return true;
-}
 
 void
 api_packages_staging(const char *interpreter, char name[VOLUME_NAME_MAX])
@@ -86,117 +73,6 @@ api_packages_sweep(int base)
 	}
 }
 
-/* ---- the mounted volumes ---- */
-
-static struct api_packages_volume *
-known_volume(struct host *host, const char *name)
-{
-	for (size_t i = 0; i < host->api_packages_count; i++) {
-		if (strcmp(host->api_packages[i].name, name) == 0)
-			return &host->api_packages[i];
-	}
-	return NULL;
-}
-
-/* The volume is opened for reading only, and so is the device; the journal is
- * empty (publish_on_checked()).  NULL: there is no volume. */
-static const struct attachment *
-find_volume(struct host *host, const char *interpreter)
-{
-	struct attachment volume = { -1, -1, -1 };
-	struct api_packages_volume *known;
-	char target[API_PACKAGES_TARGET_MAX];
-	char name[VOLUME_NAME_MAX];
-	auto_close int folder = -1;
-	struct err err;
-
-	if (!api_packages_target(interpreter, target))
-		return NULL;
-	workspace_packages_name(interpreter, name);
-	known = known_volume(host, name);
-	if (known != NULL)
-		return &known->volume;
-	folder = openat(host->base, API_PACKAGES_ID,
-	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (folder >= 0)
-		volume.volume_fd = openat(folder, name,
-		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (volume.volume_fd < 0)
-		return NULL;
-	if (attachment_attach(&volume, &err) != 0) {
-		log_err("no packages for Python %s: %s", interpreter, err.text);
-		attachment_release(&volume);
-		return NULL;
-	}
-	host->api_packages = xrealloc(host->api_packages,
-	    (host->api_packages_count + 1) * sizeof(*host->api_packages));
-	known = &host->api_packages[host->api_packages_count++];
-	memcpy(known->name, name, sizeof(name));
-	known->volume = volume;
-	return &known->volume;
-}
-
-/* docker mounts the device by its number, perhaps after a newer volume was
- * published.  The cell's own descriptor keeps the number from being reused
- * until then. */
-void
-api_packages_attach(struct host *host, const char *interpreter,
-    struct attachment *a)
-{
-	const struct attachment *volume = find_volume(host, interpreter);
-
-	attachment_detach(a);
-	if (volume == NULL)
-		return;
-	a->device_fd = fcntl(volume->device_fd, F_DUPFD_CLOEXEC, 0);
-	if (a->device_fd >= 0)
-		a->device = volume->device;
-	else
-		log_err("no packages for Python %s: %m", interpreter);
-}
-
-/* The next cell attaches the volume that is there by then. */
-static void
-forget_volume(struct host *host, const char *name)
-{
-	struct api_packages_volume *known = known_volume(host, name);
-
-	if (known == NULL)
-		return;
-	attachment_release(&known->volume);
-	*known = host->api_packages[--host->api_packages_count];
-}
-
-void
-api_packages_release(struct host *host)
-{
-	for (size_t i = 0; i < host->api_packages_count; i++)
-		attachment_release(&host->api_packages[i].volume);
-	free(host->api_packages);
-	host->api_packages = NULL;
-	host->api_packages_count = 0;
-}
-
-/* Cells that have mounted the older volume, or are about to, are not leased
- * again. */
-static void
-retire_cells(struct host *host, const char *name)
-{
-	struct container *c;
-	struct container *next;
-	char mounted[VOLUME_NAME_MAX];
-
-	for (c = TAILQ_FIRST(&host->pool->containers); c != NULL; c = next) {
-		next = TAILQ_NEXT(c, link);
-		workspace_packages_name(c->interpreter.name, mounted);
-		if (!c->class->in_memory || strcmp(mounted, name) != 0)
-			continue;
-		c->retire = true;
-		if (c->state < CONTAINER_LEASED)
-			container_end(c, false);
-	}
-}
-
 /* ---- staging ---- */
 
 /* Read which interpreter of SANDBOX_IMAGES the client names.  False: the
@@ -206,10 +82,10 @@ interpreter_read(struct client *client, const struct frame_view *view,
     struct image_entry *entry)
 {
 	const struct config *config = client->clients->host->config;
-	char minor[IMAGES_NAME_MAX + 1];
+	char target[API_PACKAGES_TARGET_MAX];
 
 	if (client_names_interpreter(view, config->sandbox_images, entry) &&
-	    minor_of(entry->name, minor))
+	    api_packages_target(entry->name, target))
 		return true;
 	client_refuse(client, REFUSAL_INTERPRETER,
 	    "no such interpreter, or its name does not begin with a version");
@@ -316,8 +192,7 @@ publish_on_checked(void *arg, const struct process_result *result)
 	}
 	log_info("new packages for runs of Python %s",
 	    client->ticket.interpreter.name);
-	forget_volume(host, name);
-	retire_cells(host, name);
+	api_packages_replace(host, name);
 	host_schedule(host, 0);
 	if (fsync(folder) != 0) {
 		publish_fail(client, "a power cut may undo the change");

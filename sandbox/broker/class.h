@@ -39,7 +39,7 @@ struct class_mount {
 };
 
 /*
- * The kinds of cells.  One row of the table in class.c says what a class may
+ * The kinds of cells.  One row of the table in docker.c says what a class may
  * see and reach.
  */
 struct cell_class {
@@ -60,7 +60,7 @@ struct cell_class {
 	 * IL_CHAT_IMAGES. */
 	bool in_memory;
 	/* The cell has an interpreter of SANDBOX_IMAGES, too, and fills the
-	 * volume that the cells in memory mount (api_packages.h). */
+	 * volume that the cells in memory mount (api_packages.c). */
 	bool installs;
 	/* Leases last for minutes: when all cells are leased, a request is
 	 * refused instead of waiting. */
@@ -105,5 +105,11 @@ size_t class_folders(const struct cell_class *class,
     const struct config *config, struct class_folder *folders);
 bool class_has_folder(const struct cell_class *class,
     const struct config *config, const char *path);
+
+/* Set the folder of the packages of this interpreter: PYTHONUSERBASE and the
+ * version's folder in it.  False: the name does not begin with a version. */
+#define API_PACKAGES_TARGET_MAX 128
+bool api_packages_target(const char *interpreter,
+    char target[API_PACKAGES_TARGET_MAX]);
 
 #endif

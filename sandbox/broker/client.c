@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sockets of the programs, the life of a connection, and the requests for
- * leases, sessions and the removal of a workspace.  (space.c has the requests
- * that take space, status.c those about the broker's state.) Every field is
- * checked before anything is done.
+ * The sockets of the programs, and the life of a connection.  requests.c serves
+ * its request.
  */
 #include "broker/client.h"
 
@@ -25,7 +23,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/loop.h"
-#include "broker/ledger.h"
+#include "broker/volume.h"
 #include "protocol/lease.h"
 
 #define REQUEST_MS 10000 /* for the request to arrive */
@@ -35,10 +33,10 @@
 /*
  * The programs that may connect.  Each has a socket of its own, and a
  * connection on it is trusted to be that program's: the file system decides who
- * may open the socket.  The table of requests below and the classes (class.c)
- * say what the program may ask for.
+ * may open the socket.  The table of requests (requests.c) and the classes
+ * (docker.c) say what the program may ask for.
  *
- * il-api has far fewer connections than tickets may wait for a cell (pool.c).
+ * il-api has far fewer connections than tickets may wait for a cell (policy.c).
  * So when all of them wait there is still room for the workers.
  */
 static const struct {
@@ -53,48 +51,6 @@ static const struct {
 
 static void listener_resume(void *arg);
 
-/* Undo the request that the state stands for. */
-static void
-request_abandon(struct client *client)
-{
-	struct clients *clients = client->clients;
-
-	switch (client->state) {
-	case CLIENT_IDLE:
-	case CLIENT_HAS_SPACE:
-		break;
-	case CLIENT_WANTS_LEASE:
-		pool_withdraw(clients->host->pool, &client->ticket);
-		break;
-	case CLIENT_WAITS_TO_CREATE:
-	case CLIENT_WAITS_TO_RESERVE:
-		TAILQ_REMOVE(&clients->waiting, client, turn);
-		(void)close(client->room_fd);
-		break;
-	case CLIENT_ASKS_KEPT:
-		TAILQ_REMOVE(&clients->asking, client, turn);
-		break;
-	case CLIENT_STAGES:
-		stage_abandon(client);
-		break;
-	case CLIENT_PUBLISHES:
-		publish_abandon(client);
-		break;
-	case CLIENT_LISTS:
-		subprocess_cancel(&client->tool);
-		break;
-	case CLIENT_CREATES:
-		creation_cancel(&client->creation);
-		break;
-	case CLIENT_REMOVES:
-		client->removal->client = NULL;
-		break;
-	}
-	/* Another client may be served now. */
-	reservation_free(client->reservation);
-	client->state = CLIENT_IDLE;
-}
-
 /* Undo the request and close the connection; another one may be accepted in its
  * place. */
 void
@@ -103,7 +59,9 @@ client_close(struct client *client)
 	struct loop *loop = client->clients->host->loop;
 	struct listener *listener = client->listener;
 
-	request_abandon(client);
+	client->clients->abandon(client);
+	/* Another client may be served now. */
+	reservation_free(client->reservation);
 	loop_timer_clear(loop, &client->timer);
 	loop_close(loop, &client->fd);
 	LIST_REMOVE(client, link);
@@ -113,6 +71,12 @@ client_close(struct client *client)
 }
 
 /* ---- answering ---- */
+
+const char *
+client_title(const struct client *client)
+{
+	return programs[client->listener->program].title;
+}
 
 /* The answers are small.  A client whose socket buffer is full is closed. */
 bool
@@ -161,17 +125,6 @@ client_keep(struct client *client, enum client_state state)
 		client_close(client);
 }
 
-/* Refuse what the client's program may not ask for. */
-static void
-request_forbid(struct client *client, const char *what)
-{
-	char text[128];
-
-	(void)snprintf(text, sizeof(text), "%s may not ask for %s",
-	    programs[client->listener->program].title, what);
-	client_refuse(client, REFUSAL_INPUT, text);
-}
-
 bool
 client_names_interpreter(const struct frame_view *view, const char *list,
     struct image_entry *entry)
@@ -183,355 +136,6 @@ client_names_interpreter(const struct frame_view *view, const char *list,
 	return (!frame_get_bytes(view, TAG_INTERPRETER, &data, &len) ||
 		   frame_get_text(view, TAG_INTERPRETER, name, sizeof(name))) &&
 	    images_find(list, name, entry);
-}
-
-/* ---- leases ---- */
-
-/* A client that is gone by now is closed, which ends the lease.  A client with
- * read access during a run has no lease: nothing ends with it. */
-void
-ticket_granted(struct ticket *ticket, const char *cell, int client_end,
-    enum access access)
-{
-	struct frame frame;
-	bool sent;
-
-	frame_start(&frame, FRAME_GRANTED);
-	frame_add_int(&frame, TAG_COLD, ticket->cold ? 1 : 0);
-	frame_add_text(&frame, TAG_CELL_NAME, cell);
-	frame_add_int(&frame, TAG_ACCESS, access);
-	if (ticket->keep_session && !ticket->container->has_session)
-		frame_add_int(&frame, TAG_ENDED,
-		    session_recall(&ticket->client->clients->host->pool
-					->sessions,
-			ticket->sandbox));
-	sent = client_send(ticket->client, &frame, client_end);
-	(void)close(client_end);
-	log_info("%s%s after %" PRId64 " ms cell=%s sandbox=%s",
-	    access == ACCESS_LOOK ? "reads during its run" :
-		ticket->cold	  ? "leased cold" :
-				    "leased warm",
-	    access == ACCESS_READ ? ", to read only," : "",
-	    clock_monotonic_ms() - ticket->since_ms, cell, ticket->sandbox);
-	if (!sent)
-		client_close(ticket->client);
-}
-
-void
-ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
-    const char *text)
-{
-	ticket_leave_queue(pool, ticket, WAY_REFUSED + code);
-	client_refuse(ticket->client, code, text);
-}
-
-/* Only an end for lack of memory is reported.  The client sees any other end on
- * its socket to the cell. */
-void
-ticket_lost(struct ticket *ticket, bool out_of_memory)
-{
-	struct frame frame;
-
-	if (out_of_memory) {
-		frame_start(&frame, FRAME_LOST);
-		frame_add_int(&frame, TAG_REASON, REASON_MEMORY);
-		(void)client_send(ticket->client, &frame, -1);
-	}
-	client_close(ticket->client);
-}
-
-/* Read the sandbox of a lease and the access to it.  False: the fields make no
- * sense. */
-static bool
-lease_read_sandbox(struct ticket *ticket, const struct frame_view *view)
-{
-	int64_t access = ACCESS_WRITE;
-	int64_t keep = 0;
-
-	(void)frame_get_int(view, TAG_ACCESS, &access);
-	(void)frame_get_int(view, TAG_KEEP, &keep);
-	ticket->keep_session = keep != 0 && ticket->class->has_sessions;
-	ticket->access = (enum access)access;
-	return frame_get_text(view, TAG_SANDBOX, ticket->sandbox,
-		   sizeof(ticket->sandbox)) &&
-	    (ticket->class->installs ?
-		    strcmp(ticket->sandbox, API_PACKAGES_ID) == 0 :
-		    workspace_id_valid(ticket->sandbox)) &&
-	    (access == ACCESS_WRITE || access == ACCESS_TIDY ||
-		access == ACCESS_ANY ||
-		(access == ACCESS_LOOK && ticket->class->concurrent_reads &&
-		    !ticket->keep_session));
-}
-
-static void
-lease_read_imports(struct ticket *ticket, const struct config *config,
-    const struct frame_view *view)
-{
-	int64_t imports;
-
-	if (!frame_get_int(view, TAG_IMPORTS, &imports))
-		return;
-	ticket->imports = (uint32_t)imports;
-	ticket->no_imports = (imports & PRELOAD_APART) != 0 &&
-	    preload_is_auto(config->preload);
-}
-
-/* Read a LEASE. A class either needs a sandbox or allows none. */
-static enum refusal
-lease_read(struct ticket *ticket, const struct config *config,
-    const struct frame_view *view)
-{
-	const unsigned char *data;
-	size_t len;
-	bool sandbox = frame_get_bytes(view, TAG_SANDBOX, &data, &len);
-
-	if (ticket->class == NULL ||
-	    !frame_get_int(view, TAG_LEASE_MS, &ticket->lease_ms) ||
-	    ticket->lease_ms < 1 || ticket->lease_ms > LIMIT_WALL_MS ||
-	    (ticket->class->in_memory ? sandbox :
-					!lease_read_sandbox(ticket, view)))
-		return REFUSAL_INPUT;
-	if (frame_get_bytes(view, TAG_FOLDER, &data, &len) &&
-	    (!frame_get_text(view, TAG_FOLDER, ticket->folder,
-		 sizeof(ticket->folder)) ||
-		!class_has_folder(ticket->class, config, ticket->folder)))
-		return REFUSAL_INPUT;
-	lease_read_imports(ticket, config, view);
-	/* A cell that is reused has its interpreter already. */
-	ticket->any_interpreter = ticket->class->reuse == REUSE_SANDBOX &&
-	    !frame_get_bytes(view, TAG_INTERPRETER, &data, &len);
-	if (!client_names_interpreter(view,
-		ticket->class->in_memory || ticket->class->installs ?
-		    config->sandbox_images :
-		    config->chat_images,
-		&ticket->interpreter))
-		return REFUSAL_INTERPRETER;
-	if (ticket->class->installs)
-		api_packages_staging(ticket->interpreter.name,
-		    ticket->packages);
-	else
-		workspace_packages_name(ticket->interpreter.name,
-		    ticket->packages);
-	return REFUSAL_NONE;
-}
-
-static void
-request_lease(struct client *client, const struct frame_view *view)
-{
-	const struct host *host = client->clients->host;
-	struct ticket *ticket = &client->ticket;
-	char class[CLASS_NAME_MAX] = "";
-	enum refusal code;
-
-	(void)frame_get_text(view, TAG_CLASS, class, sizeof(class));
-	ticket->class = class_find(class);
-	if (ticket->class != NULL &&
-	    ticket->class->program != client->listener->program) {
-		request_forbid(client, ticket->class->name);
-		return;
-	}
-	code = lease_read(ticket, host->config, view);
-	if (code != REFUSAL_NONE) {
-		client_refuse(client, code,
-		    code == REFUSAL_INTERPRETER ? "no such interpreter" :
-						  "a malformed LEASE");
-		return;
-	}
-	ticket->client = client;
-	client->state = CLIENT_WANTS_LEASE;
-	warm_note(host->pool, ticket);
-	pool_request(host->pool, ticket);
-}
-
-/* ---- sessions ---- */
-
-static void
-request_kept_answer(struct client *client, struct container *c)
-{
-	struct frame frame;
-
-	frame_start(&frame, FRAME_GRANTED);
-	if (c != NULL) {
-		frame_add_int(&frame, TAG_KEPT, 1);
-		frame_add_int(&frame, TAG_REST_MS,
-		    clock_monotonic_ms() - c->since_ms);
-	}
-	if (client->retire && client->listener->program == PROGRAM_CTL)
-		cells_end_idle(client);
-	else if (c != NULL && client->retire)
-		cell_end_idle(c, KEPT_STOPPED);
-	(void)client_send(client, &frame, -1);
-	client_close(client);
-}
-
-/* Returns the idle cell that holds a session of this sandbox, or NULL. *used:
- * the sandbox's cell that is leased or being released, or NULL. */
-static struct container *
-session_cell_of(const struct pool *pool, const char *sandbox,
-    const struct container **used)
-{
-	struct container *c;
-
-	*used = NULL;
-	TAILQ_FOREACH(c, &pool->containers, link) {
-		if (strcmp(c->sandbox, sandbox) != 0)
-			continue;
-		if (c->state == CONTAINER_LEASED ||
-		    c->state == CONTAINER_RELEASING)
-			*used = c;
-		if (c->state == CONTAINER_IDLE && c->has_session)
-			return c;
-	}
-	return NULL;
-}
-
-/* A client that asks while the cell is being released waits for it, but not for
- * a run that goes on. */
-void
-clients_answer_kept(struct clients *clients)
-{
-	const struct host *host = clients->host;
-	struct client *client;
-	struct client *next;
-
-	for (client = TAILQ_FIRST(&clients->asking); client != NULL;
-	     client = next) {
-		int64_t due_ms = client->since_ms + POOL_BUSY_MS;
-		const struct container *used;
-		struct container *c = session_cell_of(host->pool,
-		    client->ticket.sandbox, &used);
-
-		next = TAILQ_NEXT(client, turn);
-		if (used == NULL)
-			request_kept_answer(client, c);
-		else if (used->state == CONTAINER_LEASED &&
-		    clock_monotonic_ms() >= due_ms)
-			client_refuse(client, REFUSAL_BUSY,
-			    "the cell is leased");
-		else if (used->state == CONTAINER_LEASED)
-			host_schedule(clients->host, due_ms);
-	}
-}
-
-/* Is there a session for the next run, and shall it end? */
-static void
-request_kept(struct client *client, const struct frame_view *view)
-{
-	struct clients *clients = client->clients;
-	int64_t retire = 0;
-
-	if (!frame_get_text(view, TAG_SANDBOX, client->ticket.sandbox,
-		sizeof(client->ticket.sandbox)) ||
-	    !workspace_id_valid(client->ticket.sandbox)) {
-		client_refuse(client, REFUSAL_INPUT, "a malformed KEPT");
-		return;
-	}
-	(void)frame_get_int(view, TAG_RETIRE, &retire);
-	client->retire = retire != 0;
-	client->since_ms = clock_monotonic_ms();
-	client->state = CLIENT_ASKS_KEPT;
-	TAILQ_INSERT_TAIL(&clients->asking, client, turn);
-	host_schedule(clients->host, 0);
-}
-
-/* ---- removing workspaces ---- */
-
-/* The client may have hung up meanwhile; the removal went on. */
-void
-removal_done(struct removal *removal, const char *trouble)
-{
-	struct client *client = removal->client;
-
-	if (trouble != NULL)
-		log_err("%s sandbox=%s", trouble, removal->sandbox);
-	if (client != NULL) {
-		client->state = CLIENT_IDLE;
-		if (trouble == NULL)
-			client_done(client);
-		else
-			client_refuse(client, REFUSAL_START, trouble);
-	}
-	free(removal);
-}
-
-/* The sandbox's folder is renamed at once, so no cell is started for it any
- * more.  Its files are deleted when its cells are gone. */
-static void
-request_remove(struct client *client, const struct frame_view *view)
-{
-	const struct host *host = client->clients->host;
-	struct removal *removal;
-	char id[33];
-	char retired[64];
-	struct err err;
-	int rc;
-
-	if (!frame_get_text(view, TAG_SANDBOX, id, sizeof(id)) ||
-	    !workspace_id_valid(id)) {
-		client_refuse(client, REFUSAL_INPUT, "a malformed REMOVE");
-		return;
-	}
-	rc = workspace_retire(host->base, id, retired, &err);
-	if (rc < 0) {
-		client_refuse(client, REFUSAL_START, err.text);
-		return;
-	}
-	if (rc > 0) {
-		client_done(client);
-		return;
-	}
-	removal = xcalloc(1, sizeof(*removal));
-	memcpy(removal->sandbox, id, sizeof(id));
-	memcpy(removal->retired, retired, sizeof(retired));
-	removal->client = client;
-	client->removal = removal;
-	client->state = CLIENT_REMOVES;
-	pool_remove(host->pool, removal);
-}
-
-/* ---- the table of requests ---- */
-
-#define BY(program) (1U << PROGRAM_##program)
-
-/* The requests, and the programs that may make them. */
-static const struct {
-	enum frame_kind kind;
-	unsigned int programs;
-	const char *name;
-	void (*serve)(struct client *client, const struct frame_view *view);
-} requests[] = {
-	{ FRAME_LEASE, BY(WORKER) | BY(API) | BY(CTL), "LEASE", request_lease },
-	{ FRAME_CREATE, BY(WORKER), "CREATE", request_create },
-	{ FRAME_STAGE, BY(CTL), "STAGE", request_stage },
-	{ FRAME_PUBLISH, BY(CTL), "PUBLISH", request_publish },
-	{ FRAME_PACKAGES, BY(CTL), "PACKAGES", request_packages },
-	{ FRAME_CELLS, BY(CTL), "CELLS", request_cells },
-	{ FRAME_KEPT, BY(WORKER) | BY(CTL), "KEPT", request_kept },
-	{ FRAME_REMOVE, BY(WORKER) | BY(CTL), "REMOVE", request_remove },
-	{ FRAME_RESERVE, BY(API), "RESERVE", request_reserve },
-	{ FRAME_METRICS, BY(API), "METRICS", request_metrics },
-	{ FRAME_STATUS, BY(WORKER) | BY(API) | BY(CTL), "STATUS",
-	    request_status },
-};
-
-/* A request that this program may not make is refused before any field is read.
- */
-static void
-request_dispatch(struct client *client, const struct frame_view *view)
-{
-	const char *what = "an unknown request";
-
-	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
-		if (requests[i].kind != view->kind)
-			continue;
-		if ((requests[i].programs & 1U << client->listener->program) !=
-		    0) {
-			requests[i].serve(client, view);
-			return;
-		}
-		what = requests[i].name;
-	}
-	request_forbid(client, what);
 }
 
 /* ---- listening ---- */
@@ -558,7 +162,7 @@ client_on_packet(void *arg, int fd, uint32_t events)
 	}
 	loop_timer_clear(client->clients->host->loop, &client->timer);
 	if (frame_parse(&view, packet, (size_t)len))
-		request_dispatch(client, &view);
+		client->clients->serve(client, &view);
 	else
 		client_refuse(client, REFUSAL_INPUT, "not a frame");
 }

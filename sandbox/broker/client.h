@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
-#include "broker/pool.h"
+#include "broker/policy.h"
 #include "broker/workspace.h"
 
 /*
@@ -35,6 +35,10 @@ struct clients {
 	LIST_HEAD(client_list, client) all;
 	TAILQ_HEAD(client_queue, client) waiting; /* for space */
 	struct client_queue asking;		  /* KEPT requests */
+	/* Serve the request; the client may be freed. */
+	void (*serve)(struct client *client, const struct frame_view *view);
+	/* Undo the request that the client's state stands for. */
+	void (*abandon)(struct client *client);
 };
 
 enum client_state {
@@ -44,7 +48,7 @@ enum client_state {
 	CLIENT_WAITS_TO_CREATE, /* both wait for space */
 	CLIENT_WAITS_TO_RESERVE,
 	CLIENT_CREATES,
-	CLIENT_STAGES, /* this and the next two: api_packages.h */
+	CLIENT_STAGES, /* this and the next two: api_packages.c */
 	CLIENT_PUBLISHES,
 	CLIENT_LISTS,
 	CLIENT_HAS_SPACE,
@@ -72,37 +76,22 @@ struct client {
 	struct subprocess tool; /* e2fsck, debugfs */
 };
 
+/* ---- client.c ---- */
+
 /* Make the sockets, each in a folder below the state folder, which is made when
- * it is missing. */
+ * it is missing.  The caller has set serve and abandon. */
 int clients_listen(struct clients *clients, struct host *host, struct err *err);
 /* Begin to accept connections. */
 void clients_open(struct clients *clients);
 /* Close all connections and sockets. */
 void clients_close(struct clients *clients);
 
-/* ---- between client.c, space.c and status.c ---- */
-
-/* Serve the request; the client may be freed afterwards. */
-void request_create(struct client *client, const struct frame_view *view);
-/* End the idle cell of the client's sandbox, so that ilctl can copy its
- * volumes. */
-void cells_end_idle(const struct client *client);
-void request_cells(struct client *client, const struct frame_view *view);
-void request_reserve(struct client *client, const struct frame_view *view);
-void request_status(struct client *client, const struct frame_view *view);
-void request_metrics(struct client *client, const struct frame_view *view);
-/* Queue the client until there is room for client->creation and these bytes. */
-void space_wait_to_create(struct client *client, int64_t bytes);
-/* Answer KEPT requests: a cell may have come back. */
-void clients_answer_kept(struct clients *clients);
-/* Serve waiting clients: there may be more space than before. */
-void clients_serve_space(struct clients *clients);
-
+/* The client's program, for people. */
+const char *client_title(const struct client *client);
 /* Find the interpreter that the client names in the list; without a name, the
  * first one.  False: it is not in the list. */
 bool client_names_interpreter(const struct frame_view *view, const char *list,
     struct image_entry *entry);
-
 /* Grant the request; the state lasts until the client hangs up. */
 void client_keep(struct client *client, enum client_state state);
 /* Answer the client.  All but client_send() hang up afterwards, and the client
@@ -113,8 +102,30 @@ void client_refuse(struct client *client, enum refusal code, const char *text);
 void client_done(struct client *client);
 void client_close(struct client *client);
 
-/* ---- api_packages.c, for client.c ---- */
+/* ---- requests.c ---- */
 
+extern const struct policy_answers requests_answers;
+void requests_serve(struct client *client, const struct frame_view *view);
+void requests_abandon(struct client *client);
+/* Answer KEPT requests: a cell may have come back. */
+void clients_answer_kept(struct clients *clients);
+/* Serve waiting clients: there may be more space than before. */
+void clients_serve_space(struct clients *clients);
+/* Queue the client until there is room for client->creation and these bytes. */
+void space_wait_to_create(struct client *client, int64_t bytes);
+
+/* ---- status.c ---- */
+
+void request_cells(struct client *client, const struct frame_view *view);
+void request_status(struct client *client, const struct frame_view *view);
+void request_metrics(struct client *client, const struct frame_view *view);
+/* host->publish */
+void status_publish(void *arg);
+
+/* ---- api_packages.c ---- */
+
+/* Remove the leftovers of a killed installation; called at the start. */
+void api_packages_sweep(int base);
 /* Set the staging volume's name, for a lease of the class "install". */
 void api_packages_staging(const char *interpreter, char name[VOLUME_NAME_MAX]);
 void request_stage(struct client *client, const struct frame_view *view);

@@ -30,10 +30,9 @@
 #include "base/loop.h"
 #include "base/preload.h"
 #include "base/process.h"
-#include "broker/docker.h"
 #include "broker/engine.h"
-#include "broker/folder.h"
-#include "broker/ledger.h"
+#include "broker/workspace.h"
+#include "broker/volume.h"
 
 #define RUN_MORE_MS 5000 /* over IL_START_SECONDS until docker run is killed */
 #define WATCH_MS 1000	 /* without a connection until docker is asked */

@@ -7,12 +7,10 @@
 #include "base/config.h"
 #include "broker/class.h"
 #include "broker/host.h"
-#include "broker/subprocess.h"
 #include "broker/volume.h"
 #include "broker/workspace.h"
 #include "protocol/frame.h"
 
-struct pool;
 struct reservation;
 struct ticket;
 
@@ -52,13 +50,13 @@ struct container {
 	int64_t isolation;     /* from READY: enum isolation; 0: unset */
 	char isolation_reason[128]; /* from READY: why not more */
 	int64_t runs;		    /* finished leases */
-	bool retire, masked;	    /* not to be leased again; docker_run.c */
+	bool retire, masked;	    /* not to be leased again; docker.c */
 	bool keep_session,
 	    has_session;	   /* a session may stay in it; one is in it */
 	enum kept_end session_end; /* of its session; 0: it has died */
 	enum container_state state;
 	int64_t since_ms, run_ms; /* start of the state; of docker run */
-	struct ticket *ticket;	  /* of its lease; set by the pool */
+	struct ticket *ticket;	  /* the policy's: whose lease it is */
 	enum access access;	  /* of that lease, or of the last one */
 	bool called;	/* docker run was begun: the engine may have it */
 	bool idle_seen; /* IDLE came before the client's end was seen */
@@ -71,7 +69,7 @@ struct container {
 	struct reservation *reserved[CLASS_VOLUMES];
 	struct attachment volumes[CLASS_VOLUMES]; /* empty: no volume */
 	struct attachment
-	    api_packages;	   /* a copy of the device: api_packages.h */
+	    api_packages;	   /* a copy of the device: api_packages.c */
 	struct container *mounter; /* of a standby cell: prepare.c */
 	struct container
 	    *cell; /* of a mounter; NULL: it is not needed any more */
@@ -89,13 +87,42 @@ struct container {
 	struct loop_timer *watch; /* next check whether it died at its start */
 };
 
-/* ---- for the pool and those around it ---- */
+/* The packages of a version for the runs of the APIs (api_packages.c).  All its
+ * cells mount one loop device, so that the kernel has one file system for them,
+ * and one copy of what they read. */
+struct api_packages_volume {
+	char name[VOLUME_NAME_MAX];
+	struct attachment volume;
+};
 
-/* Begin a container for the class, sandbox and interpreter of the ticket.
- * writable: the first volume is mounted for writing; grows: all that it may
- * grow is reserved.  The first state, PREPARING, may fail at once. */
-void container_new(struct pool *pool, const struct ticket *ticket,
-    bool writable, bool grows);
+/* All containers, and the devices that they share. */
+struct cells {
+	TAILQ_HEAD(container_list, container) all;
+	struct container_list mounters; /* ending ones included */
+	bool unmountable;		/* mounters cannot work on this host */
+	struct pause mount_pause;	/* after failures of mounters */
+	struct api_packages_volume *packages;
+	size_t package_count;
+};
+
+void cells_init(struct cells *cells);
+void cells_release(struct cells *cells);
+
+/* ---- for the policy ---- */
+
+/* Order of a container.  writable: the first volume is mounted for writing;
+ * grows: all that it may grow by is reserved. */
+struct cell_order {
+	const struct cell_class *class;
+	const char *sandbox; /* "" for none */
+	const struct image_entry *interpreter;
+	const char *packages;
+	uint32_t imports;
+	bool writable, grows;
+};
+
+/* Begin a container.  The first state, PREPARING, may fail at once. */
+void container_new(struct host *host, const struct cell_order *order);
 /* Release all that the container holds, and free it. */
 void container_free(struct container *c);
 /* PREPARED → STARTING. */
@@ -137,10 +164,8 @@ void container_release_volumes(struct container *c);
 
 /* PREPARING → PREPARED; also called for a second try. */
 void prepare_begin(struct container *c);
-/* The standby cell becomes the cell of the ticket's sandbox; the arguments are
- * those of container_new(). */
-void standby_adopt(struct container *c, const struct ticket *ticket,
-    bool writable, bool grows);
+/* The standby cell becomes the cell of the order's sandbox. */
+void standby_adopt(struct container *c, const struct cell_order *order);
 /* The adopted cell is PREPARED: let its mounter mount the volumes. */
 void standby_mount(struct container *c);
 /* Act on a mounter's state; it may be freed. */
@@ -153,5 +178,11 @@ void mounter_import(struct container *m);
 void mounter_forbid(struct container *m);
 /* Handle a mounter's frame.  False: the frame breaks the protocol. */
 bool mounter_handle(struct container *m, const struct frame_view *view);
+
+/* ---- packages of the APIs' runs (api_packages.c) ---- */
+
+/* Close the device of a version's older volume; cells that have mounted it, or
+ * are about to, are not leased again. */
+void api_packages_replace(struct host *host, const char *name);
 
 #endif

@@ -1,15 +1,560 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls of the Docker CLI, one row each; those that run a container are
- * functions.
+ * The classes of cells, and the command lines of docker.  The row of its class
+ * and the words of docker run say what a container may see, reach and use.  All
+ * functions but docker_start() are pure, and a test reads the words.
  */
-#include "broker/docker.h"
+#include "broker/engine.h"
 
+#include <assert.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/config.h"
+#include "base/preload.h"
+#include "broker/container.h"
+#include "broker/workspace.h"
+
+/* ---- classes of cells ---- */
+
+#define API_TMP_MAX (INT64_C(64) << 20)
+#define API_HOME_MAX (INT64_C(48) << 20)
+
+/* No row has both the workspace and network: a user's code never runs where
+ * there is network. */
+static const struct cell_class classes[] = {
+	{ .name = "user",
+	    .mounts = { { WORKSPACE_VOLUME, "/workspace" },
+		{ PACKAGES_VOLUME, "/workspace/.site-packages" } },
+	    .reuse = REUSE_SANDBOX,
+	    .concurrent_reads = true,
+	    .has_sessions = true,
+	    .seccomp = "seccomp.json" },
+	{ .name = "pip",
+	    .mounts = { { PACKAGES_VOLUME, "/site" } },
+	    .network = true,
+	    .seccomp = "seccomp.json" },
+	/* pip installs and removes packages for the runs of the APIs. */
+	{ .name = "install",
+	    .program = PROGRAM_CTL,
+	    .mounts = { { PACKAGES_VOLUME, "/site" } },
+	    .installs = true,
+	    .network = true,
+	    .seccomp = "seccomp.json" },
+	/* Removes packages; no user's code runs there. */
+	{ .name = "packages",
+	    .mounts = { { PACKAGES_VOLUME, "/site" } },
+	    .seccomp = "seccomp.json" },
+	/* The runs share the loopback device: the kernel may keep no connection
+	 * of one run in TIME_WAIT for the next. */
+	{ .name = "api",
+	    .program = PROGRAM_API,
+	    .in_memory = true,
+	    .reuse = REUSE_ANYONE,
+	    .budget = BUDGET_RUNS,
+	    .argument = "api",
+	    .seccomp = "seccomp-api.json",
+	    .sysctl = "net.ipv4.tcp_max_tw_buckets=0" },
+	{ .name = "session",
+	    .program = PROGRAM_API,
+	    .in_memory = true,
+	    .budget = BUDGET_SESSIONS,
+	    .lasting = true,
+	    .argument = "session",
+	    .seccomp = "seccomp.json" },
+};
+
+const struct cell_class class_mounter = { .name = "mounter",
+	.program = PROGRAMS,
+	.mounts_for_another = true,
+	.seccomp = "seccomp-mounter.json" };
+
+#define CLASSES (sizeof(classes) / sizeof(classes[0]))
+static_assert(CLASSES <= CLASS_MAX, "each is counted by itself");
+
+const struct cell_class *
+class_at(size_t i)
+{
+	return i < CLASSES ? &classes[i] : NULL;
+}
+
+size_t
+class_index(const struct cell_class *class)
+{
+	return (size_t)(class - classes);
+}
+
+const struct cell_class *
+class_find(const char *name)
+{
+	for (size_t i = 0; i < CLASSES; i++) {
+		if (strcmp(classes[i].name, name) == 0)
+			return &classes[i];
+	}
+	return NULL;
+}
+
+const char *
+class_volume(const struct cell_class *class, size_t i, const char *packages)
+{
+	const char *volume = class->mounts[i].volume;
+
+	return volume != NULL && strcmp(volume, PACKAGES_VOLUME) == 0 ?
+	    packages :
+	    volume;
+}
+
+int64_t
+class_budget(enum cell_budget budget, const struct config *config)
+{
+	const int64_t budgets[BUDGETS] = {
+		[BUDGET_SANDBOXES] = config->cells,
+		[BUDGET_RUNS] = config->api_cells,
+		[BUDGET_SESSIONS] = config->api_sessions,
+	};
+
+	assert(budget < BUDGETS);
+	return budgets[budget];
+}
+
+static int64_t
+least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The sizes are those of the contracts where memory allows.  A run of either
+ * contract may fill /home and /dev/shm, or /workspace, /tmp and /dev/shm; an
+ * eighth of the memory stays for the processes (tests/unit/test_docker_argv.c).
+ */
+size_t
+class_folders(const struct cell_class *class, const struct config *config,
+    struct class_folder *folders)
+{
+	int64_t memory = config->api_memory;
+	int64_t room = memory - memory / 8;
+	int64_t home = least(API_HOME_MAX, room - memory / 16);
+	int64_t shm = least(config->api_shm, least(memory / 4, room - home));
+	int64_t tmp = least(API_TMP_MAX, memory / 4);
+
+	folders[0] = (struct class_folder){ "/tmp",
+		class->in_memory ? tmp : config->tmp_size };
+	folders[1] = (struct class_folder){ "/dev/shm",
+		class->in_memory ? shm : config->tmp_size };
+	folders[2] = (struct class_folder){ "/workspace", room - tmp - shm };
+	folders[3] = (struct class_folder){ "/home", home };
+	if (!class->in_memory)
+		return 2;
+	return class->reuse == REUSE_ANYONE ? 4 : 3;
+}
+
+bool
+class_has_folder(const struct cell_class *class, const struct config *config,
+    const char *path)
+{
+	struct class_folder folders[CLASS_FOLDERS];
+	size_t count = class_folders(class, config, folders);
+
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(folders[i].path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Read the version, "3.13", that the name of an interpreter begins with. */
+static bool
+minor_of(const char *interpreter, char minor[IMAGES_NAME_MAX + 1])
+{
+	size_t major;
+
+	images_minor(interpreter, minor);
+	major = strspn(minor, "0123456789");
+	return major > 0 && minor[major] == '.' && minor[major + 1] != '\0' &&
+	    minor[major + 1 + strspn(minor + major + 1, "0123456789")] == '\0';
+}
+
+bool
+api_packages_target(const char *interpreter,
+    char target[API_PACKAGES_TARGET_MAX])
+{
+	char minor[IMAGES_NAME_MAX + 1];
+
+	(void)snprintf(target, API_PACKAGES_TARGET_MAX, "%s", "");
+	if (!minor_of(interpreter, minor))
+		return false;
+	(void)snprintf(target, API_PACKAGES_TARGET_MAX,
+	    "/snekbox/user_base/lib/python%s/site-packages", minor);
+	return true;
+}
+
+/* ---- docker run ---- */
+
+/* Options of every container.  DECISIONS.md explains each. */
+static const char *const fixed_options[] = { "--detach", "--rm", "--pull",
+	"never", "--init=false", "--no-healthcheck", "--read-only",
+	"--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--ipc",
+	"private", "--log-driver", "none", "--stop-signal", "SIGKILL",
+	"--oom-score-adj", "500", "--hostname", "inline", "--workdir", "/",
+	"--env", "LANG=C.UTF-8", "--env", "LD_BIND_NOW=1", "--ulimit", "core=0",
+	"--ulimit", "nofile=1024:1024", "--ulimit", "msgqueue=0:0", NULL };
+
+/* After the image: sandbox/cell/DECISIONS.md says why these flags. */
+static const char *const cell_command[] = { "-s", "-u", "-B",
+	"/run/cell/cell.py", "/run/inline/cell.sock", NULL };
+
+/* The cell writes the source of a run there; the run may read it. */
+static const char code_tmpfs[] =
+    "/code:rw,noexec,nosuid,nodev,size=20m,nr_inodes=16,mode=0755";
+
+/* The cell links names of its interpreter there once. */
+static const char names_tmpfs[] =
+    "/snekbin:rw,noexec,nosuid,nodev,size=64k,nr_inodes=32,mode=0755";
+/* Packages for runs of the APIs are mounted below it (api_packages.c). */
+static const char user_tmpfs[] =
+    "/snekbox:ro,noexec,nosuid,nodev,size=4k,nr_inodes=16,mode=0755";
+/* An API's cell links its workspace there: /mnt/data. */
+static const char data_tmpfs[] =
+    "/mnt:rw,noexec,nosuid,nodev,size=4k,nr_inodes=2,mode=0755";
+
+/*
+ * Add one field of a --mount, which is a line of CSV: quoted when the value
+ * holds a separator.
+ */
+static void
+csv_add(struct buf *line, const char *key, const char *value)
+{
+	bool quote = strpbrk(value, ",\"\r\n") != NULL;
+
+	if (line->len > 0)
+		buf_addc(line, ',');
+	if (quote)
+		buf_addc(line, '"');
+	buf_adds(line, key);
+	buf_addc(line, '=');
+	for (; *value != '\0'; value++) {
+		if (*value == '"')
+			buf_addc(line, '"');
+		buf_addc(line, *value);
+	}
+	if (quote)
+		buf_addc(line, '"');
+}
+
+static void
+add_bind(struct argv *argv, const char *source, const char *target)
+{
+	auto_buf struct buf line = BUF_INIT(16384);
+
+	csv_add(&line, "type", "bind");
+	csv_add(&line, "src", source);
+	csv_add(&line, "dst", target);
+	csv_add(&line, "readonly", "true");
+	argv_option(argv, "--mount", "%s", buf_str(&line));
+}
+
+/* Mount an entry of the container's own folder (workspace.c). */
+static void
+docker_add_entry(struct argv *argv, const struct host *host,
+    const char *container, const char *name, const char *target)
+{
+	auto_free char *path = xprintf("%s/%s/%s", host->cells_dir, container,
+	    name);
+
+	add_bind(argv, path, target);
+}
+
+/* Add an anonymous volume whose file system is on the device.  By the label the
+ * sweep finds it when the engine died before it removed it. */
+static void
+add_device(struct argv *argv, const struct container *c, int number,
+    const char *target, bool writable)
+{
+	auto_buf struct buf line = BUF_INIT(16384);
+	auto_free char *label = xprintf("inline.instance=%s",
+	    c->host->instance);
+	auto_free char *device = xprintf("device=/dev/loop%d", number);
+
+	csv_add(&line, "type", "volume");
+	csv_add(&line, "dst", target);
+	csv_add(&line, "volume-nocopy", "true");
+	csv_add(&line, "volume-label", label);
+	csv_add(&line, "volume-opt", "type=ext4");
+	csv_add(&line, "volume-opt", device);
+	csv_add(&line, "volume-opt",
+	    writable ? "o=nosuid,nodev,discard,noinit_itable" :
+		       "o=ro,nosuid,nodev");
+	argv_option(argv, "--mount", "%s", buf_str(&line));
+}
+
+static void
+add_volume(struct argv *argv, const struct container *c, size_t i)
+{
+	add_device(argv, c, c->volumes[i].device, c->class->mounts[i].target,
+	    i == 0 && c->writable);
+}
+
+/* All cells of a version mount the same packages, for reading. */
+static void
+add_api_packages(struct argv *argv, const struct container *c)
+{
+	char target[API_PACKAGES_TARGET_MAX];
+
+	if (c->api_packages.device >= 0 &&
+	    api_packages_target(c->interpreter.name, target))
+		add_device(argv, c, c->api_packages.device, target, false);
+}
+
+/* A missing volume is an empty folder, for reading. */
+static void
+add_nothing(struct argv *argv, const struct container *c, size_t i)
+{
+	argv_option(argv, "--tmpfs",
+	    "%s:ro,nosuid,nodev,size=4k,mode=0755,uid=%" PRIu32 ",gid=%" PRIu32,
+	    c->class->mounts[i].target, c->uid, c->uid);
+}
+
+/* A standby cell has an empty folder where a volume will be mounted; no user of
+ * the cell owns it. */
+static void
+docker_add_empty(struct argv *argv, const struct container *c, size_t i)
+{
+	argv_option(argv, "--tmpfs",
+	    "%s:rw,noexec,nosuid,nodev,size=4k,nr_inodes=4,mode=0755",
+	    c->class->mounts[i].target);
+}
+
+/* Limit the cell's throughput on the device. */
+static void
+add_rates(struct argv *argv, const struct container *c, int device)
+{
+	const struct {
+		const char *option;
+		int64_t rate;
+	} rates[] = { { "--device-read-bps", c->host->config->disk_rate },
+		{ "--device-write-bps", c->host->config->disk_rate },
+		{ "--device-read-iops", c->host->config->disk_ops },
+		{ "--device-write-iops", c->host->config->disk_ops } };
+
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		if (rates[i].rate != 0)
+			argv_option(argv, rates[i].option,
+			    "/dev/loop%d:%" PRId64, device, rates[i].rate);
+	}
+}
+
+/* Name, labels, user, network and confinement of the container. */
+static void
+add_identity(struct argv *argv, const struct container *c, const char *apparmor)
+{
+	const struct config *config = c->host->config;
+	const char *network = c->class->network ? config->pip_network : "none";
+
+	argv_option(argv, "--name", "%s", c->name);
+	argv_option(argv, "--label", "inline.instance=%s", c->host->instance);
+	argv_option(argv, "--label", "inline.class=%s", c->class->name);
+	argv_option(argv, "--label", "inline.sandbox=%s", c->sandbox);
+	if (*config->sandbox_runtime != '\0')
+		argv_option(argv, "--runtime", "%s", config->sandbox_runtime);
+	argv_option(argv, "--user", "%" PRIu32 ":%" PRIu32, c->uid, c->uid);
+	argv_option(argv, "--network", "%s", network);
+	if (strcmp(network, "none") == 0)
+		argv_option(argv, "--dns-option", "timeout:0");
+	argv_option(argv, "--security-opt", "seccomp=%s/%s", config->lib_dir,
+	    c->class->seccomp);
+	/* jail.py hides the same paths as the engine's masks, beneath which the
+	 * kernel would let nobody mount a /proc. */
+	if (c->class->reuse == REUSE_ANYONE && !c->masked)
+		argv_option(argv, "--security-opt", "systempaths=unconfined");
+	if (*apparmor != '\0')
+		argv_option(argv, "--security-opt", "apparmor=%s", apparmor);
+}
+
+/* Add a folder in memory.  All users may write to /tmp, where the APIs'
+ * contract forbids to execute files; the other folders are the cell's user's.
+ */
+static void
+add_folder(struct argv *argv, const struct cell_class *class,
+    const struct class_folder *folder, uint32_t uid)
+{
+	bool is_tmp = strcmp(folder->path, "/tmp") == 0;
+	auto_free char *owner = is_tmp ?
+	    xstrdup("1777") :
+	    xprintf("0755,uid=%" PRIu32 ",gid=%" PRIu32, uid, uid);
+	int64_t pages = folder->size / 4096;
+	int64_t inodes = pages > 1024 ? pages : 1024;
+
+	if (strcmp(folder->path, "/dev/shm") == 0) {
+		argv_option(argv, "--shm-size", "%" PRId64, folder->size);
+		return;
+	}
+	argv_option(argv, "--tmpfs",
+	    "%s:rw,%s,nosuid,nodev,mode=%s,size=%" PRId64 ",nr_inodes=%" PRId64,
+	    folder->path, is_tmp && class->in_memory ? "noexec" : "exec", owner,
+	    folder->size, inodes);
+}
+
+/* Add a tmpfs that the cell's user owns. */
+static void
+add_tmpfs(struct argv *argv, const char *tmpfs, uint32_t uid)
+{
+	argv_option(argv, "--tmpfs", "%s,uid=%" PRIu32 ",gid=%" PRIu32, tmpfs,
+	    uid, uid);
+}
+
+static int64_t
+memory_of(const struct cell_class *class, const struct config *config)
+{
+	if (class->in_memory)
+		return config->api_memory;
+	return class->network ? config->pip_memory : config->memory;
+}
+
+/* The limit of a file's size is one for the whole container: its largest
+ * volume.  Files in memory are limited by their folder's size, and by memory.
+ */
+static int64_t
+file_max_of(const struct cell_class *class, const struct config *config)
+{
+	if (class->in_memory)
+		return -1;
+	if (class->installs)
+		return config->api_packages_quota;
+	return class->network || config->pip_quota > config->quota ?
+	    config->pip_quota :
+	    config->quota;
+}
+
+/* Limits of memory, processors, processes and files, and the folders in memory.
+ */
+static void
+add_limits(struct argv *argv, const struct container *c)
+{
+	const struct config *config = c->host->config;
+	int64_t memory = memory_of(c->class, config);
+	int64_t file_max = file_max_of(c->class, config);
+	struct class_folder folders[CLASS_FOLDERS];
+	size_t count = class_folders(c->class, config, folders);
+
+	argv_option(argv, "--memory", "%" PRId64, memory);
+	argv_option(argv, "--memory-swap", "%" PRId64, memory);
+	argv_option(argv, "--cpus", "%.2f", (double)config->milli_cpus / 1e3);
+	argv_option(argv, "--pids-limit", "%" PRId64, config->pids);
+	/* explicit, since the engine may have a default limit */
+	argv_option(argv, "--ulimit", "fsize=%" PRId64 ":%" PRId64, file_max,
+	    file_max);
+	for (size_t i = 0; i < count; i++)
+		add_folder(argv, c->class, &folders[i], c->uid);
+	if (!c->class->in_memory)
+		add_tmpfs(argv, code_tmpfs, c->uid);
+	else
+		add_tmpfs(argv, data_tmpfs, c->uid);
+	if (c->class->reuse == REUSE_ANYONE) {
+		add_tmpfs(argv, names_tmpfs, c->uid);
+		add_tmpfs(argv, user_tmpfs, c->uid);
+	}
+	if (c->class->sysctl != NULL)
+		argv_option(argv, "--sysctl", "%s", c->class->sysctl);
+}
+
+/* Settings of a cell whose runs shall have namespaces of their own. */
+static void
+add_settings(struct argv *argv, const struct container *c)
+{
+	const struct config *config = c->host->config;
+	char names[PRELOAD_NAMES_MAX];
+
+	if (c->class->reuse != REUSE_ANYONE)
+		return;
+	if (strcmp(config->api_isolation, "cell") == 0)
+		argv_option(argv, "--env", "IL_CELL_ISOLATION=1");
+	if (c->imports == 0)
+		return;
+	if (preload_is_auto(config->preload))
+		preload_auto_names(c->imports, names);
+	argv_option(argv, "--env", "IL_CELL_PRELOAD=%s",
+	    preload_is_auto(config->preload) ? names : config->preload);
+	argv_option(argv, "--env", "IL_CELL_PRELOAD_MEMORY=%" PRId64,
+	    config->api_memory / 2);
+}
+
+/*
+ * The mounter is root with the rights that its calls need: to mount, and to
+ * enter the mounts of a cell, whose user is another; to write the map of a user
+ * namespace; to find the folder for the packages in a workspace that its user
+ * has closed.  No user's code runs in it, and it reads no byte but the
+ * broker's.  It may open the cell's devices and make the system calls of its
+ * own list.
+ */
+static void
+add_mounter(struct argv *argv, const struct container *c, const char *image)
+{
+	static const char *const rights[] = { "SYS_ADMIN", "SYS_CHROOT",
+		"SYS_PTRACE", "SETUID", "SETGID", "DAC_READ_SEARCH" };
+	const struct container *cell = c->cell;
+
+	argv_option(argv, "--name", "%s", c->name);
+	argv_option(argv, "--label", "inline.instance=%s", c->host->instance);
+	argv_option(argv, "--label", "inline.class=%s", c->class->name);
+	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
+		argv_option(argv, "--cap-add", "%s", rights[i]);
+	for (size_t i = 0; cell->class->mounts[i].volume != NULL; i++)
+		argv_option(argv, "--device-cgroup-rule", "b 7:%d rw",
+		    cell->volumes[i].device);
+	argv_option(argv, "--security-opt", "seccomp=%s/%s",
+	    c->host->config->lib_dir, c->class->seccomp);
+	argv_add_all(argv,
+	    ARGV_WORDS("--security-opt", "apparmor=unconfined", "--user", "0:0",
+		"--network", "none", "--memory", "64m", "--memory-swap", "64m",
+		"--pids-limit", "8"));
+	docker_add_entry(argv, c->host, c->name, "socket", "/run/inline");
+	argv_add_all(argv, ARGV_WORDS("--entrypoint", "/mounter", image));
+}
+
+void
+docker_run_argv(struct argv *argv, const struct container *c, const char *image,
+    const char *apparmor)
+{
+	argv_init(argv, ARGV_WORDS(c->host->config->docker_binary, "run"));
+	argv_add_all(argv, fixed_options);
+	if (c->class->mounts_for_another) {
+		add_mounter(argv, c, image);
+		return;
+	}
+	add_identity(argv, c, apparmor);
+	add_limits(argv, c);
+	add_settings(argv, c);
+	docker_add_entry(argv, c->host, c->name, "socket", "/run/inline");
+	docker_add_entry(argv, c->host, c->name, "cell", "/run/cell");
+	docker_add_entry(argv, c->host, c->name, "passwd", "/etc/passwd");
+	docker_add_entry(argv, c->host, c->name, "group", "/etc/group");
+	if (c->class->network && *c->host->config->pip_ca_bundle != '\0')
+		add_bind(argv, c->host->config->pip_ca_bundle, "/run/ca.pem");
+	for (size_t i = 0; c->class->mounts[i].volume != NULL; i++) {
+		if (c->standby) {
+			docker_add_empty(argv, c, i);
+			add_rates(argv, c, c->volumes[i].device);
+			continue;
+		}
+		if (c->volumes[i].device < 0) {
+			add_nothing(argv, c, i);
+			continue;
+		}
+		add_volume(argv, c, i);
+		add_rates(argv, c, c->volumes[i].device);
+	}
+	add_api_packages(argv, c);
+	argv_add_all(argv, ARGV_WORDS("--entrypoint", "python3", image));
+	argv_add_all(argv, cell_command);
+	if (c->class->argument != NULL)
+		argv_add(argv, c->class->argument);
+}
+
+/* ---- the other calls ---- */
 
 #define DERIVED "inline.derived=1"
 #define HEX "0123456789abcdef"

@@ -20,8 +20,6 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/text.h"
-#include "broker/docker.h"
-#include "broker/mounter_image.h"
 
 #define PROBE_LEAST_MS 3000
 #define REMOVE_LEAST_MS 20000
@@ -74,7 +72,7 @@ engine_news(struct engine *e)
 	if (!is_ending(e))
 		loop_timer_set(e->host->loop, &e->recheck, RECHECK_MS,
 		    engine_probe, e);
-	status_publish(e->host);
+	e->host->publish(e->host);
 	host_schedule(e->host, 0);
 }
 

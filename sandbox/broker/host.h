@@ -6,7 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct api_packages_volume;
+#include "base/process.h"
+#include "protocol/frame.h"
+
+struct cells;
 struct config;
 struct engine;
 struct images;
@@ -42,14 +45,16 @@ struct host {
 	struct engine *engine;
 	struct images *images;
 	struct ledger *ledger;
+	struct cells *cells;
 	struct pool *pool;
 	struct uids *uids;
 	struct lease_status_file *status; /* NULL: no such file */
 	struct loop_timer *status_timer;
-	struct api_packages_volume *api_packages; /* attached volumes */
-	size_t api_packages_count;
 	bool needs_masks; /* the last API cell could not hide parts of /proc */
 	struct loop_timer *pass;
+	/* Write the status that il-fcgi reads: something has changed that
+	 * people see (status.c). */
+	void (*publish)(void *host);
 	void (*run_pass)(void *host); /* the pass: il-sandboxd.c */
 	int64_t pass_ms;
 };
@@ -57,8 +62,84 @@ struct host {
 /* Schedule a pass at that monotonic time, or earlier; 0: soon. */
 void host_schedule(struct host *host, int64_t at_ms);
 
-/* Write the status that il-fcgi reads, now and every few seconds.  Call it when
- * something has changed that people see. */
-void status_publish(void *arg);
+/*
+ * Backoff after failed starts of containers: more starts do not help a slow or
+ * broken engine.  After each failure the backoff doubles, and there is one
+ * start at a time until one succeeds.  Pure: the caller passes the time.
+ */
+struct pause {
+	int64_t most_ms;  /* the longest; the first is PAUSE_FIRST_MS */
+	int failures;	  /* in a row */
+	int64_t until_ms; /* monotonic: no start before this */
+	enum refusal code;
+	char text[200]; /* of the last failure */
+};
+
+#define PAUSE_FIRST_MS 1000
+#define PAUSE_MOST_MS 60000    /* where people wait for the start */
+#define PAUSE_MOUNTS_MS 600000 /* where cells start as usual meanwhile */
+
+void pause_note_failure(struct pause *pause, enum refusal code,
+    const char *text, int64_t now_ms);
+void pause_note_success(struct pause *pause);
+/* Is a start forbidden now? */
+bool pause_holds(const struct pause *pause, int64_t now_ms);
+/* One failure may be chance: a waiting client gets another try.  After two in a
+ * row a client that would have to wait for the backoff is refused at once. */
+bool pause_refuses(const struct pause *pause, int64_t now_ms);
+
+/* ---- programs ---- */
+
+/*
+ * Words of a command, on the heap, always NULL-terminated.  One word beyond
+ * ARGV_MAX ends the program: no command grows with data from outside.
+ */
+#define ARGV_MAX 128
+
+struct argv {
+	char *words[ARGV_MAX + 1];
+	size_t count;
+	const char *input; /* borrowed: its standard input; NULL: /dev/null */
+};
+
+/* Begin an argv with these words, up to a NULL. */
+void argv_init(struct argv *argv, const char *const *words);
+void argv_release(struct argv *argv);
+void argv_add(struct argv *argv, const char *word);
+void argv_addf(struct argv *argv, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Add an option and its value. */
+void argv_option(struct argv *argv, const char *option, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Add several words, up to a NULL. */
+void argv_add_all(struct argv *argv, const char *const *words);
+
+#define auto_argv __attribute__((cleanup(argv_release)))
+/* Argument of argv_init() and argv_add_all(). */
+#define ARGV_WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+/*
+ * A program that runs in parallel to the event loop. `done` is called once,
+ * from the loop, with the result, even when the program could not be started
+ * (PROCESS_NOT_STARTED).  It may start the subprocess again.  A cancelled one
+ * is killed, and done is not called.
+ */
+typedef void (*subprocess_fn)(void *arg, const struct process_result *result);
+
+struct subprocess {
+	struct loop *loop;
+	struct process process;
+	struct loop_timer *timer;
+	bool running;
+	subprocess_fn done;
+	void *arg;
+};
+
+/* Start the program.  The words need only live for the call, argv->input until
+ * the end. sub must not be running; all zeros will do. */
+void subprocess_start(struct subprocess *sub, struct loop *loop,
+    const struct argv *argv, int timeout_ms, subprocess_fn done, void *arg);
+/* Kill the program; nothing happens when it is not running. */
+void subprocess_cancel(struct subprocess *sub);
 
 #endif

@@ -34,13 +34,17 @@
  * start sweeps the rest, which it finds by a label.
  *
  * This file opens, connects and ends the parts in the right order: leases end
- * first, then cells, then the remaining containers.  client.c has the clients'
- * connections and requests; pool.c and scheduler.c decide which ticket gets
- * which cell; prepare.c and container.c are a container's life;
- * ../volume/owner.c chooses its user; volume.c has a volume on a loop device;
- * folder.c has the other files that a container mounts; workspace.c has the
- * folders of sandboxes; engine.c knows the state of Docker and of the images;
- * docker_run.c and docker.c build command lines; subprocess.c runs programs.
+ * first, then cells, then the remaining containers.  The parts are three
+ * floors.  Each calls only down; answers go up through function pointers.
+ *
+ *	clients	client.c (connections), requests.c, status.c, api_packages.c
+ *	policy	policy.c (which ticket gets which cell), pool.c (idle cells)
+ *	cells	container.c (a container's life), prepare.c (its volumes)
+ *
+ * Below the cells, engine.c knows the state of Docker and of the images;
+ * docker.c has the classes of cells and docker's command lines; volume.c has
+ * loop devices, locks and the reservations of the disk; workspace.c has the
+ * folders of sandboxes and containers; host.c runs programs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,13 +70,10 @@
 #include "base/loop.h"
 #include "base/process.h"
 #include "base/text.h"
-#include "broker/api_packages.h"
 #include "broker/client.h"
 #include "broker/engine.h"
-#include "broker/folder.h"
-#include "broker/ledger.h"
-#include "broker/pool.h"
 #include "broker/workspace.h"
+#include "broker/volume.h"
 #include "protocol/lease_status.h"
 #include "volume/owner.h"
 
@@ -93,6 +94,7 @@ struct broker {
 	struct engine engine;
 	struct images images;
 	struct ledger ledger;
+	struct cells cells;
 	struct pool pool;
 	struct clients clients;
 };
@@ -218,7 +220,7 @@ broker_stop(void *arg)
 	loop_timer_set(host->loop, NULL, host->config->start_ms + STOP_MS,
 	    broker_on_stop_timer, b);
 	loop_timer_set(host->loop, NULL, GRACE_MS, broker_sweep, b);
-	(void)pool_end(&b->pool, true);
+	(void)policy_end(&b->pool, true);
 	host_schedule(host, 0);
 }
 
@@ -252,7 +254,7 @@ broker_pass(void *arg)
 {
 	struct broker *b = arg;
 
-	pool_pass(&b->pool);
+	policy_pass(&b->pool);
 	/* KEPT is answered in each phase, since it needs no lease. */
 	clients_answer_kept(&b->clients);
 	switch (b->host.phase) {
@@ -262,12 +264,12 @@ broker_pass(void *arg)
 		break;
 	case PHASE_DRAINING:
 		/* The remaining leases do not end by themselves. */
-		if (!pool_end(&b->pool, false))
+		if (!policy_end(&b->pool, false))
 			broker_stop(b);
 		break;
 	case PHASE_STOPPING:
 		/* All cells and mounters have ended by themselves. */
-		if (!pool_end(&b->pool, true))
+		if (!policy_end(&b->pool, true))
 			broker_sweep(b);
 		break;
 	case PHASE_SWEEPING:
@@ -275,7 +277,7 @@ broker_pass(void *arg)
 			break;
 		/* A start that is under way can be ended only when the engine
 		 * answers: then there is another sweep. */
-		if (!pool_end(&b->pool, true) || !b->engine.clean)
+		if (!policy_end(&b->pool, true) || !b->engine.clean)
 			loop_stop(b->host.loop);
 		else
 			b->host.phase = PHASE_STOPPING;
@@ -313,7 +315,8 @@ broker_begin(struct broker *b)
 	struct err err;
 
 	images_init(&b->images, host);
-	pool_init(&b->pool, host);
+	cells_init(&b->cells);
+	policy_init(&b->pool, host, &requests_answers);
 	clients_open(&b->clients);
 	/* A volume that a cell may still write to counts, even after its name
 	 * is removed. */
@@ -340,13 +343,17 @@ broker_serve(const struct config *config, struct err *err)
 				.base = -1,
 				.started_s = clock_wall_ms() / 1000,
 				.run_pass = broker_pass,
+				.publish = status_publish,
 				.engine = &b.engine,
 				.images = &b.images,
 				.ledger = &b.ledger,
+				.cells = &b.cells,
 				.pool = &b.pool,
 				.uids = &b.uids },
 		.engine = { .host = &b.host, .probed_ms = -1 },
 		.ledger.host = &b.host,
+		.clients.serve = requests_serve,
+		.clients.abandon = requests_abandon,
 		.instance_fd = -1,
 		.uids.fd = -1,
 		.signals = -1 };
@@ -359,10 +366,10 @@ broker_serve(const struct config *config, struct err *err)
 		broker_begin(&b);
 		loop_run(b.host.loop);
 		images_release(&b.images);
-		pool_release(&b.pool);
+		policy_release(&b.pool);
+		cells_release(&b.cells);
 		ledger_release(&b.ledger);
 		engine_release(&b.engine);
-		api_packages_release(&b.host);
 		loop_free(b.host.loop);
 		folder_close(b.host.cells_dir);
 		lease_status_close(b.host.status, config);

@@ -1,344 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Containers and tickets: changes of their state, and questions about them.
- * Each pass settles the containers first, then runs the scheduler.
+ * The pool of cells: questions about them, and the fate of idle ones.  A cell
+ * that wants to write needs room on the disk; without that it only reads.  Idle
+ * cells are evicted for room, end after a while, are replaced when they are
+ * worn, and are started ahead.
  */
-#include "broker/pool.h"
+#include "broker/policy.h"
 
-#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/err.h"
 #include "base/log.h"
-#include "base/loop.h"
-#include "broker/folder.h"
-#include "broker/workspace.h"
+#include "broker/engine.h"
 
-#define WAITING_MAX 1024
-#define WARM_PAUSE_MS 10000 /* after a failed start */
-
-void
-host_schedule(struct host *host, int64_t at_ms)
-{
-	if (host->pass != NULL && host->pass_ms <= at_ms)
-		return;
-	host->pass_ms = at_ms;
-	loop_timer_set(host->loop, &host->pass, at_ms - clock_monotonic_ms(),
-	    host->run_pass, host);
-}
-
-void
-pool_init(struct pool *pool, struct host *host)
-{
-	*pool = (struct pool){ .host = host,
-		.pause.most_ms = PAUSE_MOST_MS,
-		.mount_pause.most_ms = PAUSE_MOUNTS_MS };
-	TAILQ_INIT(&pool->containers);
-	TAILQ_INIT(&pool->mounters);
-	TAILQ_INIT(&pool->tickets);
-	TAILQ_INIT(&pool->removals);
-	TAILQ_INIT(&pool->sessions.list);
-}
-
-/* The client of a removal is answered; the folder is swept at the next start.
- */
-void
-pool_release(struct pool *pool)
-{
-	struct removal *removal;
-	struct container *c;
-
-	while ((removal = TAILQ_FIRST(&pool->removals)) != NULL) {
-		TAILQ_REMOVE(&pool->removals, removal, link);
-		removal_done(removal, "removal cut short");
-	}
-	TAILQ_CONCAT(&pool->containers, &pool->mounters, link);
-	while ((c = TAILQ_FIRST(&pool->containers)) != NULL) {
-		TAILQ_REMOVE(&pool->containers, c, link);
-		container_free(c);
-	}
-	session_notes_release(&pool->sessions);
-}
-
-/* ---- tickets ---- */
-
-void
-ticket_leave_queue(struct pool *pool, struct ticket *ticket, enum lease_way way)
-{
-	size_t class = class_index(ticket->class);
-
-	pool->metrics.leases[class][way]++;
-	if (way < WAY_GONE)
-		histogram_observe(&pool->metrics.waited[class],
-		    (clock_monotonic_ms() - ticket->since_ms) * 1000);
-	TAILQ_REMOVE(&pool->tickets, ticket, link);
-	ticket->waiting = false;
-	pool->waiting--;
-}
-
-/* Are the volumes of the ticket there?  Only pip's CREATE makes missing
- * packages. */
-static bool
-has_volumes(const struct pool *pool, const struct ticket *ticket)
-{
-	int base = pool->host->base;
-
-	return ticket->class->in_memory ||
-	    ((ticket->class->installs ||
-		 workspace_has(base, ticket->sandbox, WORKSPACE_VOLUME)) &&
-		(!ticket->class->network ||
-		    workspace_has(base, ticket->sandbox, ticket->packages)));
-}
-
-/* The answer comes from the loop, even when it is known at once. */
-void
-pool_request(struct pool *pool, struct ticket *ticket)
-{
-	const struct container *c = pool_container_of(pool, ticket);
-
-	ticket->refusal = REFUSAL_NONE;
-	if (!has_volumes(pool, ticket))
-		ticket->refusal = REFUSAL_NO_WORKSPACE;
-	else if (pool->waiting >= WAITING_MAX &&
-	    (c == NULL || !pool_serves(c, ticket)))
-		ticket->refusal = REFUSAL_FULL;
-	ticket->since_ms = clock_monotonic_ms();
-	ticket->container = NULL;
-	ticket->waiting = true;
-	pool->waiting++;
-	TAILQ_INSERT_TAIL(&pool->tickets, ticket, link);
-	host_schedule(pool->host, 0);
-}
-
-void
-pool_withdraw(struct pool *pool, struct ticket *ticket)
-{
-	struct container *c = ticket->container;
-
-	if (ticket->waiting)
-		ticket_leave_queue(pool, ticket, WAY_GONE);
-	if (c == NULL)
-		return;
-	c->ticket = NULL;
-	ticket->container = NULL;
-	container_release(c);
-}
-
-/* ---- one pass over everything ---- */
-
-/* A start failed: hold up the next ones. */
-static void
-pool_note_failure(struct pool *pool, const struct container *c)
-{
-	int64_t now = clock_monotonic_ms();
-	struct container *other;
-
-	pool->warm_not_ms = now + WARM_PAUSE_MS;
-	/* A failure of this sandbox's file system or image, or before docker
-	 * was called, says nothing of the engine.  It must not slow down
-	 * others. */
-	if (!c->called || c->repaired || c->failure == REFUSAL_IMAGE)
-		return;
-	pause_note_failure(&pool->pause, c->failure, c->failure_text, now);
-	status_publish(pool->host);
-	if (pool->pause.until_ms > pool->warm_not_ms)
-		pool->warm_not_ms = pool->pause.until_ms;
-	log_warn("%d starts in a row have failed: the next one in %" PRId64
-		 " s",
-	    pool->pause.failures, (pool->pause.until_ms - now) / 1000);
-	/* Clients of the starts that were about to begin are refused, too. */
-	if (!pause_is_told(&pool->pause, now))
-		return;
-	TAILQ_FOREACH(other, &pool->containers, link) {
-		if (other->state == CONTAINER_PREPARED)
-			container_end(other, false);
-	}
-}
-
-/* The standby cell failed on its way to this sandbox: its tickets get a cell
- * that is started as usual. */
-static void
-forgo_standby(struct pool *pool, const struct container *c)
-{
-	struct ticket *ticket;
-
-	TAILQ_FOREACH(ticket, &pool->tickets, link) {
-		if (pool_matches(c, ticket))
-			ticket->no_standby = true;
-	}
-}
-
-/* Report a failed start to the first ticket that waits for such a cell; the
- * others get a new try. */
-static void
-pool_report_failure(struct pool *pool, struct container *c)
-{
-	struct ticket *ticket;
-
-	c->reported = true;
-	pool->metrics.starts[class_index(c->class)][1]++;
-	if (c->adopting) {
-		forgo_standby(pool, c);
-		return;
-	}
-	/* The cell may have died of imports that no client asked for: the next
-	 * ones start without them. */
-	if (c->imports != 0 && preload_is_auto(pool->host->config->preload)) {
-		preload_note_absent(&pool->preload, c->imports,
-		    clock_monotonic_ms());
-		return;
-	}
-	pool_note_failure(pool, c);
-	TAILQ_FOREACH(ticket, &pool->tickets, link) {
-		if (pool_matches(c, ticket)) {
-			ticket_refuse(pool, ticket, c->failure,
-			    c->failure_text);
-			return;
-		}
-	}
-}
-
-/* The status has the version of Python as soon as a cell has reported it. */
-static void
-note_python(struct pool *pool, const struct container *c)
-{
-	if (strcmp(c->interpreter.image, pool->host->config->sandbox_image) !=
-		0 ||
-	    strcmp(pool->python, c->python) == 0)
-		return;
-	memcpy(pool->python, c->python, sizeof(pool->python));
-	status_publish(pool->host);
-}
-
-/* Act on a container's state. */
-static void
-pool_settle(struct pool *pool, struct container *c)
-{
-	struct ticket *ticket = c->ticket;
-	size_t class = class_index(c->class);
-
-	if (c->state == CONTAINER_IDLE)
-		note_python(pool, c);
-	if (c->state == CONTAINER_IDLE && !c->came_up) {
-		c->came_up = true;
-		pool->came_up_ms = clock_monotonic_ms();
-		pool->metrics.starts[class][0]++;
-		histogram_observe(&pool->metrics.start[class],
-		    (c->since_ms - c->run_ms) * 1000);
-		if (pool->pause.failures > 0) {
-			pause_note_success(&pool->pause);
-			status_publish(pool->host);
-		}
-	}
-	if (c->absent != 0 && preload_is_auto(pool->host->config->preload)) {
-		preload_note_absent(&pool->preload, c->absent,
-		    clock_monotonic_ms());
-		c->imports &= ~c->absent;
-		c->absent = 0;
-	}
-	if (c->isolation != 0) {
-		pool->isolation = c->isolation;
-		memcpy(pool->isolation_reason, c->isolation_reason,
-		    sizeof(pool->isolation_reason));
-	}
-	/* The cell of a lease has ended by itself. */
-	if (c->state >= CONTAINER_ENDING && ticket != NULL) {
-		c->ticket = NULL;
-		ticket->container = NULL;
-		pool->metrics.out_of_memory[class] += c->out_of_memory;
-		ticket_lost(ticket, c->out_of_memory);
-	}
-	if (c->state >= CONTAINER_ENDING)
-		session_note_end(&pool->sessions, c);
-	if (c->failure != 0 && !c->reported)
-		pool_report_failure(pool, c);
-	if (c->state == CONTAINER_GONE) {
-		TAILQ_REMOVE(&pool->containers, c, link);
-		container_free(c);
-	}
-}
-
-/* Delete the files of a sandbox when nothing uses them any more.  Its
- * containers from before the removal may still have the volumes; newer ones
- * have none of them. */
-static void
-settle_removal(struct pool *pool, struct removal *removal)
-{
-	const struct container *c;
-	struct err err;
-	int rc;
-
-	TAILQ_FOREACH(c, &pool->containers, link) {
-		if (c->number <= removal->number &&
-		    strcmp(c->sandbox, removal->sandbox) == 0)
-			return;
-	}
-	TAILQ_REMOVE(&pool->removals, removal, link);
-	rc = folder_delete(pool->host->base, removal->retired, 0, &err);
-	removal_done(removal, rc == 0 ? NULL : err.text);
-}
-
-/* The order matters: a container that is gone must be settled before its
- * sandbox gets another one. */
-void
-pool_pass(struct pool *pool)
-{
-	struct removal *removal;
-	struct removal *removal_next;
-	struct container *c;
-	struct container *next;
-
-	for (c = TAILQ_FIRST(&pool->mounters); c != NULL; c = next) {
-		next = TAILQ_NEXT(c, link);
-		mounter_settle(c);
-	}
-	for (c = TAILQ_FIRST(&pool->containers); c != NULL; c = next) {
-		next = TAILQ_NEXT(c, link);
-		pool_settle(pool, c);
-	}
-	for (removal = TAILQ_FIRST(&pool->removals); removal != NULL;
-	     removal = removal_next) {
-		removal_next = TAILQ_NEXT(removal, link);
-		settle_removal(pool, removal);
-	}
-	if (pool->host->phase == PHASE_SERVING)
-		scheduler_run(pool);
-}
-
-bool
-pool_end(struct pool *pool, bool leases)
-{
-	struct container *c;
-	bool more = leases &&
-	    !(TAILQ_EMPTY(&pool->containers) && TAILQ_EMPTY(&pool->mounters));
-
-	TAILQ_FOREACH(c, &pool->containers, link) {
-		if (leases || c->state < CONTAINER_LEASED)
-			container_end(c, false);
-		more = more ||
-		    (c->state == CONTAINER_LEASED && !c->class->lasting);
-	}
-	return more;
-}
-
-void
-pool_remove(struct pool *pool, struct removal *removal)
-{
-	struct container *c;
-
-	removal->number = pool->host->serial;
-	(void)session_recall(&pool->sessions, removal->sandbox);
-	TAILQ_FOREACH(c, &pool->containers, link) {
-		if (strcmp(c->sandbox, removal->sandbox) == 0) {
-			c->has_session = false;
-			container_end(c, true);
-		}
-	}
-	TAILQ_INSERT_TAIL(&pool->removals, removal, link);
-	host_schedule(pool->host, 0);
-}
+#define NOTES_MAX 10000 /* 500 KiB; beyond, the oldest goes */
+#define ABSENT_MS (INT64_C(600) * 1000)
+/* For idle cells to end and their devices to be cleared. */
+#define ROOM_WAIT_MS 5000
 
 /* ---- questions ---- */
 
@@ -386,7 +70,7 @@ pool_container_of(const struct pool *pool, const struct ticket *ticket)
 	struct container *found = NULL;
 	struct container *c;
 
-	TAILQ_FOREACH(c, &pool->containers, link) {
+	TAILQ_FOREACH(c, &pool->cells->all, link) {
 		if (!ticket->class->in_memory) {
 			if (strcmp(c->sandbox, ticket->sandbox) == 0)
 				return c;
@@ -406,7 +90,7 @@ pool_count(const struct pool *pool, struct pool_count *count)
 	const struct container *c;
 
 	*count = (struct pool_count){ 0 };
-	TAILQ_FOREACH(c, &pool->containers, link) {
+	TAILQ_FOREACH(c, &pool->cells->all, link) {
 		struct pool_slots *p = &count->slots[c->class->budget];
 		bool ending = c->state == CONTAINER_ENDING;
 
@@ -423,4 +107,641 @@ pool_count(const struct pool *pool, struct pool_count *count)
 		p->leased += c->state == CONTAINER_LEASED;
 		p->ending += ending;
 	}
+}
+
+/* The cell will be idle in a while: it is starting, or it is coming back from a
+ * lease after which it can be leased again. */
+bool
+pool_is_coming(const struct container *c)
+{
+	return c->state <= CONTAINER_STARTING ||
+	    (c->state == CONTAINER_RELEASING &&
+		c->class->reuse == REUSE_ANYONE &&
+		c->isolation == ISOLATION_RUN && !c->retire);
+}
+
+/* ---- sessions ---- */
+
+/*
+ * A session is an interpreter that a cell keeps for the next run of its
+ * sandbox.  The cell reports it when a lease is over, and only where the client
+ * had asked for it.  It ends after IL_SESSION_SECONDS without a lease.  There
+ * are IL_SESSIONS at most; the one used longest ago is evicted first.
+ *
+ * The reason why a session ended is remembered until its owner comes.  A
+ * sandbox without a note had no session in this life of the broker.
+ */
+struct session_note {
+	TAILQ_ENTRY(session_note) link;
+	char sandbox[33];
+	enum kept_end why;
+};
+
+static void
+session_note_free(struct pool *pool, struct session_note *note)
+{
+	TAILQ_REMOVE(&pool->sessions, note, link);
+	pool->session_count--;
+	free(note);
+}
+
+void
+session_notes_release(struct pool *pool)
+{
+	while (!TAILQ_EMPTY(&pool->sessions))
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it is unlinked */
+		session_note_free(pool, TAILQ_FIRST(&pool->sessions));
+}
+
+enum kept_end
+session_recall(struct pool *pool, const char *sandbox)
+{
+	struct session_note *note;
+	enum kept_end why = KEPT_RESTARTED;
+
+	TAILQ_FOREACH(note, &pool->sessions, link) {
+		if (strcmp(note->sandbox, sandbox) == 0) {
+			why = note->why;
+			session_note_free(pool, note);
+			break;
+		}
+	}
+	return why;
+}
+
+void
+session_note_end(struct pool *pool, struct container *c)
+{
+	struct session_note *note;
+
+	if (!c->has_session)
+		return;
+	c->has_session = false;
+	(void)session_recall(pool, c->sandbox);
+	if (pool->session_count >= NOTES_MAX)
+		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it is unlinked */
+		session_note_free(pool, TAILQ_FIRST(&pool->sessions));
+	note = xcalloc(1, sizeof(*note));
+	memcpy(note->sandbox, c->sandbox, sizeof(note->sandbox));
+	note->why = c->session_end != 0 ? c->session_end : KEPT_DIED;
+	TAILQ_INSERT_TAIL(&pool->sessions, note, link);
+	pool->session_count++;
+	log_debug("session ended: %d cell=%s sandbox=%s", (int)note->why,
+	    c->name, c->sandbox);
+}
+
+/* ---- cells with sessions ---- */
+
+void
+cell_end_idle(struct container *c, enum kept_end why)
+{
+	c->session_end = why;
+	container_end(c, false);
+}
+
+static bool
+is_evicted_before(const struct container *c, const struct container *other)
+{
+	return other == NULL || c->has_session < other->has_session ||
+	    (c->has_session == other->has_session &&
+		c->since_ms < other->since_ms);
+}
+
+/* Standby cells are evicted last: any sandbox can use one. */
+static bool
+ends_before(const struct container *c, const struct container *other)
+{
+	return other == NULL || c->standby < other->standby ||
+	    (c->standby == other->standby && is_evicted_before(c, other));
+}
+
+/* The idle cell of the budget that is evicted first; NULL: none. */
+struct container *
+pool_oldest_idle(const struct pool *pool, enum cell_budget budget)
+{
+	struct container *oldest = NULL;
+	struct container *c;
+
+	TAILQ_FOREACH(c, &pool->cells->all, link) {
+		if (c->state == CONTAINER_IDLE && c->class->budget == budget &&
+		    ends_before(c, oldest))
+			oldest = c;
+	}
+	return oldest;
+}
+
+/* ---- modules ---- */
+
+void
+preload_note(struct preload *p, uint32_t mask, int64_t now_ms)
+{
+	for (size_t i = 0; i < PRELOAD_BITS; i++) {
+		if ((mask & preload_bit(i)) == 0)
+			continue;
+		p->asked_ms[i][1] = p->asked_ms[i][0];
+		p->asked_ms[i][0] = now_ms;
+	}
+}
+
+void
+preload_note_absent(struct preload *p, uint32_t mask, int64_t now_ms)
+{
+	for (size_t i = 0; i < PRELOAD_BITS; i++)
+		if ((mask & preload_bit(i)) != 0)
+			p->absent_ms[i] = now_ms + ABSENT_MS;
+}
+
+uint32_t
+preload_wanted(const struct preload *p, const struct config *config,
+    int64_t now_ms)
+{
+	int64_t rest_ms = config->warm_seconds * 1000;
+	uint32_t mask = 0;
+
+	if (!preload_is_auto(config->preload))
+		return *preload_list(config->preload) == '\0' ? 0 : PRELOAD_ALL;
+	for (size_t i = 0; i < PRELOAD_BITS; i++)
+		if (p->asked_ms[i][1] != 0 &&
+		    now_ms - p->asked_ms[i][1] < rest_ms &&
+		    now_ms >= p->absent_ms[i])
+			mask |= preload_bit(i);
+	return mask;
+}
+
+/* ---- room ---- */
+
+/* Bytes that could come free on a file system. */
+struct yield {
+	int64_t ending; /* of cells that are ending or being released */
+	int64_t idle;	/* of idle cells, which can be evicted */
+	struct container *oldest; /* the idle cell that is evicted first */
+};
+
+static void
+yield_measure(const struct pool *pool, const struct container *except,
+    dev_t device, struct yield *yield)
+{
+	struct container *c;
+
+	*yield = (struct yield){ .ending = 0 };
+	TAILQ_FOREACH(c, &pool->cells->all, link) {
+		const struct reservation *r = c->reserved[0];
+
+		if (c == except || r == NULL || !r->grows ||
+		    r->device != device)
+			continue;
+		if (c->state == CONTAINER_RELEASING ||
+		    c->state == CONTAINER_ENDING)
+			yield->ending += reservation_bytes(r);
+		if (c->state != CONTAINER_IDLE)
+			continue;
+		yield->idle += reservation_bytes(r);
+		if (is_evicted_before(c, yield->oldest))
+			yield->oldest = c;
+	}
+}
+
+enum admission
+pool_make_room(struct pool *pool, int fd, int64_t bytes,
+    const struct container *except, int64_t since_ms)
+{
+	int64_t due = since_ms + ROOM_WAIT_MS;
+	struct ledger_space space;
+	struct yield yield;
+	struct err err;
+
+	if (ledger_measure(pool->host->ledger, fd, &space, &err) != 0) {
+		log_err("%s", err.text);
+		return ADMIT_NEVER;
+	}
+	if (ledger_has_room(&space, bytes))
+		return ADMIT;
+	yield_measure(pool, except, space.device, &yield);
+	/* Would there be room if all cells that can end were gone? */
+	space.reserved -= space.leaving + yield.ending + yield.idle;
+	if (clock_monotonic_ms() >= due || !ledger_has_room(&space, bytes))
+		return ADMIT_NEVER;
+	/* Idle cells end, until the ending ones make enough room. */
+	space.reserved += yield.idle;
+	while (!ledger_has_room(&space, bytes) && yield.oldest != NULL) {
+		space.reserved -= reservation_bytes(yield.oldest->reserved[0]);
+		log_debug("making room on the disk cell=%s",
+		    yield.oldest->name);
+		cell_end_idle(yield.oldest, KEPT_GAVE_WAY);
+		yield_measure(pool, except, space.device, &yield);
+	}
+	host_schedule(pool->host, due);
+	return ADMIT_LATER;
+}
+
+/* ---- leases ---- */
+
+/* Tidying up and reading need no new blocks. */
+static bool
+wants_to_write(const struct ticket *ticket)
+{
+	return ticket->access == ACCESS_WRITE || ticket->access == ACCESS_ANY;
+}
+
+/* Decide for a ticket that wants to write: without room, ACCESS_ANY becomes
+ * read access. */
+static enum admission
+admission_by(enum admission room, const struct ticket *ticket, bool *writable)
+{
+	*writable = room == ADMIT;
+	return room == ADMIT_NEVER && ticket->access == ACCESS_ANY ? ADMIT :
+								     room;
+}
+
+enum admission
+admission_to(struct pool *pool, const struct ticket *ticket,
+    struct container *c, enum access *granted)
+{
+	struct reservation *r = c->reserved[0];
+	enum admission admission = ADMIT;
+	bool writable = true;
+
+	*granted = ticket->access == ACCESS_LOOK ? ACCESS_TIDY : ticket->access;
+	/* without a reservation there is nothing to write to */
+	if (ticket->class->in_memory || r == NULL)
+		return ADMIT;
+	if (wants_to_write(ticket)) {
+		admission = admission_by(pool_make_room(pool, r->fd,
+					     reservation_more(r), c,
+					     ticket->since_ms),
+		    ticket, &writable);
+		*granted = writable ? ACCESS_WRITE : ACCESS_READ;
+	}
+	if (admission != ADMIT)
+		return admission;
+	if (c->writable != writable)
+		return ADMIT_OTHERWISE;
+	if (*granted == ACCESS_WRITE)
+		r->grows = true;
+	return ADMIT;
+}
+
+enum admission
+admission_to_new(struct pool *pool, const struct ticket *ticket,
+    struct cell_order *order)
+{
+	enum admission admission;
+	struct err err;
+	auto_close int fd = -1;
+
+	order->writable = true;
+	order->grows = false;
+	if (ticket->class->in_memory || !wants_to_write(ticket))
+		return ADMIT;
+	fd = workspace_volume_open(pool->host->base, ticket->sandbox,
+	    class_volume(ticket->class, 0, ticket->packages), &err);
+	if (fd < 0)
+		return ADMIT; /* its start will report the failure */
+	admission = admission_by(pool_make_room(pool, fd,
+				     ledger_volume_bytes(fd), NULL,
+				     ticket->since_ms),
+	    ticket, &order->writable);
+	order->grows = order->writable;
+	return admission;
+}
+
+/* ---- warm cells ---- */
+
+/* Modules that a warm cell shall have imported.  A single slot goes to modules
+ * that the operator has named, and otherwise to a cell without imports. */
+static uint32_t
+wanted(const struct pool *pool)
+{
+	const struct config *config = pool->host->config;
+
+	if (preload_is_auto(config->preload) &&
+	    (config->api_warm == 0 || config->api_cells == 1))
+		return 0;
+	return preload_wanted(&pool->preload, config, clock_monotonic_ms());
+}
+
+/* Class and interpreter of warm cells, with or without the imports. */
+static void
+warm_kind(const struct pool *pool, struct ticket *kind, bool imports)
+{
+	*kind = (struct ticket){ .class = class_find("api"),
+		.imports = imports ? wanted(pool) : 0 };
+	(void)images_find(pool->host->config->sandbox_images, "",
+	    &kind->interpreter);
+}
+
+void
+warm_note(struct pool *pool, const struct ticket *ticket)
+{
+	struct ticket kind;
+
+	warm_kind(pool, &kind, false);
+	if (ticket->class == kind.class &&
+	    strcmp(ticket->interpreter.name, kind.interpreter.name) == 0)
+		preload_note(&pool->preload, ticket->imports,
+		    clock_monotonic_ms());
+}
+
+/* Number of warm cells, with or without the imports. */
+static int64_t
+warm_count(const struct pool *pool, bool imports)
+{
+	const struct config *config = pool->host->config;
+	bool split = wanted(pool) != 0 && config->api_warm > 0;
+
+	if (imports)
+		return split;
+	return config->api_warm < config->api_cells - split ?
+	    config->api_warm :
+	    config->api_cells - split;
+}
+
+uint32_t
+warm_imports(const struct pool *pool, const struct ticket *ticket)
+{
+	struct ticket kind;
+	bool ready;
+
+	warm_kind(pool, &kind, true);
+	ready = strcmp(ticket->interpreter.name, kind.interpreter.name) == 0;
+	if (ticket->class->reuse != REUSE_ANYONE ||
+	    (ticket->imports & kind.imports) == 0 ||
+	    (ready && ticket->client != NULL && warm_count(pool, true) != 0) ||
+	    (!ready && preload_is_auto(pool->host->config->preload)))
+		return 0;
+	return kind.imports;
+}
+
+/* Is the cell one of those that stay warm?  The ones used last are. */
+static bool
+stays_warm(const struct pool *pool, const struct container *c)
+{
+	const struct container *other;
+	struct ticket kind;
+	int64_t before = 0;
+
+	warm_kind(pool, &kind, c->imports != 0);
+	if (!pool_matches(c, &kind))
+		return false;
+	TAILQ_FOREACH(other, &pool->cells->all, link) {
+		if (other != c && pool_serves(other, &kind) &&
+		    (other->imports != 0) == (c->imports != 0) &&
+		    (other->since_ms > c->since_ms ||
+			(other->since_ms == c->since_ms &&
+			    other->number < c->number)))
+			before++;
+	}
+	return before < warm_count(pool, c->imports != 0);
+}
+
+/* Is there a derived image by now?  A cell that serves many clients is worth
+ * replacing. */
+static bool
+is_outdated(const struct pool *pool, const struct container *c)
+{
+	return (c->class->reuse == REUSE_ANYONE || c->standby) &&
+	    c->state >= CONTAINER_IDLE && !c->derived &&
+	    strcmp(images_name(pool->host->images, c->interpreter.image),
+		c->interpreter.image) != 0;
+}
+
+/* End the cells with sessions beyond IL_SESSIONS, the ones idle for longest
+ * first. */
+static void
+trim_sessions(struct pool *pool)
+{
+	int64_t count = 0;
+	struct container *c;
+
+	TAILQ_FOREACH(c, &pool->cells->all, link)
+		count += c->state == CONTAINER_IDLE && c->has_session;
+	for (; count > pool->host->config->sessions; count--) {
+		struct container *oldest = NULL;
+
+		TAILQ_FOREACH(c, &pool->cells->all, link) {
+			if (c->state == CONTAINER_IDLE && c->has_session &&
+			    is_evicted_before(c, oldest))
+				oldest = c;
+		}
+		cell_end_idle(oldest, KEPT_GAVE_WAY);
+	}
+}
+
+static void
+trim_idle(struct pool *pool)
+{
+	const struct config *config = pool->host->config;
+	int64_t idle = 0;
+	struct container *c;
+
+	TAILQ_FOREACH(c, &pool->cells->all, link) {
+		int64_t rest_s = c->has_session ? config->session_seconds :
+						  config->warm_seconds;
+		int64_t due_ms = c->since_ms + rest_s * 1000;
+		bool outdated = is_outdated(pool, c);
+		bool stays = c->standby || stays_warm(pool, c);
+
+		c->retire = c->retire || outdated; /* after its lease */
+		if (c->state != CONTAINER_IDLE)
+			continue;
+		if (c->class->reuse == REUSE_NEVER || outdated ||
+		    (!stays && clock_monotonic_ms() >= due_ms)) {
+			cell_end_idle(c, KEPT_RESTED);
+			continue;
+		}
+		if (!stays)
+			host_schedule(pool->host, due_ms);
+		else if (c->imports != 0 && preload_is_auto(config->preload))
+			host_schedule(pool->host,
+			    clock_monotonic_ms() + config->warm_seconds * 1000);
+		idle += c->class->reuse == REUSE_SANDBOX && !c->has_session &&
+		    !c->standby;
+	}
+	trim_sessions(pool);
+	for (; idle > config->warm_cells; idle--)
+		container_end(pool_oldest_idle(pool, BUDGET_SANDBOXES), false);
+}
+
+/* The cell has served as many runs as it may, or lacks imports that are wanted
+ * by now: another cell shall replace it. */
+static bool
+is_worn(const struct pool *pool, const struct container *c)
+{
+	return c->class->reuse == REUSE_ANYONE &&
+	    (c->runs >= c->host->config->api_runs ||
+		(c->imports != 0 && (wanted(pool) & ~c->imports) != 0));
+}
+
+/* A worn cell may stay until its replacement is ready.  False: the replacement
+ * is idle, or none can come. */
+static bool
+may_stay(const struct pool *pool, const struct container *worn,
+    const struct ticket *kind, bool room)
+{
+	const struct container *c;
+
+	TAILQ_FOREACH(c, &pool->cells->all, link) {
+		if (is_worn(pool, c) ||
+		    (c->imports != 0) != (worn->imports != 0) ||
+		    !pool_matches(c, kind))
+			continue;
+		if (pool_serves(c, kind))
+			return false;
+		room = room || pool_is_coming(c);
+	}
+	return room;
+}
+
+void
+warm_end_worn(struct pool *pool)
+{
+	const struct config *config = pool->host->config;
+	struct pool_count count;
+	struct ticket kind;
+	struct container *c;
+	bool room;
+
+	pool_count(pool, &count);
+	room = count.slots[BUDGET_RUNS].taken < config->api_cells;
+	TAILQ_FOREACH(c, &pool->cells->all, link) {
+		if (c->state != CONTAINER_IDLE || !is_worn(pool, c))
+			continue;
+		warm_kind(pool, &kind, c->imports != 0);
+		if (warm_count(pool, c->imports != 0) == 0 ||
+		    !pool_matches(c, &kind) ||
+		    c->runs >= 2 * config->api_runs ||
+		    !may_stay(pool, c, &kind, room))
+			container_end(c, false);
+	}
+}
+
+/* Number of warm cells, ready or coming, less the cells that tickets wait for.
+ */
+static int64_t
+count_ready(const struct pool *pool, const struct ticket *kind, bool imports)
+{
+	const struct container *c;
+	const struct ticket *ticket;
+	int64_t n = 0;
+
+	TAILQ_FOREACH(c, &pool->cells->all, link)
+		n += (c->state == CONTAINER_IDLE || pool_is_coming(c)) &&
+		    (!is_worn(pool, c) || c->state <= CONTAINER_STARTING) &&
+		    (c->imports != 0) == imports && pool_matches(c, kind);
+	/* a waiting ticket takes the first cell that comes up */
+	TAILQ_FOREACH(ticket, &pool->tickets, link)
+		n -= !imports && ticket->class == kind->class &&
+		    strcmp(ticket->interpreter.name, kind->interpreter.name) ==
+			0;
+	return n;
+}
+
+static void
+start_kind(struct pool *pool, const struct ticket *kind)
+{
+	const struct cell_order order = { .class = kind->class,
+		.sandbox = "",
+		.interpreter = &kind->interpreter,
+		.packages = "",
+		.imports = warm_imports(pool, kind),
+		.writable = true };
+
+	container_new(pool->host, &order);
+}
+
+/* Start one more warm cell of the kind where one is missing.  True: one was
+ * begun. */
+static bool
+refill_kind(struct pool *pool, bool imports)
+{
+	struct ticket kind;
+
+	warm_kind(pool, &kind, imports);
+	if (count_ready(pool, &kind, imports) >= warm_count(pool, imports))
+		return false;
+	start_kind(pool, &kind);
+	host_schedule(pool->host, 0); /* there may be another one to start */
+	return true;
+}
+
+/* May one more mounter be started now?  The end of a mounter schedules a pass.
+ */
+static bool
+mounter_may_start(struct pool *pool)
+{
+	const struct container *m;
+
+	if (pool->cells->unmountable)
+		return false;
+	TAILQ_FOREACH(m, &pool->cells->mounters, link) {
+		if (m->cell == NULL)
+			return false;
+	}
+	if (!pause_holds(&pool->cells->mount_pause, clock_monotonic_ms()))
+		return true;
+	host_schedule(pool->host, pool->cells->mount_pause.until_ms);
+	return false;
+}
+
+/* Class and interpreter of standby cells. */
+static void
+standby_kind(const struct pool *pool, struct ticket *kind)
+{
+	*kind = (struct ticket){ .class = class_find("user") };
+	(void)images_find(pool->host->config->chat_images, "",
+	    &kind->interpreter);
+}
+
+/* Begin another standby cell where there are fewer than IL_SPARE_CELLS and no
+ * ticket waits. */
+static void
+standby_refill(struct pool *pool)
+{
+	const struct config *config = pool->host->config;
+	const struct container *c;
+	struct pool_count count;
+	struct ticket kind;
+	int64_t count_standby = 0;
+
+	TAILQ_FOREACH(c, &pool->cells->all, link)
+		count_standby += c->standby && c->state <= CONTAINER_IDLE;
+	pool_count(pool, &count);
+	if (count_standby >= config->spare_cells || pool->waiting > 0 ||
+	    count.starting > 0 ||
+	    count.slots[BUDGET_SANDBOXES].taken >= config->cells ||
+	    !mounter_may_start(pool))
+		return;
+	standby_kind(pool, &kind);
+	start_kind(pool, &kind);
+}
+
+/* Waiting tickets come first: no warm cell is begun while the engine has as
+ * many starts as it may; after failures that is one. */
+static void
+refill(struct pool *pool)
+{
+	const struct config *config = pool->host->config;
+	int64_t most = pool->pause.failures > 0 ? 1 : POOL_RUNS_MAX;
+	struct pool_count count;
+
+	pool_count(pool, &count);
+	if (count.starting >= most || !images_are_known(pool->host->images) ||
+	    engine_state(pool->host->engine) != ENGINE_READY)
+		return;
+	if (clock_monotonic_ms() < pool->warm_not_ms) {
+		host_schedule(pool->host, pool->warm_not_ms);
+		return;
+	}
+	if (config->api_warm > 0 &&
+	    count.slots[BUDGET_RUNS].taken < config->api_cells &&
+	    (refill_kind(pool, false) || refill_kind(pool, true)))
+		return;
+	standby_refill(pool);
+}
+
+void
+warm_trim(struct pool *pool)
+{
+	trim_idle(pool);
+	refill(pool);
 }

@@ -27,6 +27,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -37,18 +38,133 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/loop.h"
-#include "broker/api_packages.h"
-#include "broker/docker.h"
+#include "broker/container.h"
 #include "broker/engine.h"
-#include "broker/ledger.h"
-#include "broker/mounter_image.h"
-#include "broker/pool.h"
+#include "broker/volume.h"
 #include "volume/owner.h"
 
 #define VOLUME_WAIT_MS 15000 /* for an older container to unlock a volume */
 #define CHECK_MS 60000	     /* e2fsck, or a change of owner */
 #define FRESH_MS 1000	     /* maximum age of the engine's state */
 #define ATTACH_MS 5000	     /* for the mounter's answer */
+
+void
+cells_init(struct cells *cells)
+{
+	*cells = (struct cells){ .mount_pause.most_ms = PAUSE_MOUNTS_MS };
+	TAILQ_INIT(&cells->all);
+	TAILQ_INIT(&cells->mounters);
+}
+
+void
+cells_release(struct cells *cells)
+{
+	struct container *c;
+
+	TAILQ_CONCAT(&cells->all, &cells->mounters, link);
+	while ((c = TAILQ_FIRST(&cells->all)) != NULL) {
+		TAILQ_REMOVE(&cells->all, c, link);
+		container_free(c);
+	}
+	for (size_t i = 0; i < cells->package_count; i++)
+		attachment_release(&cells->packages[i].volume);
+	free(cells->packages);
+	*cells = (struct cells){ .package_count = 0 };
+}
+
+/* ---- packages of the APIs' runs ---- */
+
+static struct api_packages_volume *
+known_volume(struct host *host, const char *name)
+{
+	for (size_t i = 0; i < host->cells->package_count; i++) {
+		if (strcmp(host->cells->packages[i].name, name) == 0)
+			return &host->cells->packages[i];
+	}
+	return NULL;
+}
+
+/* The volume is opened for reading only, and so is the device; the journal is
+ * empty (publish_on_checked()).  NULL: there is no volume. */
+static const struct attachment *
+find_volume(struct host *host, const char *interpreter)
+{
+	struct attachment volume = { -1, -1, -1 };
+	struct api_packages_volume *known;
+	char target[API_PACKAGES_TARGET_MAX];
+	char name[VOLUME_NAME_MAX];
+	auto_close int folder = -1;
+	struct err err;
+
+	if (!api_packages_target(interpreter, target))
+		return NULL;
+	workspace_packages_name(interpreter, name);
+	known = known_volume(host, name);
+	if (known != NULL)
+		return &known->volume;
+	folder = openat(host->base, API_PACKAGES_ID,
+	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (folder >= 0)
+		volume.volume_fd = openat(folder, name,
+		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (volume.volume_fd < 0)
+		return NULL;
+	if (attachment_attach(&volume, &err) != 0) {
+		log_err("no packages for Python %s: %s", interpreter, err.text);
+		attachment_release(&volume);
+		return NULL;
+	}
+	host->cells->packages = xrealloc(host->cells->packages,
+	    (host->cells->package_count + 1) * sizeof(*host->cells->packages));
+	known = &host->cells->packages[host->cells->package_count++];
+	memcpy(known->name, name, sizeof(name));
+	known->volume = volume;
+	return &known->volume;
+}
+
+/* docker mounts the device by its number, perhaps after a newer volume was
+ * published.  The cell's own descriptor keeps the number from being reused
+ * until then. */
+static void
+api_packages_attach(struct host *host, const char *interpreter,
+    struct attachment *a)
+{
+	const struct attachment *volume = find_volume(host, interpreter);
+
+	attachment_detach(a);
+	if (volume == NULL)
+		return;
+	a->device_fd = fcntl(volume->device_fd, F_DUPFD_CLOEXEC, 0);
+	if (a->device_fd >= 0)
+		a->device = volume->device;
+	else
+		log_err("no packages for Python %s: %m", interpreter);
+}
+
+void
+api_packages_replace(struct host *host, const char *name)
+{
+	struct api_packages_volume *known = known_volume(host, name);
+	struct container *c;
+	struct container *next;
+	char mounted[VOLUME_NAME_MAX];
+
+	if (known != NULL) {
+		attachment_release(&known->volume);
+		*known = host->cells->packages[--host->cells->package_count];
+	}
+	for (c = TAILQ_FIRST(&host->cells->all); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, link);
+		workspace_packages_name(c->interpreter.name, mounted);
+		if (!c->class->in_memory || strcmp(mounted, name) != 0)
+			continue;
+		c->retire = true;
+		if (c->state < CONTAINER_LEASED)
+			container_end(c, false);
+	}
+}
+
+/* ---- volumes ---- */
 
 static void prepare_next(struct container *c);
 
@@ -231,7 +347,7 @@ uid_is_used(const struct container *c, uint32_t uid)
 {
 	const struct container *other;
 
-	TAILQ_FOREACH(other, &c->host->pool->containers, link) {
+	TAILQ_FOREACH(other, &c->host->cells->all, link) {
 		if (other != c && (other->uid == uid || other->owner == uid) &&
 		    (c->class->in_memory || c->standby ||
 			strcmp(other->sandbox, c->sandbox) != 0))
@@ -291,9 +407,9 @@ choose_uid(struct container *c, struct err *err)
  * the backoff was begun before it and failed for the same cause, so one restart
  * of the engine is one failure, however many cells were on standby. */
 static void
-note_failed_mount(struct pool *pool, const char *what)
+note_failed_mount(struct cells *cells, const char *what)
 {
-	struct pause *pause = &pool->mount_pause;
+	struct pause *pause = &cells->mount_pause;
 	int64_t now_ms = clock_monotonic_ms();
 
 	if (!pause_holds(pause, now_ms))
@@ -309,7 +425,7 @@ static void
 mounter_fail(struct container *cell, const char *what)
 {
 	mounter_end(cell);
-	note_failed_mount(cell->host->pool, what);
+	note_failed_mount(cell->host->cells, what);
 	if (cell->adopting)
 		container_fail(cell, REFUSAL_START, "no mounter is ready");
 	else
@@ -336,7 +452,7 @@ mounter_settle(struct container *m)
 		    m->failure != 0 ? m->failure_text :
 				      "its container went away");
 	if (m->state == CONTAINER_GONE) {
-		TAILQ_REMOVE(&m->host->pool->mounters, m, link);
+		TAILQ_REMOVE(&m->host->cells->mounters, m, link);
 		container_free(m);
 	}
 }
@@ -344,7 +460,7 @@ mounter_settle(struct container *m)
 void
 mounter_forbid(struct container *m)
 {
-	m->host->pool->unmountable = true;
+	m->host->cells->unmountable = true;
 	log_warn("no standby cells: the processes of containers are unknown "
 		 "here");
 	container_end(m->cell, false);
@@ -399,7 +515,7 @@ mounter_start(struct container *cell)
 	    host->images->mounter);
 	m->cell = cell;
 	cell->mounter = m;
-	TAILQ_INSERT_TAIL(&host->pool->mounters, m, link);
+	TAILQ_INSERT_TAIL(&host->cells->mounters, m, link);
 	container_run(m);
 }
 
@@ -442,10 +558,10 @@ mounter_read_answer(struct container *m, const struct frame_view *view)
 	}
 	mounter_end(c);
 	if (why == ATTACH_DONE)
-		pause_note_success(&c->host->pool->mount_pause);
+		pause_note_success(&c->host->cells->mount_pause);
 	standby_done(c, why == ATTACH_DONE ? NULL : text);
 	if (why == ATTACH_HOST)
-		note_failed_mount(c->host->pool, text);
+		note_failed_mount(c->host->cells, text);
 	return true;
 }
 
@@ -535,23 +651,30 @@ prepare_reserve(struct container *c, bool grows)
 		c->reserved[0]->grows = grows;
 }
 
+/* Take what the order says, and begin to prepare. */
+static void
+prepare_order(struct container *c, const struct cell_order *order)
+{
+	c->writable = order->writable;
+	(void)snprintf(c->sandbox, sizeof(c->sandbox), "%s", order->sandbox);
+	(void)snprintf(c->packages, sizeof(c->packages), "%s", order->packages);
+	container_set(c, CONTAINER_PREPARING);
+	if (!c->standby)
+		prepare_reserve(c, order->grows);
+	prepare_begin(c);
+}
+
 /* The cell never returns to standby.  It gets a new number, since it uses no
  * volume of a sandbox of this name that was removed before. */
 void
-standby_adopt(struct container *c, const struct ticket *ticket, bool writable,
-    bool grows)
+standby_adopt(struct container *c, const struct cell_order *order)
 {
 	c->standby = false;
 	c->adopting = true;
 	c->number = ++c->host->serial;
-	c->writable = writable;
-	memcpy(c->sandbox, ticket->sandbox, sizeof(c->sandbox));
-	memcpy(c->packages, ticket->packages, sizeof(c->packages));
 	for (size_t i = 0; i < CLASS_VOLUMES; i++)
 		cleanup_close(&c->volumes[i].volume_fd);
-	container_set(c, CONTAINER_PREPARING);
-	prepare_reserve(c, grows);
-	prepare_begin(c);
+	prepare_order(c, order);
 }
 
 static void
@@ -572,21 +695,14 @@ standby_mount(struct container *c)
 }
 
 void
-container_new(struct pool *pool, const struct ticket *ticket, bool writable,
-    bool grows)
+container_new(struct host *host, const struct cell_order *order)
 {
-	struct container *c = container_alloc(pool->host, ticket->class);
+	struct container *c = container_alloc(host, order->class);
 
-	c->writable = writable;
-	memcpy(c->sandbox, ticket->sandbox, sizeof(c->sandbox));
-	c->interpreter = ticket->interpreter;
-	c->imports = warm_imports(pool, ticket);
-	c->standby = *c->sandbox == '\0' && !c->class->in_memory &&
+	c->interpreter = *order->interpreter;
+	c->imports = order->imports;
+	c->standby = *order->sandbox == '\0' && !c->class->in_memory &&
 	    !c->class->installs;
-	memcpy(c->packages, ticket->packages, sizeof(c->packages));
-	container_set(c, CONTAINER_PREPARING);
-	if (!c->standby)
-		prepare_reserve(c, grows);
-	prepare_begin(c);
-	TAILQ_INSERT_TAIL(&pool->containers, c, link);
+	prepare_order(c, order);
+	TAILQ_INSERT_TAIL(&host->cells->all, c, link);
 }

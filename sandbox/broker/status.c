@@ -18,7 +18,7 @@
 #include "base/loop.h"
 #include "broker/client.h"
 #include "broker/engine.h"
-#include "broker/ledger.h"
+#include "broker/volume.h"
 #include "broker/workspace.h"
 #include "protocol/lease_status.h"
 
@@ -34,7 +34,7 @@ start_pending_ms(const struct pool *pool)
 	int64_t oldest_ms = now_ms;
 	const struct container *c;
 
-	TAILQ_FOREACH(c, &pool->containers, link) {
+	TAILQ_FOREACH(c, &pool->cells->all, link) {
 		if (c->state == CONTAINER_STARTING && c->called &&
 		    !c->adopting && c->run_ms < oldest_ms)
 			oldest_ms = c->run_ms;
@@ -177,7 +177,7 @@ status_add_cells(struct buf *out, const struct pool *pool)
 	_Atomic int64_t cells[CLASS_MAX][SHOWN] = { 0 };
 	const struct container *c;
 
-	TAILQ_FOREACH(c, &pool->containers, link) {
+	TAILQ_FOREACH(c, &pool->cells->all, link) {
 		if (c->state != CONTAINER_GONE)
 			cells[class_index(c->class)][shown_state(c)]++;
 	}
@@ -316,7 +316,7 @@ request_cells(struct client *client, const struct frame_view *view)
 	(void)view;
 	frame_start(&frame, FRAME_GRANTED);
 	sent = client_send(client, &frame, -1);
-	TAILQ_FOREACH(c, &client->clients->host->pool->containers, link) {
+	TAILQ_FOREACH(c, &client->clients->host->cells->all, link) {
 		if (count++ >= CELLS_LISTED || !sent)
 			continue;
 		cell_frame(&frame, c);
@@ -327,20 +327,4 @@ request_cells(struct client *client, const struct frame_view *view)
 	if (sent)
 		(void)client_send(client, &frame, -1);
 	client_close(client);
-}
-
-void
-cells_end_idle(const struct client *client)
-{
-	struct container *c;
-
-	TAILQ_FOREACH(c, &client->clients->host->pool->containers, link) {
-		if (c->state != CONTAINER_IDLE ||
-		    strcmp(c->sandbox, client->ticket.sandbox) != 0)
-			continue;
-		if (c->has_session)
-			cell_end_idle(c, KEPT_GAVE_WAY);
-		else
-			container_end(c, false);
-	}
 }

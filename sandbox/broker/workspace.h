@@ -7,9 +7,7 @@
 #include <stdint.h>
 
 #include "broker/host.h"
-#include "broker/subprocess.h"
 
-struct client;
 struct err;
 
 /*
@@ -22,11 +20,11 @@ struct err;
  *	.new-…	being made; .old-…  being removed: swept at start
  */
 #define SANDBOX_ID_LEN 32
-/* Id of the APIs' packages (api_packages.h): no sandbox has it, and it is
+/* Id of the APIs' packages (api_packages.c): no sandbox has it, and it is
  * neither listed nor counted. */
 #define API_PACKAGES_ID "00000000000000000000000000000000"
 #define WORKSPACE_VOLUME "workspace.ext4"
-#define PACKAGES_VOLUME "packages" /* in class.c; its file name is set by */
+#define PACKAGES_VOLUME "packages" /* in docker.c; its file name is set by */
 #define VOLUME_NAME_MAX 64
 void workspace_packages_name(const char *interpreter,
     char name[VOLUME_NAME_MAX]);
@@ -82,7 +80,8 @@ struct volume_size {
 
 struct creation {
 	struct host *host;
-	struct client *client;
+	void (*done)(void *arg, const struct err *failure);
+	void *arg;
 	char id[33];
 	char packages[VOLUME_NAME_MAX];
 	bool only_packages;
@@ -96,12 +95,10 @@ struct creation {
 	struct subprocess process;
 };
 
-/* Begin; creation_done() is called once, later or at once. */
+/* Begin.  done is called once, later or at once: failure is NULL or the error;
+ * ERR_CONFLICT: another client has made it meanwhile. */
 void creation_start(struct creation *c, struct host *host,
-    struct client *client);
-/* failure: NULL, or the error; ERR_CONFLICT: it was made by another meanwhile
- * (space.c). */
-void creation_done(struct client *client, const struct err *failure);
+    void (*done)(void *arg, const struct err *failure), void *arg);
 /* Cancel it and remove the draft. */
 void creation_cancel(struct creation *c);
 
@@ -109,5 +106,44 @@ void creation_cancel(struct creation *c);
  */
 int64_t volume_total_bytes(const struct volume_size *size);
 int64_t volume_inodes(const struct volume_size *size);
+
+/* ---- folders of containers ---- */
+
+/*
+ * Files of the host that a container mounts.  They are made for it alone, in a
+ * folder of its name below the folder of all cells.  No file is in two
+ * containers, so no lock, watch or time of a file shows one container anything
+ * of another.
+ *
+ *	<cells>/<name>/socket/	cell.sock; at /run/inline
+ *	<cells>/<name>/cell/	a copy of the cell's program; at /run/cell
+ *	<cells>/<name>/passwd, group	at /etc
+ *	<cells>/program/	what that is copied from
+ *
+ * The folder of all cells is private to the broker.  Everything below it is
+ * readable for all, since the cell's user reads it in the container.
+ */
+
+/* Make the container's folder; uid: the number that gets a name.  With 0 only
+ * the folder of the socket is made.  After a failure nothing of it is left. */
+int folder_make(const struct host *host, const char *name, uint32_t uid,
+    struct err *err);
+
+/* Delete a folder of files, or of folders of files down to that depth.  The
+ * broker makes none that are deeper, so a deeper one is not its own: it stays,
+ * with an error.  A missing folder is no error. */
+int folder_delete(int at, const char *name, int depth, struct err *err);
+
+/* Remove the container's folder, or only the socket's folder.  A container
+ * keeps the folders that it has mounted, empty. */
+void folder_remove(const char *cells, const char *name, bool socket_only);
+
+/* Make the folder of all cells, remove the leftovers of an earlier life, and
+ * copy the cell's program from the library, so that an upgrade that is under
+ * way mixes no versions. */
+int folder_sweep(const char *cells, const char *library, struct err *err);
+
+/* Remove the folder of all cells, unless a container's folder is left in it. */
+void folder_close(const char *cells);
 
 #endif

@@ -18,7 +18,7 @@ with tarfile.open(fileobj=image, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         tar.addfile(entry, program)
 data = image.getvalue()
 print("/* Made by sandbox/mounter/image.py; do not edit. */")
-print('#include "broker/mounter_image.h"\n')
+print('#include "broker/engine.h"\n')
 print('const char mounter_image_id[] = "%s";'
       % hashlib.sha256(data).hexdigest())
 print("const char mounter_image[] = {")

@@ -218,7 +218,7 @@ make_mount(const char *kind, const struct option *options, bool writable)
 	return result;
 }
 
-/* The options are those of docker_run.c. */
+/* The options are those of docker.c. */
 static long
 mount_volume(int device, bool writable)
 {

@@ -102,7 +102,7 @@ enum frame_kind {
 };
 
 enum frame_tag {
-	TAG_CLASS = 1,		/* text: a name in sandbox/broker/class.c */
+	TAG_CLASS = 1,		/* text: a name in sandbox/broker/docker.c */
 	TAG_SANDBOX = 2,	/* text: 32 lower-case hex digits */
 	TAG_LEASE_MS = 3,	/* int: the broker kills the cell after this */
 	TAG_CODE = 4,		/* int: enum refusal, or enum cell_error */

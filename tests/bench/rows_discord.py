@@ -58,7 +58,7 @@ def command_session(place, table):
         count, ms(ours["whole"]["p95"])))
 
 
-# As sandbox/broker/docker_run.c puts them for somebody's cell, without its mounts.
+# As sandbox/broker/docker.c puts them for somebody's cell, without its mounts.
 LIMITS = """--rm --pull never --init=false --no-healthcheck --read-only
 --user 65532:65532 --cap-drop ALL --security-opt no-new-privileges
 --ipc private --log-driver none --stop-signal SIGKILL --oom-score-adj 500

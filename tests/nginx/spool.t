@@ -332,7 +332,7 @@ def the_disk_is_reckoned_with_what_nginx_lets_in():
     def number(text, name):
         return int(re.search(name + r"\D+(\d+)", text)[1])
 
-    with open(os.path.join(ROOT, "sandbox/broker/ledger.c")) as file:
+    with open(os.path.join(ROOT, "sandbox/broker/volume.c")) as file:
         header = file.read()
     with open(os.path.join(ROOT, "nginx/api.conf")) as file:
         conf = file.read()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tap.h"
 
-#include "broker/notes.h"
+#include "broker/policy.h"
 
 /* Length of the backoff after the n-th failure in a row, in ms. */
 static int64_t
@@ -28,9 +28,9 @@ main(void)
 	pause_note_failure(&pause, REFUSAL_ENGINE, "slow", 5000);
 	ok(pause_holds(&pause, 5999) && !pause_holds(&pause, 6000),
 	    "it holds for so long");
-	ok(!pause_is_told(&pause, 5500), "one failure may be chance");
+	ok(!pause_refuses(&pause, 5500), "one failure may be chance");
 	pause_note_failure(&pause, REFUSAL_ENGINE, "slow", 6000);
-	ok(pause_is_told(&pause, 7999) && !pause_is_told(&pause, 8000),
+	ok(pause_refuses(&pause, 7999) && !pause_refuses(&pause, 8000),
 	    "after two who waits is told");
 	is_str(pause.text, "slow", "why");
 	pause_note_success(&pause);

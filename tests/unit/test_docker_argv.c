@@ -5,9 +5,8 @@
 #include "base/buf.h"
 #include "base/config.h"
 #include "base/process.h"
-#include "broker/class.h"
+#include "broker/engine.h"
 #include "broker/container.h"
-#include "broker/docker.h"
 #include "broker/workspace.h"
 
 #define IMAGE "python:3.11-alpine"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The reservations of ledger.c, on files of the test. */
-#include "broker/ledger.h"
+/* The reservations of volume.c, on files of the test. */
+#include "broker/volume.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

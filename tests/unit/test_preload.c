@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/config.h"
-#include "broker/notes.h"
+#include "broker/policy.h"
 #include "tap.h"
 
 static char automatic[] = "auto";

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Command lines, and base/process.h on the event loop: before each step all
- * descriptors leave the loop, and afterwards the open ones come back.
+ * The pass over everything, backoff, command lines, and base/process.h on the
+ * event loop: before each step all descriptors leave the loop, and afterwards
+ * the open ones come back.
  */
-#include "broker/subprocess.h"
+#include "broker/host.h"
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,6 +20,47 @@
 
 #define OUTPUT_MAX 65536
 #define WORD_MAX 65536
+
+void
+host_schedule(struct host *host, int64_t at_ms)
+{
+	if (host->pass != NULL && host->pass_ms <= at_ms)
+		return;
+	host->pass_ms = at_ms;
+	loop_timer_set(host->loop, &host->pass, at_ms - clock_monotonic_ms(),
+	    host->run_pass, host);
+}
+
+/* ---- backoff ---- */
+
+void
+pause_note_failure(struct pause *pause, enum refusal code, const char *text,
+    int64_t now_ms)
+{
+	pause->until_ms = now_ms +
+	    clock_backoff_ms(PAUSE_FIRST_MS, pause->most_ms, pause->failures);
+	pause->failures++;
+	pause->code = code;
+	(void)snprintf(pause->text, sizeof(pause->text), "%s", text);
+}
+
+void
+pause_note_success(struct pause *pause)
+{
+	*pause = (struct pause){ .most_ms = pause->most_ms };
+}
+
+bool
+pause_holds(const struct pause *pause, int64_t now_ms)
+{
+	return pause->failures > 0 && now_ms < pause->until_ms;
+}
+
+bool
+pause_refuses(const struct pause *pause, int64_t now_ms)
+{
+	return pause->failures > 1 && pause_holds(pause, now_ms);
+}
 
 /* ---- the words ---- */
 

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef POLICY_H
+#define POLICY_H
+
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "base/exposition.h"
+#include "base/preload.h"
+#include "broker/container.h"
+
+struct client;
+
+/* Request for a cell.  The client owns it and fills in the first part. */
+struct ticket {
+	const struct cell_class *class;
+	char sandbox[33]; /* "" for a class in memory */
+	struct image_entry interpreter;
+	bool any_interpreter;		/* any will do where there is a cell */
+	char packages[VOLUME_NAME_MAX]; /* file name of the packages */
+	int64_t lease_ms;
+	enum access access;	       /* to a sandbox */
+	bool keep_session;	       /* its interpreter may stay */
+	bool no_imports;	       /* preloaded modules would do harm */
+	uint32_t imports;	       /* of its run: base/preload.h */
+	char folder[CLASS_FOLDER_MAX]; /* where its run writes; "": any */
+	struct client *client;	       /* NULL: none waits for it */
+
+	TAILQ_ENTRY(ticket) link;
+	struct container *container; /* of the lease; NULL: none */
+	bool waiting, cold, no_standby;
+	int64_t since_ms;
+	enum refusal refusal; /* decided at once, sent from the loop */
+};
+
+/* Removal of a workspace, whose folder has been renamed to `retired`. */
+struct removal {
+	TAILQ_ENTRY(removal) link;
+	char sandbox[33];
+	char retired[64];
+	unsigned int number;   /* wait for containers up to this number */
+	struct client *client; /* NULL: hung up */
+};
+
+/* Answers to the owner of tickets and removals; each may free them. */
+struct policy_answers {
+	void (*granted)(struct ticket *ticket, const char *cell, int client_end,
+	    enum access access);
+	void (*refused)(struct ticket *ticket, enum refusal code,
+	    const char *text);
+	/* The cell of a granted ticket has ended by itself. */
+	void (*lost)(struct ticket *ticket, bool out_of_memory);
+	/* trouble: NULL, or why the files are still there. */
+	void (*removed)(struct removal *removal, const char *trouble);
+};
+
+enum lease_way {
+	WAY_WARM,
+	WAY_STANDBY, /* by a standby cell */
+	WAY_COLD,    /* the cell was started for it */
+	WAY_LOOK,    /* read access while a run goes on */
+	WAY_GONE,    /* the client hung up first */
+	WAY_REFUSED, /* and enum refusal */
+};
+#define WAYS (WAY_REFUSED + REFUSAL_SANDBOXES + 1)
+
+/* Counters since the start, by class and never by sandbox. */
+struct cell_metrics {
+	_Atomic int64_t leases[CLASS_MAX][WAYS];
+	struct histogram waited[CLASS_MAX];   /* until the lease was granted */
+	_Atomic int64_t starts[CLASS_MAX][2]; /* succeeded, failed */
+	struct histogram start[CLASS_MAX];    /* from docker run to READY */
+	_Atomic int64_t out_of_memory[CLASS_MAX];
+};
+
+/* Modules that a warm cell shall have imported: all that IL_PRELOAD names, or
+ * with "auto" those that two leases have asked for in the last IL_WARM_SECONDS.
+ * Masks are those of base/preload.h.  Times are monotonic, 0: never. */
+struct preload {
+	int64_t asked_ms[PRELOAD_BITS][2]; /* the last two times */
+	int64_t absent_ms[PRELOAD_BITS];   /* end of "not in the image" */
+};
+
+struct pool {
+	struct host *host;
+	struct cells *cells;
+	const struct policy_answers *answers;
+	TAILQ_HEAD(ticket_list, ticket) tickets;
+	TAILQ_HEAD(removal_list, removal) removals;
+	size_t waiting;
+	char python[32];
+	int64_t isolation; /* from the last API cell; 0: none yet */
+	char isolation_reason[128];
+	int64_t warm_not_ms; /* no warm cell is started before */
+	struct pause pause;  /* after failed starts */
+	int64_t came_up_ms;  /* monotonic: last successful start */
+	TAILQ_HEAD(session_note_list, session_note) sessions; /* pool.c */
+	size_t session_count;
+	struct preload preload;
+	struct cell_metrics metrics;
+};
+
+/* ---- policy.c ---- */
+
+void policy_init(struct pool *pool, struct host *host,
+    const struct policy_answers *answers);
+void policy_release(struct pool *pool);
+/* Queue the ticket; the answer comes later, from the loop. */
+void policy_request(struct pool *pool, struct ticket *ticket);
+/* Take the ticket out of the queue, or end its lease. */
+void policy_withdraw(struct pool *pool, struct ticket *ticket);
+/* End the cells of the sandbox, delete its files, answer. */
+void policy_remove(struct pool *pool, struct removal *removal);
+/* Act on the state of each container, then serve tickets. */
+void policy_pass(struct pool *pool);
+/* End idle and starting cells; leases: all cells.  False: nothing is left to
+ * wait for, except leases of a lasting class. */
+bool policy_end(struct pool *pool, bool leases);
+
+/* ---- pool.c ---- */
+
+/* Wait for a leased sandbox, which may just be coming back. */
+#define POOL_BUSY_MS 1000
+/* Limit of concurrent docker run: more would only slow down each. */
+#define POOL_RUNS_MAX 2
+
+/* Slots of a budget. */
+struct pool_slots {
+	int64_t taken;
+	int64_t leased, ending; /* parts of `taken` */
+	bool full;		/* no slot comes free at the moment */
+};
+
+struct pool_count {
+	int64_t cells; /* all, ending ones included */
+	int64_t leased, starting;
+	int64_t runs;		/* docker run is running */
+	int64_t runs_in_memory; /* of those */
+	struct pool_slots slots[BUDGETS];
+};
+
+void pool_count(const struct pool *pool, struct pool_count *count);
+/* Find the one container of the ticket's sandbox, which counts until its end
+ * was settled; for a class in memory the best that can serve the ticket now. */
+struct container *pool_container_of(const struct pool *pool,
+    const struct ticket *ticket);
+/* Are class, sandbox and interpreter the ticket's, and do the imports suit? */
+bool pool_matches(const struct container *c, const struct ticket *ticket);
+/* Could it be leased to the ticket now? */
+bool pool_serves(const struct container *c, const struct ticket *ticket);
+/* Is the cell starting, or coming back from a lease for the next one? */
+bool pool_is_coming(const struct container *c);
+/* Returns the idle cell of the budget that is evicted first, or NULL. */
+struct container *pool_oldest_idle(const struct pool *pool,
+    enum cell_budget budget);
+
+/* End an idle cell; why: for its session, if it has one. */
+void cell_end_idle(struct container *c, enum kept_end why);
+/* A cell is ending: note the end of its session, once. */
+void session_note_end(struct pool *pool, struct container *c);
+/* Returns why the sandbox's last session ended, and forgets it. */
+enum kept_end session_recall(struct pool *pool, const char *sandbox);
+void session_notes_release(struct pool *pool);
+
+/* A lease was requested for a program that seems to import these. */
+void preload_note(struct preload *p, uint32_t mask, int64_t now_ms);
+/* A cell could not import these modules: try again after ten minutes. */
+void preload_note_absent(struct preload *p, uint32_t mask, int64_t now_ms);
+uint32_t preload_wanted(const struct preload *p, const struct config *config,
+    int64_t now_ms);
+
+enum admission {
+	ADMIT,		 /* now */
+	ADMIT_OTHERWISE, /* by a container with the other mount option */
+	ADMIT_LATER,	 /* idle cells are ending: ask again */
+	ADMIT_NEVER,	 /* the disk is too full */
+};
+
+/* Make room for the bytes on the file system of fd; since_ms: start of the
+ * wait; except: NULL, or a container that stays.  Never ADMIT_OTHERWISE. */
+enum admission pool_make_room(struct pool *pool, int fd, int64_t bytes,
+    const struct container *except, int64_t since_ms);
+/* Admit the ticket to an idle container of its sandbox.  *granted: the access
+ * that it gets; the space for that is reserved. */
+enum admission admission_to(struct pool *pool, const struct ticket *ticket,
+    struct container *c, enum access *granted);
+/* Admit the ticket to a new container, and set how its volume is mounted. */
+enum admission admission_to_new(struct pool *pool, const struct ticket *ticket,
+    struct cell_order *order);
+
+/* A lease was requested: note the modules that its run imports. */
+void warm_note(struct pool *pool, const struct ticket *ticket);
+/* Modules that a cell started for this ticket shall import: none where a client
+ * waits for it and another cell that has them is kept ready. */
+uint32_t warm_imports(const struct pool *pool, const struct ticket *ticket);
+/* End worn cells; end idle cells that no longer stay, start missing ones. */
+void warm_end_worn(struct pool *pool);
+void warm_trim(struct pool *pool);
+
+#endif
