@@ -419,7 +419,7 @@ start_one(struct pool *pool)
 		/* Each ending cell will make room for one ticket. */
 		if (slots->ending-- > 0)
 			continue;
-		c = pool_oldest_idle(pool, class->budget);
+		c = pool_oldest_idle(pool, class->budget, false);
 		if (c != NULL) {
 			log_debug("making room cell=%s", c->name);
 			cell_end_idle(c, KEPT_GAVE_WAY);
@@ -474,6 +474,7 @@ policy_serve(struct pool *pool)
 	while (policy_serve_one(pool) || adopt_one(pool) || start_one(pool))
 		;
 	warm_trim(pool);
+	warm_refill(pool);
 	run_prepared(pool);
 }
 

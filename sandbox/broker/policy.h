@@ -150,9 +150,9 @@ bool pool_matches(const struct container *c, const struct ticket *ticket);
 bool pool_serves(const struct container *c, const struct ticket *ticket);
 /* Is the cell starting, or coming back from a lease for the next one? */
 bool pool_is_coming(const struct container *c);
-/* Returns the idle cell of the budget that is evicted first, or NULL. */
+/* The idle cell of the budget, or of its sessions, that is evicted first. */
 struct container *pool_oldest_idle(const struct pool *pool,
-    enum cell_budget budget);
+    enum cell_budget budget, bool session);
 
 /* End an idle cell; why: for its session, if it has one. */
 void cell_end_idle(struct container *c, enum kept_end why);
@@ -193,8 +193,9 @@ void warm_note(struct pool *pool, const struct ticket *ticket);
 /* Modules that a cell started for this ticket shall import: none where a client
  * waits for it and another cell that has them is kept ready. */
 uint32_t warm_imports(const struct pool *pool, const struct ticket *ticket);
-/* End worn cells; end idle cells that no longer stay, start missing ones. */
+/* End worn cells; end idle cells that no longer stay; start missing ones. */
 void warm_end_worn(struct pool *pool);
 void warm_trim(struct pool *pool);
+void warm_refill(struct pool *pool);
 
 #endif

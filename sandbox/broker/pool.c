@@ -199,32 +199,28 @@ cell_end_idle(struct container *c, enum kept_end why)
 	container_end(c, false);
 }
 
+/* Does c end before the other, where one of two idle cells must?  Standby cells
+ * go last, as any sandbox can use one, and cells with a session before them. */
 static bool
 is_evicted_before(const struct container *c, const struct container *other)
 {
-	return other == NULL || c->has_session < other->has_session ||
-	    (c->has_session == other->has_session &&
-		c->since_ms < other->since_ms);
+	if (other == NULL || c->standby != other->standby)
+		return other == NULL || other->standby;
+	if (c->has_session != other->has_session)
+		return other->has_session;
+	return c->since_ms < other->since_ms;
 }
 
-/* Standby cells are evicted last: any sandbox can use one. */
-static bool
-ends_before(const struct container *c, const struct container *other)
-{
-	return other == NULL || c->standby < other->standby ||
-	    (c->standby == other->standby && is_evicted_before(c, other));
-}
-
-/* The idle cell of the budget that is evicted first; NULL: none. */
 struct container *
-pool_oldest_idle(const struct pool *pool, enum cell_budget budget)
+pool_oldest_idle(const struct pool *pool, enum cell_budget budget, bool session)
 {
 	struct container *oldest = NULL;
 	struct container *c;
 
 	TAILQ_FOREACH(c, &pool->cells->all, link) {
 		if (c->state == CONTAINER_IDLE && c->class->budget == budget &&
-		    ends_before(c, oldest))
+		    (!session || c->has_session) &&
+		    is_evicted_before(c, oldest))
 			oldest = c;
 	}
 	return oldest;
@@ -505,32 +501,11 @@ is_outdated(const struct pool *pool, const struct container *c)
 		c->interpreter.image) != 0;
 }
 
-/* End the cells with sessions beyond IL_SESSIONS, the ones idle for longest
- * first. */
-static void
-trim_sessions(struct pool *pool)
-{
-	int64_t count = 0;
-	struct container *c;
-
-	TAILQ_FOREACH(c, &pool->cells->all, link)
-		count += c->state == CONTAINER_IDLE && c->has_session;
-	for (; count > pool->host->config->sessions; count--) {
-		struct container *oldest = NULL;
-
-		TAILQ_FOREACH(c, &pool->cells->all, link) {
-			if (c->state == CONTAINER_IDLE && c->has_session &&
-			    is_evicted_before(c, oldest))
-				oldest = c;
-		}
-		cell_end_idle(oldest, KEPT_GAVE_WAY);
-	}
-}
-
-static void
-trim_idle(struct pool *pool)
+void
+warm_trim(struct pool *pool)
 {
 	const struct config *config = pool->host->config;
+	int64_t sessions = 0;
 	int64_t idle = 0;
 	struct container *c;
 
@@ -554,12 +529,16 @@ trim_idle(struct pool *pool)
 		else if (c->imports != 0 && preload_is_auto(config->preload))
 			host_schedule(pool->host,
 			    clock_monotonic_ms() + config->warm_seconds * 1000);
+		sessions += c->has_session;
 		idle += c->class->reuse == REUSE_SANDBOX && !c->has_session &&
 		    !c->standby;
 	}
-	trim_sessions(pool);
+	for (; sessions > config->sessions; sessions--)
+		cell_end_idle(pool_oldest_idle(pool, BUDGET_SANDBOXES, true),
+		    KEPT_GAVE_WAY);
 	for (; idle > config->warm_cells; idle--)
-		container_end(pool_oldest_idle(pool, BUDGET_SANDBOXES), false);
+		container_end(pool_oldest_idle(pool, BUDGET_SANDBOXES, false),
+		    false);
 }
 
 /* The cell has served as many runs as it may, or lacks imports that are wanted
@@ -717,8 +696,8 @@ standby_refill(struct pool *pool)
 
 /* Waiting tickets come first: no warm cell is begun while the engine has as
  * many starts as it may; after failures that is one. */
-static void
-refill(struct pool *pool)
+void
+warm_refill(struct pool *pool)
 {
 	const struct config *config = pool->host->config;
 	int64_t most = pool->pause.failures > 0 ? 1 : POOL_RUNS_MAX;
@@ -737,11 +716,4 @@ refill(struct pool *pool)
 	    (refill_kind(pool, false) || refill_kind(pool, true)))
 		return;
 	standby_refill(pool);
-}
-
-void
-warm_trim(struct pool *pool)
-{
-	trim_idle(pool);
-	refill(pool);
 }

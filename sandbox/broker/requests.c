@@ -89,6 +89,13 @@ request_forbid(struct client *client, const char *what)
 	client_refuse(client, REFUSAL_INPUT, text);
 }
 
+static bool
+sandbox_read(const struct frame_view *view, char id[33])
+{
+	return frame_get_text(view, TAG_SANDBOX, id, 33) &&
+	    workspace_id_valid(id);
+}
+
 /* ---- leases ---- */
 
 /* A client that is gone by now is closed, which ends the lease.  A client with
@@ -338,9 +345,7 @@ request_kept(struct client *client, const struct frame_view *view)
 	struct clients *clients = client->clients;
 	int64_t retire = 0;
 
-	if (!frame_get_text(view, TAG_SANDBOX, client->ticket.sandbox,
-		sizeof(client->ticket.sandbox)) ||
-	    !workspace_id_valid(client->ticket.sandbox)) {
+	if (!sandbox_read(view, client->ticket.sandbox)) {
 		client_refuse(client, REFUSAL_INPUT, "a malformed KEPT");
 		return;
 	}
@@ -384,8 +389,7 @@ request_remove(struct client *client, const struct frame_view *view)
 	struct err err;
 	int rc;
 
-	if (!frame_get_text(view, TAG_SANDBOX, id, sizeof(id)) ||
-	    !workspace_id_valid(id)) {
+	if (!sandbox_read(view, id)) {
 		client_refuse(client, REFUSAL_INPUT, "a malformed REMOVE");
 		return;
 	}
@@ -577,8 +581,7 @@ create_read(struct creation *c, const struct config *config,
 
 	c->only_packages = frame_get_bytes(view, TAG_INTERPRETER, &data, &len);
 	sizes[0] = (struct volume_size){ 0 };
-	if (!frame_get_text(view, TAG_SANDBOX, c->id, sizeof(c->id)) ||
-	    !workspace_id_valid(c->id))
+	if (!sandbox_read(view, c->id))
 		return REFUSAL_INPUT;
 	if (!c->only_packages &&
 	    (!frame_get_int(view, TAG_QUOTA_BYTES, &sizes[0].bytes) ||
