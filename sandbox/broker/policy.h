@@ -50,8 +50,7 @@ struct policy_answers {
 	    const char *text);
 	/* The cell of a granted ticket has ended by itself. */
 	void (*lost)(struct ticket *ticket, bool out_of_memory);
-	/* trouble: NULL, or why the files are still there. */
-	void (*removed)(struct removal *removal, const char *trouble);
+	void (*removed)(struct removal *removal, const char *failure);
 };
 
 enum lease_way {
@@ -158,7 +157,7 @@ struct container *pool_oldest_idle(const struct pool *pool,
 void cell_end_idle(struct container *c, enum kept_end why);
 /* A cell is ending: note the end of its session, once. */
 void session_note_end(struct pool *pool, struct container *c);
-/* Returns why the sandbox's last session ended, and forgets it. */
+/* Why did the sandbox's last session end?  The note goes. */
 enum kept_end session_recall(struct pool *pool, const char *sandbox);
 void session_notes_release(struct pool *pool);
 
@@ -193,7 +192,7 @@ void warm_note(struct pool *pool, const struct ticket *ticket);
 /* Modules that a cell started for this ticket shall import: none where a client
  * waits for it and another cell that has them is kept ready. */
 uint32_t warm_imports(const struct pool *pool, const struct ticket *ticket);
-/* End worn cells; end idle cells that no longer stay; start missing ones. */
+/* End worn cells; end idle cells that do not stay; start missing ones. */
 void warm_end_worn(struct pool *pool);
 void warm_trim(struct pool *pool);
 void warm_refill(struct pool *pool);

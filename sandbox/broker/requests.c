@@ -90,7 +90,7 @@ request_forbid(struct client *client, const char *what)
 }
 
 static bool
-sandbox_read(const struct frame_view *view, char id[33])
+request_read_id(const struct frame_view *view, char id[33])
 {
 	return frame_get_text(view, TAG_SANDBOX, id, 33) &&
 	    workspace_id_valid(id);
@@ -345,7 +345,7 @@ request_kept(struct client *client, const struct frame_view *view)
 	struct clients *clients = client->clients;
 	int64_t retire = 0;
 
-	if (!sandbox_read(view, client->ticket.sandbox)) {
+	if (!request_read_id(view, client->ticket.sandbox)) {
 		client_refuse(client, REFUSAL_INPUT, "a malformed KEPT");
 		return;
 	}
@@ -389,7 +389,7 @@ request_remove(struct client *client, const struct frame_view *view)
 	struct err err;
 	int rc;
 
-	if (!sandbox_read(view, id)) {
+	if (!request_read_id(view, id)) {
 		client_refuse(client, REFUSAL_INPUT, "a malformed REMOVE");
 		return;
 	}
@@ -581,7 +581,7 @@ create_read(struct creation *c, const struct config *config,
 
 	c->only_packages = frame_get_bytes(view, TAG_INTERPRETER, &data, &len);
 	sizes[0] = (struct volume_size){ 0 };
-	if (!sandbox_read(view, c->id))
+	if (!request_read_id(view, c->id))
 		return REFUSAL_INPUT;
 	if (!c->only_packages &&
 	    (!frame_get_int(view, TAG_QUOTA_BYTES, &sizes[0].bytes) ||

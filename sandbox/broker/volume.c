@@ -153,8 +153,8 @@ lock_wait_stop(struct lock_wait *w)
 	loop_timer_clear(w->loop, &w->timer);
 }
 
-/* A lock that comes free soon is noticed within 10 ms, one that is kept for long
- * after an eighth of the wait. */
+/* A lock that comes free soon is noticed within 10 ms.  A longer wait has rarer
+ * tries: an eighth of the wait lies between two. */
 static void
 lock_wait_try(void *arg)
 {

@@ -36,7 +36,7 @@
 #define VERSION "1"
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define ROUND_MS 5000 /* then the broker is asked for the cell once more */
-/* Room that stays free on a disk, as in the broker (broker/ledger.h): a share
+/* Room that stays free on a disk, as in the broker (broker/volume.h): a share
  * of the disk, within these bounds. */
 #define FLOOR_SHARE 50
 #define FLOOR_LEAST ((uint64_t)256 << 20)
