@@ -158,7 +158,7 @@ filename_language(const char *name)
 	return "";
 }
 
-/* ---- what a cell sends ---- */
+/* ---- the events of a cell ---- */
 
 void
 collect_init(struct collect *collect, size_t output_max, size_t file_bytes_max)
