@@ -299,7 +299,7 @@ api_eval(struct api_app *app, struct http_request *req)
 		&refusal)) {
 		buf_release(&body);
 		run_eval(app, req, &eval);
-		pyjson_release(&eval.doc);
+		jtree_release(&eval.doc);
 	} else if (refusal.status != 200) {
 		reply_eval_refusal(req, NULL, &refusal);
 	} else {

@@ -328,24 +328,25 @@ static bool
 execute_open_inputs(struct inputs *in, struct api_app *app,
     struct http_request *req, struct execute_request *request)
 {
+	const struct execute_file *files = request->files.items;
 	struct detail detail;
 	struct err err = { .code = ERR_NONE };
 
-	*in = (struct inputs){ .items = pyjson_tree_array(&request->doc,
-				   request->file_count + 1,
+	*in = (struct inputs){ .items = jtree_array(&request->doc,
+				   request->files.count + 1,
 				   sizeof(*in->items)) };
 	/* The code itself comes first, and is not from the store. */
-	if (request->code.text != NULL) {
+	if (request->code.data != NULL) {
 		in->own = in->count = 1;
 		in->items[0] = (struct cell_input){ .path = "__main__.py",
-			.content = { request->code.text, request->code.len },
+			.content = { request->code.data, request->code.len },
 			.mode = FILE_MODE };
 	}
-	for (size_t i = 0; i < request->file_count; i++) {
-		const struct execute_file *file = &request->files[i];
+	for (size_t i = 0; i < request->files.count; i++) {
+		const struct execute_file *file = &files[i];
 
 		if (!api_input_find(&in->items[in->count], app, req,
-			file->id.text, file->id.len, &err)) {
+			file->id.data, file->id.len, &err)) {
 			execute_close_inputs(in);
 			if (refuse_away(req, &err))
 				return false;
@@ -377,7 +378,7 @@ run_code(struct execution *x, struct execute_request *execute,
 	cell->echo = execute->echo;
 	cell->inputs = inputs.items;
 	cell->input_count = inputs.count;
-	cell->input = execute->input.text;
+	cell->input = execute->input.data;
 	cell->input_len = execute->input.len;
 	cell->collect_files = FILES_MAX;
 	cell->collect_bytes = FILE_BYTES;
@@ -415,7 +416,7 @@ execute_run_command(struct execution *x, const struct execute_request *bash,
 		return;
 	}
 	cell->op = OP_BASH;
-	cell->source = bash->code.text;
+	cell->source = bash->code.data;
 	cell->source_len = bash->code.len;
 	(void)api_run_in(&x->run, &b, false);
 	session_holder_return(&b);
@@ -455,7 +456,7 @@ execute(struct api_app *app, struct http_request *req,
 	buf_release(&x.out.text);
 	buf_release(&x.err.text);
 	buf_release(&x.frame);
-	pyjson_release(&request.doc);
+	jtree_release(&request.doc);
 }
 
 void
@@ -591,7 +592,7 @@ api_session_create(struct api_app *app, struct http_request *req)
 			reply_detail(req, 422, NULL, "%s", inputs.wrong);
 		execute_close_inputs(&inputs);
 	}
-	pyjson_release(&session.doc);
+	jtree_release(&session.doc);
 }
 
 void

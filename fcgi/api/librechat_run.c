@@ -19,7 +19,7 @@
 #include "contract/librechat/libre_answer.h"
 #include "contract/librechat/libre_program.h"
 #include "contract/stage.h"
-#include "pytext/pyjson.h"
+#include "contract/jtree.h"
 #include "server/http.h"
 
 #include "base/buf.h"
@@ -554,7 +554,7 @@ api_librechat_exec(struct api_app *app, struct http_request *req)
 	librechat_make_session(app, x.session);
 	session_holder_borrow_named(&x.own, app, req, exec.hint);
 	librechat_run(&x);
-	pyjson_release(&exec.doc);
+	jtree_release(&exec.doc);
 }
 
 /* ---- a program ---- */
@@ -688,22 +688,21 @@ void
 api_librechat_cancel(struct api_app *app, struct http_request *req)
 {
 	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
-	struct pyjson_error fault;
-	struct pyjson doc;
+	struct jtree_error fault;
+	struct jtree doc;
 	const char *id;
 	bool running = false;
 
 	if (!api_read_body(req, &body))
 		return;
-	if (!pyjson_parse(&doc, buf_str(&body), body.len, PYJSON_BYTES,
-		&fault)) {
+	if (!jtree_parse(&doc, buf_str(&body), body.len, &fault)) {
 		reply_librechat(req, 400, NULL, "The body is not valid JSON",
 		    NULL);
 		return;
 	}
-	id = doc.root.type != PYVALUE_OBJECT ?
+	id = doc.root.type != JVALUE_OBJECT ?
 	    NULL :
-	    pyvalue_text(pyvalue_get(&doc.root, "request_id"));
+	    jvalue_text(jvalue_get(&doc.root, "request_id"));
 	if (!librechat_is_call_id(id))
 		reply_librechat(req, 400, NULL,
 		    "Missing required field: request_id", NULL);
@@ -714,5 +713,5 @@ api_librechat_cancel(struct api_app *app, struct http_request *req)
 		reply_text(req, 200, NULL,
 		    running ? "{\"cancelled\":true,\"running\":true}" :
 			      "{\"cancelled\":true,\"running\":false}");
-	pyjson_release(&doc);
+	jtree_release(&doc);
 }

@@ -268,7 +268,7 @@ mcp_list_resources(struct mcp_exchange *x)
 
 /* A resource that is not there gets an error, never an empty answer. */
 static void
-mcp_refuse_resource(struct mcp_exchange *x, const struct pyvalue *uri,
+mcp_refuse_resource(struct mcp_exchange *x, const struct jvalue *uri,
     const char *text)
 {
 	struct mcp_fault fault;
@@ -281,7 +281,7 @@ mcp_refuse_resource(struct mcp_exchange *x, const struct pyvalue *uri,
 }
 
 static void
-answer_content(struct mcp_exchange *x, const struct pyvalue *uri,
+answer_content(struct mcp_exchange *x, const struct jvalue *uri,
     const char *name, int fd, int64_t size)
 {
 	auto_buf struct buf content = BUF_INIT(MCP_RESOURCE_MAX);
@@ -306,7 +306,7 @@ answer_content(struct mcp_exchange *x, const struct pyvalue *uri,
 static void
 mcp_read_resource(struct mcp_exchange *x)
 {
-	const struct pyvalue *uri = pyvalue_get(x->m.params, "uri");
+	const struct jvalue *uri = jvalue_get(x->m.params, "uri");
 	struct filestore_entry entry;
 	struct mcp_fault fault;
 	char own_id[FILESTORE_ID_LEN + 1] = "";
@@ -315,7 +315,7 @@ mcp_read_resource(struct mcp_exchange *x)
 	struct err err;
 	auto_close int fd = -1;
 
-	if (uri == NULL || uri->type != PYVALUE_STRING ||
+	if (uri == NULL || uri->type != JVALUE_STRING ||
 	    uri->count > MCP_URI_MAX) {
 		(void)mcp_refuse(&fault, &x->m, 400, MCP_BAD_PARAMS,
 		    "Invalid params: uri must be a string of at most %zu bytes",
@@ -521,7 +521,7 @@ find_real_path(struct mcp_exchange *x, struct session_borrowed *b)
 		.wall_ms = FILE_TOOL_MS };
 	struct cell_result result;
 
-	if (x->call.path.decoded || !path_text_read(&path, x->call.path.data))
+	if (x->call.path_decoded || !path_text_read(&path, x->call.path.data))
 		return NULL;
 	request.path = buf_str(&path);
 	if (!mcp_ask(x, b, &request, NULL, NULL, &result) ||
@@ -608,10 +608,10 @@ call_tool(struct mcp_exchange *x)
 static bool
 has_cursor(struct mcp_exchange *x)
 {
-	const struct pyvalue *cursor = pyvalue_get(x->m.params, "cursor");
+	const struct jvalue *cursor = jvalue_get(x->m.params, "cursor");
 	struct mcp_fault fault;
 
-	if (cursor == NULL || cursor->type == PYVALUE_NULL)
+	if (cursor == NULL || cursor->type == JVALUE_NULL)
 		return false;
 	(void)mcp_refuse(&fault, &x->m, 400, MCP_BAD_PARAMS,
 	    "Invalid params: unknown cursor");

@@ -520,14 +520,18 @@ struct inputs {
 static void
 mcp_close_inputs(struct inputs *in, const struct mcp_call *call)
 {
+	const struct mcp_file *files = call->files.items;
+
 	for (size_t i = in->own; i < in->count; i++)
-		if (call->files[i - in->own].id.data != NULL)
+		if (files[i - in->own].id.data != NULL)
 			api_input_unmap(&in->items[i]);
 }
 
 static void
 mcp_refuse_file(struct mcp_exchange *x, size_t i, const struct err *err)
 {
+	const struct mcp_file *files = x->call.files.items;
+
 	if (err->code == ERR_LIMIT)
 		mcp_trouble(x,
 		    "files[%zu]: the files are too large together. Give fewer "
@@ -543,7 +547,7 @@ mcp_refuse_file(struct mcp_exchange *x, size_t i, const struct err *err)
 		    "files[%zu]: there is no file with the file_id '%.60s': it "
 		    "was never there, or its time is over. Give its content as "
 		    "text or base64.",
-		    i, x->call.files[i].id.data);
+		    i, files[i].id.data);
 }
 
 /* False: one of them is not there, which was answered; nothing to close. */
@@ -551,10 +555,11 @@ static bool
 mcp_open_inputs(struct inputs *in, struct mcp_exchange *x)
 {
 	const struct mcp_call *call = &x->call;
+	const struct mcp_file *files = call->files.items;
 	struct err err = { .code = ERR_NONE };
 
-	for (size_t i = 0; i < call->file_count; i++) {
-		const struct mcp_file *file = &call->files[i];
+	for (size_t i = 0; i < call->files.count; i++) {
+		const struct mcp_file *file = &files[i];
 		struct cell_input *input = &in->items[in->count];
 
 		*input = (struct cell_input){ .content = { file->content.data,
@@ -578,7 +583,7 @@ mcp_open_inputs(struct inputs *in, struct mcp_exchange *x)
 /* The program is a file of the run, under a name that nobody sees. */
 static void
 put_program(struct cell_request *cell, struct inputs *in, const char *path,
-    const struct mcp_bytes *code)
+    const struct cell_bytes *code)
 {
 	in->own = in->count = 1;
 	in->items[0] = (struct cell_input){ .path = path,
@@ -684,6 +689,7 @@ void
 mcp_run_tool(struct mcp_exchange *x)
 {
 	const struct mcp_call *call = &x->call;
+	const struct mcp_file *files = call->files.items;
 	bool fresh = call->session.data == NULL;
 	const char *program = call->tool == MCP_RUN_SHELL ? NULL :
 	    fresh					  ? MAIN :
@@ -692,7 +698,7 @@ mcp_run_tool(struct mcp_exchange *x)
 	struct cell_request cell = {
 		.folder = "/workspace",
 		.env = api_environment,
-		.args = call->args,
+		.args = call->argv,
 		.echo = call->tool == MCP_RUN_PYTHON,
 		.input = call->input.data,
 		.input_len = call->input.len,
@@ -702,8 +708,8 @@ mcp_run_tool(struct mcp_exchange *x)
 		.limit_processes = PROCESSES,
 	};
 
-	for (size_t i = 0; program != NULL && i < call->file_count; i++) {
-		if (strcmp(call->files[i].path.data, program) != 0)
+	for (size_t i = 0; program != NULL && i < call->files.count; i++) {
+		if (strcmp(files[i].path.data, program) != 0)
 			continue;
 		mcp_trouble(x, "files[%zu]: %s is the program itself.", i,
 		    program);

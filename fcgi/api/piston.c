@@ -13,7 +13,7 @@
 #include "api/reply.h"
 #include "api/run.h"
 #include "api/routes.h"
-#include "contract/piston/answer.h"
+#include "contract/piston/piston_answer.h"
 #include "server/http.h"
 
 #include "base/clock.h"
@@ -325,7 +325,7 @@ api_piston_execute(struct api_app *app, struct http_request *req)
 	}
 	buf_release(&body);
 	piston_run(app, req, &request);
-	pyjson_release(&request.doc);
+	jtree_release(&request.doc);
 }
 
 /* ---- lists of runtimes and packages ---- */

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "contract/piston/request.h"
-#include "contract/piston/socket.h"
+#include "contract/piston/piston_request.h"
+#include "contract/piston/piston_socket.h"
 
 struct api_app;
 struct api_run;

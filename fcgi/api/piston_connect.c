@@ -20,7 +20,7 @@
 #include "api/reply.h"
 #include "api/run.h"
 #include "api/routes.h"
-#include "contract/piston/answer.h"
+#include "contract/piston/piston_answer.h"
 #include "server/http.h"
 
 #include "base/cleanup.h"
@@ -325,7 +325,7 @@ hear_messages(struct connection *x)
 			break;
 		}
 		hear_said(x, kind, &said, true);
-		pyjson_release(&said.doc);
+		jtree_release(&said.doc);
 		type(x);
 	}
 }
@@ -498,18 +498,18 @@ hear_init(struct connection *x, struct piston_said *said)
 	struct piston_refusal refusal;
 
 	if (!piston_runtimes(&all, x->app, &x->req, false)) {
-		pyjson_release(&said->doc);
+		jtree_release(&said->doc);
 		say_trouble(x, "There is no cell to run it in just now");
 		return;
 	}
 	x->request = (struct piston_request){ .doc = said->doc };
-	if (!piston_take(&x->request, &limits, all.items, all.count,
+	if (!piston_accept(&x->request, &limits, all.items, all.count,
 		&refusal)) {
 		say_error(x, &refusal);
 		return;
 	}
 	run_job(x);
-	pyjson_release(&x->request.doc);
+	jtree_release(&x->request.doc);
 }
 
 /* ---- a connection ---- */
@@ -546,7 +546,7 @@ talk(struct connection *x)
 			return;
 		}
 		hear_said(x, kind, &said, false);
-		pyjson_release(&said.doc);
+		jtree_release(&said.doc);
 	}
 }
 

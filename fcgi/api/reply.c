@@ -9,7 +9,7 @@
 #include "contract/code_interpreter/execute_request.h"
 #include "contract/librechat/libre_answer.h"
 #include "contract/mcp/mcp_message.h"
-#include "contract/piston/request.h"
+#include "contract/piston/piston_request.h"
 #include "contract/snekbox/eval_request.h"
 #include "server/http.h"
 
@@ -186,15 +186,10 @@ void
 reply_eval_refusal(struct http_request *req, const char *headers,
     struct eval_refusal *refusal)
 {
-	const char *type = eval_refusal_type(http_param(req, "HTTP_ACCEPT"));
 	auto_buf struct buf body = BUF_INIT(8 * EVAL_DESCRIPTION_MAX);
-	auto_buf struct buf all = BUF_INIT(1024);
 
-	/* The form depends on the Accept header, which caches must know. */
-	eval_refusal_add(&body, refusal, type);
-	buf_addf(&all, "%sVary: Accept\r\n", headers == NULL ? "" : headers);
-	http_answer(req, refusal->status, type, buf_str(&all), buf_str(&body),
-	    body.len);
+	eval_refusal_add(&body, refusal);
+	reply_json(req, refusal->status, headers, &body);
 	buf_release(&refusal->description);
 }
 

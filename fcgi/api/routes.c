@@ -7,7 +7,7 @@
 #include "api/gate.h"
 #include "api/librechat_who.h"
 #include "api/reply.h"
-#include "contract/piston/request.h"
+#include "contract/fields.h"
 #include "contract/snekbox/eval_answer.h"
 #include "server/health.h"
 #include "server/http.h"
@@ -312,7 +312,7 @@ refuse_piston(struct http_request *req, const struct place *place)
 
 	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++)
 		if (strcmp(req->method, bodies[i]) == 0 &&
-		    !piston_is_json(http_param(req, "CONTENT_TYPE"))) {
+		    !fields_is_json(http_param(req, "CONTENT_TYPE"))) {
 			reply_refuse(req, 415, NULL,
 			    "requests must be of type application/json");
 			return true;

@@ -33,7 +33,7 @@ bool api_serves_connect(const struct api_app *app);
 /* ---- pages.c, made by docs/build.py when building ---- */
 
 /*
- * GET /openapi.json, byte for byte, and the page of /docs and /redoc, which is
+ * GET /openapi.json, byte for byte, and the page of /docs, which is
  * made from that document.
  */
 extern const char pages_openapi[];

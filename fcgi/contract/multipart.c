@@ -25,7 +25,7 @@
  * backslash; before anything else it stands for itself, as in paths that some
  * clients send.  Returns the rest after the last quote; NULL: there is none. */
 static const char *
-take_quoted(const char *s, struct buf *out)
+disposition_read_quoted(const char *s, struct buf *out)
 {
 	for (; *s != '\0'; s++) {
 		if (*s == '"')
@@ -67,7 +67,7 @@ disposition_get(struct buf *out, const char *field, size_t len,
 		found = text_is(token, trimmed(token, len), name);
 		s += 1 + strspn(s + 1, BLANKS);
 		if (*s == '"') {
-			s = take_quoted(s + 1, out);
+			s = disposition_read_quoted(s + 1, out);
 			found = found && s != NULL;
 		} else {
 			buf_add(out, s, trimmed(s, strcspn(s, ";")));
@@ -235,10 +235,10 @@ begin_part(struct multipart *m, const char *head, size_t head_len)
 		m->error = TOO_MANY_FIELDS;
 }
 
-/* A whole head, up to and with its empty line.  How many bytes that was; 0:
- * there is more to come. */
+/* Read a whole head, up to and with its empty line.  Its bytes; 0: there is
+ * more to come. */
 static size_t
-take_head(struct multipart *m, const char *s, size_t len)
+multipart_read_head(struct multipart *m, const char *s, size_t len)
 {
 	const char *end = memmem(s, len, "\r\n\r\n", 4);
 	size_t lines = end == NULL ? len : (size_t)(end - s) + 2;
@@ -258,7 +258,7 @@ take_head(struct multipart *m, const char *s, size_t len)
 
 /* Data of a part; of the preamble only whether there is any. */
 static size_t
-put(struct multipart *m, const char *s, size_t len)
+multipart_put(struct multipart *m, const char *s, size_t len)
 {
 	if (m->state == MULTIPART_PREAMBLE) {
 		for (size_t i = 0; i < len; i++)
@@ -293,8 +293,8 @@ tail_length(const char *s, size_t len)
 	return s[n + 1] == '\n' ? (ssize_t)n + 2 : -1;
 }
 
-/* How many bytes at the end may be the beginning of a delimiter, whose only CR
- * is its first byte. */
+/* Count the bytes at the end that may begin a delimiter, whose only CR is its
+ * first byte. */
 static size_t
 held_back(const struct multipart *m, const char *s, size_t len)
 {
@@ -305,10 +305,10 @@ held_back(const struct multipart *m, const char *s, size_t len)
 	return n > 0 && memcmp(cr, m->delimiter, n) == 0 ? n : 0;
 }
 
-/* Data up to a delimiter, or a delimiter.  How many bytes that was; 0: there is
- * more to come. */
+/* Read data up to a delimiter, or a delimiter.  Its bytes; 0: there is more to
+ * come. */
 static size_t
-take_data(struct multipart *m, const char *s, size_t len)
+multipart_read_data(struct multipart *m, const char *s, size_t len)
 {
 	const char *found = memmem(s, len, m->delimiter, m->delimiter_len);
 	size_t n = found != NULL ? (size_t)(found - s) :
@@ -316,7 +316,7 @@ take_data(struct multipart *m, const char *s, size_t len)
 	ssize_t tail;
 
 	if (n > 0)
-		return put(m, s, n);
+		return multipart_put(m, s, n);
 	if (found == NULL)
 		return 0;
 	n = m->delimiter_len;
@@ -324,7 +324,7 @@ take_data(struct multipart *m, const char *s, size_t len)
 	if (tail == 0)
 		return 0;
 	if (tail < 0)
-		return put(m, s, n);
+		return multipart_put(m, s, n);
 	m->state = s[n] == '-' ? MULTIPART_EPILOGUE : MULTIPART_HEAD;
 	return n + (size_t)tail;
 }
@@ -389,11 +389,11 @@ multipart_next(struct multipart *m)
 		size_t len = m->held.len - m->used;
 
 		if (m->state == MULTIPART_HEAD)
-			step = take_head(m, s, len);
+			step = multipart_read_head(m, s, len);
 		else if (m->state == MULTIPART_EPILOGUE)
 			step = len;
 		else
-			step = take_data(m, s, len);
+			step = multipart_read_data(m, s, len);
 		m->used += step;
 	}
 	return m->error != NULL ? MULTIPART_FAILED : m->event;

@@ -76,7 +76,7 @@ struct multipart {
 	const char *error;			    /* NULL: not failed */
 	char delimiter[MULTIPART_BOUNDARY_MAX + 5]; /* "\r\n--boundary" */
 	size_t delimiter_len;
-	struct buf held; /* what cannot be told yet, and what just came */
+	struct buf held; /* bytes that no event has had yet */
 	size_t used;	 /* of it, by events */
 	size_t field_len;
 	size_t files;

@@ -51,13 +51,13 @@ run_files_release(struct run_files *files)
 	free(files->items);
 }
 
-/* How a run may end, and what a shell makes of it; the codes of the first two
- * depend on the run. */
+/* Ends of a run, and their codes in a shell; those of the first two depend on
+ * the run. */
 static const struct {
 	const char *name;
 	int code;
 } ends[] = {
-	[0] = { "error", 255 }, /* nobody has said */
+	[0] = { "error", 255 }, /* not set */
 	[REASON_EXIT] = { "exit", 0 },
 	[REASON_SIGNAL] = { "signal", 0 },
 	[REASON_TIME] = { "time", 137 },

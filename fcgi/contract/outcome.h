@@ -10,7 +10,8 @@
 struct cell_result;
 
 /*
- * How a run ended and what it left, for the answers of all contracts.
+ * The end of a run and the files that it left, for the answers of all
+ * contracts.
  */
 
 /* No request may ask for more time than this: MAX_EXEC_TIMEOUT_MS of the
@@ -39,7 +40,7 @@ struct run_file *run_files_add(struct run_files *files, const char *path,
 void run_files_sort(struct run_files *files);
 void run_files_release(struct run_files *files);
 
-/* How a run ended, as a shell's number. */
+/* The exit status that a shell gives to the end of a run. */
 int outcome_returncode(const struct cell_result *result);
 /* The same in JSON: null where the code did not end the run. */
 void outcome_add_exit_code(struct buf *out, const struct cell_result *result);

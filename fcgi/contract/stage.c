@@ -15,7 +15,7 @@
 /* "%FF" is the longest text of a byte. */
 #define TEXT_MAX (3 * LIMIT_NAME)
 
-/* What is there: a file, or a folder that a file needed. */
+/* An entry: a file, or a folder that a file needed. */
 struct staged {
 	const char *path; /* len bytes of it */
 	size_t len;
@@ -44,7 +44,7 @@ stage_release(struct stage *stage)
 
 /* Hashes first: paths of one folder have long beginnings in common. */
 static int
-compare(const void *a, const void *b)
+stage_compare(const void *a, const void *b)
 {
 	const struct staged *x = a;
 	const struct staged *y = b;
@@ -59,11 +59,11 @@ compare(const void *a, const void *b)
 /* The entry for the first len bytes of the path, made when it is not there;
  * NULL: there are too many. */
 static const struct staged *
-find(struct stage *stage, const char *path, size_t len, uint32_t hash,
+stage_find(struct stage *stage, const char *path, size_t len, uint32_t hash,
     bool is_file)
 {
 	const struct staged key = { path, len, hash, is_file };
-	struct staged *const *found = tfind(&key, &stage->tree, compare);
+	struct staged *const *found = tfind(&key, &stage->tree, stage_compare);
 	struct staged *entry;
 
 	if (stage->count == STAGE_ENTRIES_MAX)
@@ -72,7 +72,7 @@ find(struct stage *stage, const char *path, size_t len, uint32_t hash,
 		return *found;
 	entry = xmalloc(sizeof(*entry));
 	*entry = key;
-	if (tsearch(entry, &stage->tree, compare) == NULL)
+	if (tsearch(entry, &stage->tree, stage_compare) == NULL)
 		log_fatal(1, "out of memory");
 	stage->count++;
 	return entry;
@@ -93,7 +93,7 @@ stage_add(struct stage *stage, const char *path)
 	len = strlen(path);
 	for (size_t i = 0; i < len; i++) {
 		if (path[i] == '/') {
-			entry = find(stage, path, i, hash, false);
+			entry = stage_find(stage, path, i, hash, false);
 			if (entry == NULL)
 				return STAGE_FULL;
 			if (entry->is_file)
@@ -103,7 +103,7 @@ stage_add(struct stage *stage, const char *path)
 		}
 		hash = (hash ^ (unsigned char)path[i]) * 16777619U;
 	}
-	entry = find(stage, path, len, hash, true);
+	entry = stage_find(stage, path, len, hash, true);
 	if (entry == NULL)
 		return STAGE_FULL;
 	return entry->is_file ? STAGE_FINE : STAGE_IS_FOLDER;
@@ -140,7 +140,7 @@ stage_resolve(const char *path, size_t len, char *out, size_t n,
 
 /* Append a name with its escapes undone.  False: it has none. */
 static bool
-decode(struct buf *out, const char *name, size_t len)
+path_text_decode(struct buf *out, const char *name, size_t len)
 {
 	const size_t before = out->len;
 
@@ -169,7 +169,7 @@ is_text_of_another(const char *name, size_t len)
 	if (len > TEXT_MAX || memchr(name, '%', len) == NULL)
 		return false;
 	buf_add(&now, name, len);
-	while (decode(&next, buf_str(&now), now.len)) {
+	while (path_text_decode(&next, buf_str(&now), now.len)) {
 		if (!utf8_valid(buf_str(&next), next.len))
 			return true;
 		buf_reset(&now);
@@ -230,7 +230,7 @@ path_text_read(struct buf *out, const char *text)
 	for (;;) {
 		size_t len = strcspn(text, "/");
 		const size_t before = out->len;
-		bool escaped = decode(out, text, len);
+		bool escaped = path_text_decode(out, text, len);
 		const char *name = buf_str(out) + before;
 
 		escaped = escaped &&

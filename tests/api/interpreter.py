@@ -25,10 +25,19 @@ def compact(value):
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+def place(where):
+    """A place in a body, for people: files[0].path."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}"
+                   for part in where)
+    return text.removeprefix(".") or "The body"
+
+
 def missing(*where, given=None):
     """The error of a field that is not there."""
+    more = ": send a form with a file of that name" if where == ("file",) \
+        else ""
     return {"type": "missing", "loc": ["body", *where],
-            "msg": "Field required", "input": given}
+            "msg": place(where) + " is missing" + more, "input": given}
 
 
 def part(data, disposition, *headers):

@@ -33,19 +33,20 @@ def one(path, content="YQ=="):
 
 
 ROWS = [
-    (b'{"input" 1}', refused("Invalid JSON", "Could not parse JSON body - "
-                             "Expecting ':' delimiter: line 1 column 10 "
-                             "(char 9)")),
-    (b"", refused("Invalid JSON", "Could not parse an empty JSON body")),
+    (b'{"input" 1}', refused("Invalid JSON", "The body is no JSON: ':' is "
+                             "missing at line 1, column 10")),
+    (b"", refused("Invalid JSON", "The body is empty: send its "
+                  "Content-Length with it.")),
     ({"stuff": "foo"}, refused(TITLE, "{'stuff': 'foo'} is not valid under "
                                "any of the given schemas")),
     ({"input": 400}, refused(TITLE, "400 is not of type 'string'")),
-    ({"args": None}, refused(TITLE, "None is not of type 'array'")),
+    ({"args": None}, refused(TITLE, "null is not of type 'array'")),
     ([], refused(TITLE, "[] is not of type 'object'")),
     ({"input": "1", "files": [{}]},
-     refused(TITLE, "'path' is a required property")),
-    (one("/etc/x"), refused(TITLE, "'/etc/x' does not match "
-                            r"'^(?!/)(?!.*\\\\0).*$'")),
+     refused(TITLE, "files[0].path is missing")),
+    (one("/etc/x"), refused(TITLE, "files[0].path does not match what is "
+                            "allowed: it must be relative, without line feeds "
+                            "and without \\0.")),
     (one("../x"), refused(FILE,
                           "File path '../x' may not traverse beyond root")),
     (one("a", "a"), refused(FILE, "Invalid base64 encoding for file 'a'")),
@@ -59,7 +60,6 @@ def every_refusal_has_the_contracts_body():
     for body, want in ROWS:
         answer = served.post("/eval", body)
         assert (answer.status, answer.text) == (400, want), (body, answer)
-        assert answer.headers["Vary"] == "Accept", answer.headers
         assert answer.headers["Content-Type"] == "application/json"
 
 
@@ -69,7 +69,8 @@ def a_chunked_body_counts_as_empty():
                             encode_chunked=True,
                             headers={"Transfer-Encoding": "chunked"})
     assert (answer.status, answer.text) == (400, refused(
-        "Invalid JSON", "Could not parse an empty JSON body")), answer
+        "Invalid JSON", "The body is empty: send its Content-Length with "
+        "it.")), answer
 
 
 @test

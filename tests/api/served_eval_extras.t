@@ -140,17 +140,19 @@ def a_longer_time_than_the_contracts_is_given():
     assert answer == {"stdout": "1\n", "returncode": 0, "files": []}, answer
 
 
+OUT_OF_RANGE = "timeout_ms must be an integer from 1 to 60000"
+
+
 @test
 def extras_of_a_wrong_type_are_refused_like_all_else():
     for field, value, text in (
             ("stdin", 5, "5 is not of type 'string'"),
-            ("stdin", None, "None is not of type 'string'"),
+            ("stdin", None, "null is not of type 'string'"),
             ("timeout_ms", "5", "'5' is not of type 'integer'"),
             ("timeout_ms", 1.5, "1.5 is not of type 'integer'"),
-            ("timeout_ms", True, "True is not of type 'integer'"),
-            ("timeout_ms", 0, "0 is less than the minimum of 1"),
-            ("timeout_ms", -10 ** 30,
-             f"-1{'0' * 30} is less than the minimum of 1")):
+            ("timeout_ms", True, "true is not of type 'integer'"),
+            ("timeout_ms", 0, OUT_OF_RANGE),
+            ("timeout_ms", -10 ** 30, OUT_OF_RANGE)):
         answer = served.post("/eval", {"input": "1", field: value})
         assert answer.status == 400 and answer.json == {
             "title": TITLE, "description": text}, answer
@@ -160,7 +162,7 @@ def extras_of_a_wrong_type_are_refused_like_all_else():
 def the_time_has_a_maximum():
     over = served.post("/eval", {"input": "1", "timeout_ms": 10 ** 30})
     text = over.json["description"]
-    want = "1" + "0" * 30 + " is greater than the maximum of "
+    want = "timeout_ms must be an integer from 1 to "
     assert text.startswith(want), text
     most = int(text[len(want):])
     assert served.post("/eval", {"input": "1", "timeout_ms": most}).status \

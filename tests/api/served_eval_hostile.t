@@ -61,24 +61,17 @@ before = processes()
 
 @test
 def bytes_that_are_not_utf8_are_refused():
-    for body, text in (
-            (b'{"input": "\xff"}', "byte 0xff in position 11: invalid start "
-             "byte"),
-            (b'{"args": ["\xc3("]}', "byte 0xc3 in position 11: invalid "
-             "continuation byte"),
-            (b'{"input": "\xed\xa0\x80"}', "byte 0xed in position 11: "
-             "invalid continuation byte"),
-            ('{"input": "1"}'.encode("utf-16"), "byte 0xff in position 0: "
-             "invalid start byte")):
-        refused(body, "Invalid JSON", "Could not parse JSON body - 'utf-8' "
-                "codec can't decode " + text)
+    for body, column in (
+            (b'{"input": "\xff"}', 12), (b'{"args": ["\xc3("]}', 12),
+            (b'{"input": "\xed\xa0\x80"}', 12),
+            ('{"input": "1"}'.encode("utf-16"), 1)):
+        refused(body, "Invalid JSON", "The body is no JSON: it is not in "
+                "UTF-8 at line 1, column %d" % column)
 
 
 @test
-def a_byte_order_mark_is_refused():
-    refused(b'\xef\xbb\xbf{"input": "1"}', "Invalid JSON",
-            "Could not parse JSON body - Unexpected UTF-8 BOM (decode using "
-            "utf-8-sig): line 1 column 1 (char 0)")
+def a_byte_order_mark_is_passed_over():
+    ran(b'\xef\xbb\xbf{"input": "print(1)"}', "1\n")
 
 
 @test
@@ -137,23 +130,21 @@ def a_nul_in_the_interpreters_path_is_none():
 
 
 @test
-def numbers_that_are_no_json_are_pythons():
-    refused(b"NaN", TITLE, "nan is not of type 'object'")
-    refused(b'{"input": NaN}', TITLE, "nan is not of type 'string'")
-    refused(b'{"input": -Infinity}', TITLE, "-inf is not of type 'string'")
-    refused(b'{"input": 1e400}', TITLE, "inf is not of type 'string'")
-    ran(b'{"input": "print(1)", "x": [NaN, Infinity]}', "1\n")
+def numbers_that_are_no_json_are_refused():
+    for body in (b"NaN", b'{"input": NaN}', b'{"input": "", "x": Infinity}'):
+        answer = post(body)
+        assert answer.status == 400, answer
+        assert answer.json["title"] == "Invalid JSON", answer
 
 
 @test
-def huge_numbers_are_told_whole():
-    digits = "9" * 4000
-    refused(b'{"input": %s}' % digits.encode(), TITLE,
-            digits + " is not of type 'string'")
-    refused(b'{"input": 1%s}' % (b"0" * 5000), "Invalid JSON",
-            "Could not parse JSON body - Exceeds the limit (4300 digits) for "
-            "integer string conversion: value has 5001 digits; use "
-            "sys.set_int_max_str_digits() to increase the limit")
+def huge_numbers_are_told_whole_or_not_at_all():
+    digits = b"9" * 900
+    refused(b'{"input": %s}' % digits, TITLE,
+            digits.decode() + " is not of type 'string'")
+    refused(b'{"input": 1%s}' % (b"0" * 5000), TITLE,
+            "The value is not of type 'string'")
+    refused(b'{"input": 1e400}', TITLE, "1e400 is not of type 'string'")
 
 
 @test
@@ -171,7 +162,7 @@ def deep_json_is_refused():
         assert answer.status == 400, answer
         assert answer.json["title"] == "Invalid JSON", answer
         assert answer.json["description"].startswith(
-            "Could not parse JSON body - Nested too deeply: "), answer
+            "The body is no JSON: it is nested too deeply at "), answer
     ran(b'{"input": "print(1)", "x": ' + b"[" * 900 + b"]" * 900 + b"}", "1\n")
 
 
@@ -275,22 +266,25 @@ def names_with_odd_characters_are_names():
 @test
 def a_line_feed_within_a_name_is_refused():
     for path in ("a\nb", "\na", "a\n\n"):
-        refused(one(path), TITLE, repr(path) + " does not match "
-                r"'^(?!/)(?!.*\\\\0).*$'")
+        refused(one(path), TITLE, "files[0].path does not match what is "
+                "allowed: it must be relative, without line feeds and "
+                "without \\0.")
 
 
 @test
 def absolute_names_are_refused():
     for path in ("/a", "//a", "/etc/passwd", "/home/a", "/"):
-        refused(one(path), TITLE, repr(path) + " does not match "
-                r"'^(?!/)(?!.*\\\\0).*$'")
+        refused(one(path), TITLE, "files[0].path does not match what is "
+                "allowed: it must be relative, without line feeds and "
+                "without \\0.")
 
 
 @test
 def a_backslash_with_a_zero_is_refused():
     for path in ("a\\0b", "\\0", "\\\\0"):
-        refused(one(path), TITLE, repr(path) + " does not match "
-                r"'^(?!/)(?!.*\\\\0).*$'")
+        refused(one(path), TITLE, "files[0].path does not match what is "
+                "allowed: it must be relative, without line feeds and "
+                "without \\0.")
 
 
 @test
@@ -362,11 +356,11 @@ def characters_in_pieces_are_whole():
 @test
 def forms_and_other_types_do_no_harm():
     for kind, body, status in (
-            ("application/x-www-form-urlencoded", b"input=print(3)", 200),
-            ("application/x-www-form-urlencoded", b"%ff" * 1000, 400),
-            ("application/x-www-form-urlencoded", b"a&" * 100_000, 400),
-            ("multipart/form-data; boundary=x", b"--x\r\n" * 1000, 400),
-            ("multipart/form-data", b"", 400),
+            ("application/x-www-form-urlencoded", b"input=print(3)", 415),
+            ("application/x-www-form-urlencoded", b"%ff" * 1000, 415),
+            ("application/x-www-form-urlencoded", b"a&" * 100_000, 415),
+            ("multipart/form-data; boundary=x", b"--x\r\n" * 1000, 415),
+            ("multipart/form-data", b"", 415),
             ("application/json" + ";x" * 2000, b'{"input": "1"}', 200),
             ("\xff", b"{}", 415), ("application/xml", b"<a/>", 415)):
         answer = served.post("/eval", body, {"Content-Type": kind})

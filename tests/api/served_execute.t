@@ -61,17 +61,6 @@ def unknown_fields_are_ignored():
 
 
 @test
-def truth_may_be_written_in_many_ways():
-    for value, echoes in ((True, 1), (1, 1), (1.0, 1), ("true", 1),
-                          ("YES", 1), ("on", 1), ("t", 1), ("y", 1),
-                          ("1", 1), (False, 0), (0, 0), (0.0, 0),
-                          ("False", 0), ("no", 0), ("off", 0), ("f", 0),
-                          ("n", 0), ("0", 0)):
-        assert printed("5", last_line_interactive=value) == "5\n" * echoes, \
-            value
-
-
-@test
 def null_is_an_empty_standard_input_and_an_empty_one_too():
     for fields in ({}, {"stdin": None}, {"stdin": ""}):
         error = failed("input()", **fields)

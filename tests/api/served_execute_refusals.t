@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What the code-interpreter routes refuse, over HTTP and byte for byte: every
-row of the contract's table of errors, in the contract's order."""
+"""What the code-interpreter routes refuse, over HTTP: the status and the shape of
+every row of the contract's table of errors, and the place of each fault."""
 
 import json
 import os
 
-from interpreter import UNKNOWN, Interpreter, compact, missing, refused
+from interpreter import UNKNOWN, Interpreter, compact, missing, place, refused
 from served import NOT_FOUND, Served
 from tap import run, test
 
@@ -15,16 +15,13 @@ client = Interpreter(served)
 SESSION = "/v1/sessions/code-session-" + "0" * 32 + "/bash"
 RUNS = ("/v1/execute", "/v1/execute/stream")
 ROUTES = (*RUNS, "/v1/sessions", SESSION)
-NO_OBJECT = ("Input should be a valid dictionary or object to extract fields "
-             "from")
-UNPARSABLE = "There was an error parsing the body"
+UNPARSABLE = "There was an error parsing the body: "
 
 
-def error(kind, where, message, given, **bound):
-    """One error of a list."""
-    made = {"type": kind, "loc": ["body", *where], "msg": message,
-            "input": given}
-    return {**made, "ctx": bound} if bound else made
+def error(kind, where, message, given):
+    """The error of a list."""
+    return {"type": kind, "loc": ["body", *where],
+            "msg": f"{place(where)} {message}", "input": given}
 
 
 def refuses(path, body, *errors):
@@ -35,7 +32,7 @@ def refuses(path, body, *errors):
 # ---- bodies ----
 
 @test
-def all_that_pydantic_and_fastapi_answered_is_answered_over_http():
+def each_status_is_that_of_pydantic_and_fastapi():
     paths = {"execute": RUNS, "session": ("/v1/sessions",),
              "bash": (SESSION,)}
     with open(os.path.join(os.path.dirname(__file__), "execute.json"),
@@ -48,70 +45,65 @@ def all_that_pydantic_and_fastapi_answered_is_answered_over_http():
         for path in paths[command]:
             answer = served.request("POST", path, body.encode("latin-1"),
                                     headers)
-            got = "%d %s" % (answer.status, answer.text)
-            assert got == want, (path, body, content_type, got, want)
+            assert str(answer.status) == want, (path, body, content_type,
+                                                answer, want)
+            assert list(answer.json) == ["detail"], answer
             assert answer.headers["Content-Type"] == "application/json"
 
 
 @test
-def an_empty_body_and_null_are_missing():
+def an_empty_body_is_told():
     for path in ROUTES:
-        for body in (b"", b"null", b" null "):
-            refuses(path, body, missing())
+        refuses(path, b"", error("missing", [], "is empty", None))
 
 
 @test
 def what_is_no_object_is_told_back():
     for path in ROUTES:
-        for value in ([], [1, {"a": None}], "é", 1, 1.5, True, False):
-            refuses(path, value,
-                    error("model_attributes_type", [], NO_OBJECT, value))
+        for value in ([], [1, {"a": None}], "é", 1, 1.5, True, False, None):
+            refuses(path, value, error("model_attributes_type", [],
+                                       "must be an object", value))
 
 
 @test
 def only_json_content_types_are_read_as_json():
-    body = '{"code": "é"}'
     for path in ROUTES:
         for kind in (None, "text/plain", "application/x-www-form-urlencoded",
-                     "application/jsonx", "garbage"):
+                     "application/jsonx", "application/problem+json", "garbage"):
             answer = served.request(
-                "POST", path, body.encode(),
+                "POST", path, '{"code": "é"}'.encode(),
                 {"Content-Type": kind} if kind else {})
-            refused(answer, 422, [error("model_attributes_type", [],
-                                        NO_OBJECT, body)])
+            refused(answer, 422, [error(
+                "model_attributes_type", [],
+                "must be JSON, with the Content-Type application/json", None)])
         for kind in ("application/json", "application/json; charset=utf-8",
-                     "Application/Problem+JSON"):
+                     "Application/JSON"):
             answer = served.request("POST", path, b"null",
                                     {"Content-Type": kind})
-            refused(answer, 422, [missing()])
+            refused(answer, 422, [error("model_attributes_type", [],
+                                        "must be an object", None)])
 
 
 @test
-def invalid_json_is_told_with_cpythons_position():
+def invalid_json_is_told_with_its_place():
     for path in ROUTES:
-        for body, at, why in (
-                ('{"code": }', 9, "Expecting value"),
-                ("{", 1, "Expecting property name enclosed in double quotes"),
-                ('{"a":1,}', 7,
-                 "Expecting property name enclosed in double quotes"),
-                ('{"a" 1}', 5, "Expecting ':' delimiter"),
-                ('{"a":1 "b":2}', 7, "Expecting ',' delimiter"),
-                ('{"a":"', 5, "Unterminated string starting at"),
-                ('{"a":"\t"}', 6, "Invalid control character at"),
-                ('{"a":"\\q"}', 6, "Invalid \\escape"),
-                ("{} {}", 3, "Extra data"), ("   ", 3, "Expecting value")):
-            refused(served.post(path, body.encode()), 422, [{
-                "type": "json_invalid", "loc": ["body", at],
-                "msg": "JSON decode error", "input": {},
-                "ctx": {"error": why}}])
+        for body, why in (
+                ('{"code": }', "a value is missing at line 1, column 10"),
+                ("{\n", "a name in double quotes is missing at line 2, "
+                 "column 1"),
+                ("{} {}", "more follows after the end at line 1, column 4")):
+            refuses(path, body.encode(), error(
+                "json_invalid", [], "is no JSON: " + why, None))
 
 
 @test
 def a_body_that_is_not_utf_8_is_400():
     for path in ROUTES:
         for body in (b"\xff", b'{"code":"\xe9"}', b'{"code":"\xe2\x82"}',
+                     b'{"code":"\xed\xa0\x80"}',
                      '{"code":"1"}'.encode("utf-16")):
-            refused(served.post(path, body), 400, UNPARSABLE)
+            refused(served.post(path, body), 400,
+                    UNPARSABLE + "it is not in UTF-8")
 
 
 @test
@@ -119,19 +111,18 @@ def deep_json_is_400():
     for path in ROUTES:
         for body in (b"[" * 100000, b'{"code":' * 5000,
                      b'{"x":' + b"[" * 2000 + b"]" * 2000 + b"}"):
-            refused(served.post(path, body), 400, UNPARSABLE)
+            refused(served.post(path, body), 400,
+                    UNPARSABLE + "it is nested too deeply")
 
 
 @test
 def a_lone_surrogate_is_422():
     for path in RUNS:
-        for body in (b'{"code":"\\ud800"}', b'{"code":"\xed\xa0\x80"}'):
-            answer = served.post(path, body)
-            assert (answer.status, answer.text) == (
-                422, '{"detail":[{"type":"string_unicode","loc":["body",'
-                '"code"],"msg":"Input should be a valid string, unable to '
-                'parse raw data as a unicode string","input":"\\ud800"}]}'
-            ), answer
+        answer = served.post(path, b'{"code":"\\ud800"}')
+        assert (answer.status, answer.text) == (
+            422, '{"detail":[{"type":"value_error","loc":["body","code"],'
+            '"msg":"code must be Unicode text, and holds half of a surrogate '
+            'pair","input":"\\ud800"}]}'), answer
 
 
 # ---- fields ----
@@ -149,8 +140,7 @@ def a_required_field_is_missed_with_the_whole_body():
 @test
 def texts_are_not_coerced():
     def wrong(name, value):
-        return error("string_type", [name], "Input should be a valid string",
-                     value)
+        return error("string_type", [name], "must be a string", value)
     for value in (1, 1.5, True, [], {}, ["a"]):
         for path in RUNS:
             refuses(path, {"code": value}, wrong("code", value))
@@ -162,85 +152,71 @@ def texts_are_not_coerced():
     refuses(SESSION, {"cmd": None}, wrong("cmd", None))
 
 
+BOUNDS = {"timeout_ms": "must be an integer of at least 1",
+          "ttl_seconds": "must be an integer from 1 to 86400"}
+NUMBERS = ((RUNS[0], "timeout_ms", {"code": "1"}),
+           (RUNS[1], "timeout_ms", {"code": "1"}),
+           (SESSION, "timeout_ms", {"cmd": "1"}),
+           ("/v1/sessions", "ttl_seconds", {}))
+
+
 @test
 def numbers_are_not_coerced():
     for value in (True, False, 1.0, 1.5, "5", None, [], {}):
-        for path, name, rest in ((RUNS[0], "timeout_ms", {"code": "1"}),
-                                 (RUNS[1], "timeout_ms", {"code": "1"}),
-                                 (SESSION, "timeout_ms", {"cmd": "1"}),
-                                 ("/v1/sessions", "ttl_seconds", {})):
+        for path, name, rest in NUMBERS:
             refuses(path, {**rest, name: value},
-                    error("int_type", [name],
-                          "Input should be a valid integer", value))
+                    error("int_type", [name], BOUNDS[name], value))
 
 
 @test
 def numbers_have_bounds():
+    def wrong(name, value):
+        return error("value_error", [name], BOUNDS[name], value)
     for value in (0, -1, -10 ** 30):
-        for path, name, rest in ((RUNS[0], "timeout_ms", {"code": "1"}),
-                                 (RUNS[1], "timeout_ms", {"code": "1"}),
-                                 (SESSION, "timeout_ms", {"cmd": "1"}),
-                                 ("/v1/sessions", "ttl_seconds", {})):
-            refuses(path, {**rest, name: value},
-                    error("greater_than_equal", [name],
-                          "Input should be greater than or equal to 1",
-                          value, ge=1))
+        for path, name, rest in NUMBERS:
+            refuses(path, {**rest, name: value}, wrong(name, value))
     for value in (86401, 10 ** 30):
         refuses("/v1/sessions", {"ttl_seconds": value},
-                error("less_than_equal", ["ttl_seconds"],
-                      "Input should be less than or equal to 86400", value,
-                      le=86400))
+                wrong("ttl_seconds", value))
 
 
 @test
-def a_wrong_truth_is_of_two_kinds():
+def a_truth_is_true_or_false():
     for path in RUNS:
-        for value in ("maybe", "", " true", 2, -1):
-            refuses(path, {"code": "1", "last_line_interactive": value},
-                    error("bool_parsing", ["last_line_interactive"],
-                          "Input should be a valid boolean, unable to "
-                          "interpret input", value))
-        for value in (None, [], {}, 0.5):
+        for value in ("maybe", "", "yes", 2, 1, None, [], {}, 0.5):
             refuses(path, {"code": "1", "last_line_interactive": value},
                     error("bool_type", ["last_line_interactive"],
-                          "Input should be a valid boolean", value))
+                          "must be true or false", value))
 
 
 @test
 def files_are_checked_one_by_one():
     def text(index, name, value):
         return error("string_type", ["files", index, name],
-                     "Input should be a valid string", value)
+                     "must be a string", value)
     for path, rest in ((RUNS[0], {"code": "1"}), (RUNS[1], {"code": "1"}),
                        ("/v1/sessions", {})):
         for value in (None, {}, "x", 1):
             refuses(path, {**rest, "files": value},
-                    error("list_type", ["files"],
-                          "Input should be a valid list", value))
-        refuses(path, {**rest, "files": [
-            {"path": "a", "file_id": "x"}, {}, {"path": 1, "file_id": None},
-            "x", {"path": "p"}]},
-                missing("files", 1, "path", given={}),
-                missing("files", 1, "file_id", given={}),
-                text(2, "path", 1), text(2, "file_id", None),
-                error("model_attributes_type", ["files", 3], NO_OBJECT, "x"),
-                missing("files", 4, "file_id", given={"path": "p"}))
+                    error("list_type", ["files"], "must be an array", value))
+        for item, want in (
+                ({}, missing("files", 1, "path", given={})),
+                ({"path": 1, "file_id": None}, text(1, "path", 1)),
+                ({"path": "a", "file_id": None}, text(1, "file_id", None)),
+                ("x", error("model_attributes_type", ["files", 1],
+                            "must be an object", "x")),
+                ({"path": "p"},
+                 missing("files", 1, "file_id", given={"path": "p"}))):
+            refuses(path, {**rest, "files": [
+                {"path": "a", "file_id": "x"}, item, {}]}, want)
 
 
 @test
-def all_errors_are_told_in_the_order_of_the_model():
+def the_first_fault_is_told():
     body = {"files": 1, "last_line_interactive": [], "timeout_ms": 0,
             "stdin": 2}
     for path in RUNS:
-        refuses(path, body, missing("code", given=body),
-                error("string_type", ["stdin"],
-                      "Input should be a valid string", 2),
-                error("greater_than_equal", ["timeout_ms"],
-                      "Input should be greater than or equal to 1", 0, ge=1),
-                error("bool_type", ["last_line_interactive"],
-                      "Input should be a valid boolean", []),
-                error("list_type", ["files"],
-                      "Input should be a valid list", 1))
+        refuses(path, body, missing("code", given=body))
 
 
 # ---- the order of the checks ----

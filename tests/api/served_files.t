@@ -199,10 +199,7 @@ def what_is_no_file_is_422():
     refused(answer, 422, [missing("file")])
     for disposition in ('name="file"', "name=file", 'name="file"; filename*=x'):
         refused(client.post_form(form(part("é\n".encode(), disposition))),
-                422, [{"type": "value_error", "loc": ["body", "file"],
-                       "msg": "Value error, Expected UploadFile, received: "
-                       "<class 'str'>", "input": "é\n",
-                       "ctx": {"error": {}}}])
+                422, [missing("file")])
 
 
 @test

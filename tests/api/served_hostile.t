@@ -140,7 +140,7 @@ def chunks_that_are_none():
 def chunks_that_are_right_are_as_the_contract_has_them():
     head = b"Transfer-Encoding: chunked\r\n"
     status, _, body = split(post(b"/eval", head, CHUNKED))
-    assert status == 400 and b"empty JSON body" in body, body
+    assert status == 400 and b"The body is empty" in body, body
     for path in (b"/v1/execute", b"/v1/execute/stream"):
         status, _, body = split(post(path, head, CHUNKED))
         assert status == 200 and RUN[path] in body, body
@@ -177,8 +177,9 @@ def no_body_is_what_the_contract_says():
                           (b"", b"1.0")):
         for path in POSTS:
             status, _, body = split(post(path, head, b"", version))
-            want = (400, b"empty JSON body") if path == b"/eval" else \
-                (422, b"Field required")
+            want = (400, b"The body is empty") if path == b"/eval" else \
+                (422, b"file is missing" if path == b"/v1/files" else
+                 b"The body is empty")
             assert (status, want[1] in body) == (want[0], True), (path, body)
     still_served("nothing")
 

@@ -91,7 +91,7 @@ def what_is_no_hint_is_none_or_refused():
         told = say(libre, hint, "true")
         assert told["code"] == 0 and status(told) is None, (hint, told)
     for hint, why in ((7, "must be a string"), (["a"], "must be a string"),
-                      ("x" * 129, "must be at most 128 characters"),
+                      ("x" * 129, "must have at most 128 bytes"),
                       *((bad, 'may only contain letters, digits, ".", "_", '
                          '":", and "-"') for bad in (
                              "a\0b", "\ud800", "é", "a b", "a/b"))):

@@ -25,7 +25,6 @@ ALLOWED = {
     "/v1/sessions/x/bash": "POST",
     "/openapi.json": "GET, HEAD",
     "/docs": "GET, HEAD",
-    "/redoc": "GET, HEAD",
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS",
            "PROPFIND", "get")
@@ -63,7 +62,6 @@ def eval_has_manners_of_its_own():
             continue
         assert answer.status == 405, what
         assert answer.headers["Allow"] == "POST, OPTIONS", what
-        assert answer.headers["Vary"] == "Accept", what
         assert answer.text == ("" if method == "HEAD" else
                                '{"title": "405 Method Not Allowed"}'), what
     for path in ("/eval/", "/eval/x", "/eval//"):
@@ -75,7 +73,7 @@ def eval_has_manners_of_its_own():
 
 @test
 def head_of_the_pages_is_their_get_without_the_body():
-    for path in ("/openapi.json", "/docs", "/redoc"):
+    for path in ("/openapi.json", "/docs"):
         whole = served.get(path)
         head = served.request("HEAD", path)
         assert (head.status, head.body) == (200, b""), head

@@ -81,7 +81,7 @@ def runtimes_and_packages_say_the_same():
     assert served.get("/api/v2/packages").json == [
         {"language": r["language"], "language_version": r["version"],
          "installed": True} for r in runtimes]
-    for version in (python["version"], minor, "3", "3.x", ">=3.8", "*"):
+    for version in (python["version"], minor, "3", "3.x", "*", "x"):
         answer = post({"language": "python" + minor, "version": version,
                        "files": FILES})
         assert answer.json["version"] == python["version"], (version, answer)
@@ -149,15 +149,20 @@ def only_json_is_read():
 @test
 def each_fault_is_told_as_the_contract_says():
     py = {"language": "python", "version": "*", "files": FILES}
-    rows = [(name + " is required as a string", {**py, name: value})
+    rows = [(name + " must be a string", {**py, name: value})
             for name in ("language", "version")
-            for value in (None, "", 5, [], {}, True)]
-    rows += [("files is required as an array", {**py, "files": value})
+            for value in (None, 5, [], {}, True)]
+    rows += [(name + " must not be empty", {**py, name: ""})
+             for name in ("language", "version")]
+    rows += [("files must be an array", {**py, "files": value})
              for value in (None, "", {}, 1)]
-    rows += [("files[1].content is required as a string",
-              {**py, "files": FILES + [value]})
-             for value in ({}, {"content": None}, {"content": 1}, None, "x",
-                           [])]
+    rows += [("files[1].content must be a string",
+              {**py, "files": FILES + [{"content": value}]})
+             for value in (None, 1)]
+    rows += [("files[1] must be an object", {**py, "files": FILES + [value]})
+             for value in (None, "x", [])]
+    rows += [("files[1].content is missing", {**py, "files": FILES + [{}]}),
+             ("language is missing", {})]
     for field, message in (
             ({"language": "html", "version": "5.0.0"},
              "html-5.0.0 runtime is unknown"),
@@ -174,15 +179,16 @@ def each_fault_is_told_as_the_contract_says():
             ({"stdin": 5}, "stdin must be a string"),
             ({"stdin": []}, "stdin must be a string"),
             ({"args": 5}, "args must be an array"),
-            ({"args": ["a", {}]}, "args[1] must be a string"),
-            ({"args": ["a\0"]}, "args[0] must not contain a NUL character")):
+            ({"args": ["a", {}]},
+             "args[1] must be a string without NUL characters"),
+            ({"args": ["a\0"]},
+             "args[0] must be a string without NUL characters")):
         rows.append((message, {**py, **field}))
     for name in ("compile_memory_limit", "run_memory_limit",
                  "compile_timeout", "run_timeout", "compile_cpu_time",
                  "run_cpu_time"):
         for value in ("1", True, [], {}):
-            rows.append((f"If specified, {name} must be a number",
-                         {**py, name: value}))
+            rows.append((f"{name} must be a number", {**py, name: value}))
         if "memory" in name:
             continue
         most = 10000 if "compile" in name else 3000
@@ -190,7 +196,7 @@ def each_fault_is_told_as_the_contract_says():
             rows.append((f"{name} cannot exceed the configured limit of "
                          f"{most}", {**py, name: value}))
         for value in (-1, -0.5, -10 ** 30):
-            rows.append((f"{name} must be non-negative",
+            rows.append((f"{name} must be at least 0",
                          {**py, name: value}))
     for message, body in rows:
         refused(400, message, body)
@@ -198,7 +204,7 @@ def each_fault_is_told_as_the_contract_says():
 
 @test
 def the_nearest_version_stands_in_for_one_that_is_not_there():
-    for version in "3.10.0", "3.10", "^3.99.0":
+    for version in "3.10.0", "3.10", "3.99.x":
         answer = served.post("/api/v2/execute", {
             "language": "python", "version": version,
             "files": [{"content": "import sys; print('%d.%d.%d' % "
@@ -216,25 +222,25 @@ def the_first_fault_in_order_is_told():
     body = {"run_cpu_time": "x", "compile_cpu_time": "x", "run_timeout": "x",
             "compile_timeout": "x", "run_memory_limit": "x",
             "compile_memory_limit": "x", "stdin": 1, "args": 1}
-    refused(400, "language is required as a string", body)
+    refused(400, "language is missing", body)
     body["language"] = "html"
-    refused(400, "version is required as a string", body)
+    refused(400, "version is missing", body)
     body["version"] = "*"
-    refused(400, "files is required as an array", body)
+    refused(400, "files is missing", body)
     body["files"] = [{"content": "", "encoding": "hex", "name": ".."}, {}]
-    refused(400, "files[1].content is required as a string", body)
+    refused(400, "files[1].content is missing", body)
     body["files"].pop()
+    for name in ("compile_memory_limit", "run_memory_limit",
+                 "compile_timeout", "run_timeout", "compile_cpu_time",
+                 "run_cpu_time"):
+        refused(400, f"{name} must be a number", body)
+        del body[name]
+    refused(400, "stdin must be a string", body)
+    del body["stdin"]
     refused(400, "html-* runtime is unknown", body)
     body["language"] = "python"
     refused(400, "files must include at least one utf8 encoded file", body)
     body["files"].append({"content": ""})
-    for name in ("compile_memory_limit", "run_memory_limit",
-                 "compile_timeout", "run_timeout", "compile_cpu_time",
-                 "run_cpu_time"):
-        refused(400, f"If specified, {name} must be a number", body)
-        del body[name]
-    refused(400, "stdin must be a string", body)
-    del body["stdin"]
     refused(400, "args must be an array", body)
     del body["args"]
     refused(400, "files[0].name leads out of the folder", body)
@@ -242,16 +248,14 @@ def the_first_fault_in_order_is_told():
 
 @test
 def bodies_that_are_none():
-    for body in (b"", b"[]", b"{}"):
-        refused(400, "language is required as a string", body)
-    for body in (b"5", b'"x"', b"null", b"true"):
-        refused(400, "The body must be a JSON object", body)
+    for body in (b"", b"{}"):
+        refused(400, "language is missing", body)
+    for body in (b"5", b'"x"', b"null", b"true", b"[]"):
+        refused(400, "The body must be an object", body)
     for body, why in (
-            (b"{", "Expecting property name enclosed in double quotes: "
-             "line 1 column 2 (char 1)"),
-            (b"nothing", "Expecting value: line 1 column 1 (char 0)"),
-            (b"\xff", "'utf-8' codec can't decode byte 0xff in position 0: "
-             "invalid start byte")):
+            (b"{", "a name in double quotes is missing at line 1, column 2"),
+            (b"nothing", "a value is missing at line 1, column 1"),
+            (b"\xff", "it is not in UTF-8 at line 1, column 1")):
         refused(400, "The body is no JSON: " + why, body)
     assert post(b"[" * 100000).status == 400
     answer = served.request("POST", "/api/v2/execute", None, {
@@ -313,9 +317,8 @@ def arguments_and_input():
     for args, want in (([], []), (None, []), (["a", "b c", ""],
                                               ["a", "b c", ""]),
                        ([1, 1.5, 1.0, True, False, None, 10 ** 30, 1e300],
-                        ["1", "1.5", "1", "true", "false", "null",
-                         "1e+30", "1e+300"]),
-                       ("a\u00e9b", ["a", "\u00e9", "b"]), ("", [])):
+                        ["1", "1.5", "1.0", "true", "false", "null",
+                         "1" + "0" * 30, "1e+300"])):
         got = execute(code, args=args)["stdout"].splitlines()[0]
         assert got == repr(want), (args, got)
     for stdin, want in ((None, "\n"), ("", "\n"), ("x", "x\n"),
@@ -327,7 +330,7 @@ def arguments_and_input():
     refused(400, "The arguments are too long", {
         "language": "bash", "version": "*", "files": FILES,
         "args": ["x" * 200000]})
-    refused(400, "stdin is too long", {
+    refused(400, "stdin must have at most 16777215 bytes", {
         "language": "bash", "version": "*", "files": FILES,
         "stdin": "x" * (17 << 20)})
 

@@ -10,7 +10,7 @@
 #include "contract/code_interpreter/execute_answer.h"
 #include "contract/code_interpreter/execute_request.h"
 #include "protocol/cell.h"
-#include "pytext/pyjson.h"
+#include "contract/jtree.h"
 
 static const char *const types[] = { "application/json", NULL, "text/plain",
 	"application/x+json" };
@@ -18,14 +18,13 @@ static const char *const types[] = { "application/json", NULL, "text/plain",
 static void
 check_json(const char *s, size_t len)
 {
-	struct pyjson doc;
-	struct pyjson_error error;
+	struct jtree doc;
+	struct jtree_error error;
 	char *text = fuzz_text((const uint8_t *)s, len);
 
-	fuzz_holds(pyjson_parse(&doc, text, len, PYJSON_DECODED, &error),
-	    "an answer is JSON");
+	fuzz_holds(jtree_parse(&doc, text, len, &error), "an answer is JSON");
 	free(text);
-	pyjson_release(&doc);
+	jtree_release(&doc);
 }
 
 static void
@@ -37,25 +36,26 @@ check_detail(struct detail *d)
 }
 
 static void
-check_text(const struct execute_text *text)
+check_text(const struct cell_bytes *text)
 {
-	fuzz_holds(utf8_valid(text->text, text->len), "is text");
-	fuzz_holds(text->text[text->len] == '\0', "ends");
+	fuzz_holds(utf8_valid(text->data, text->len), "is text");
+	fuzz_holds(text->data[text->len] == '\0', "ends");
 }
 
 static void
 check_files(struct execute_request *req)
 {
-	struct cell_input *inputs = xcalloc(req->file_count + 1,
+	struct cell_input *inputs = xcalloc(req->files.count + 1,
 	    sizeof(*inputs));
+	const struct execute_file *files = req->files.items;
 	bool good = execute_stage(req, inputs) == NULL;
 
-	for (size_t i = 0; i < req->file_count; i++) {
+	for (size_t i = 0; i < req->files.count; i++) {
 		struct detail d;
 
-		check_text(&req->files[i].path);
-		check_text(&req->files[i].id);
-		(void)execute_refuse_file(&req->files[i], &d);
+		check_text(&files[i].path);
+		check_text(&files[i].id);
+		(void)execute_refuse_file(&files[i], &d);
 		check_json(buf_str(&d.body), d.body.len);
 		buf_release(&d.body);
 		if (good)
@@ -78,7 +78,7 @@ check_requests(const char *type, const char *body, size_t len)
 			if (route != EXECUTE_SESSION)
 				check_text(&req.code);
 			check_files(&req);
-			pyjson_release(&req.doc);
+			jtree_release(&req.doc);
 		} else {
 			check_detail(&d);
 		}

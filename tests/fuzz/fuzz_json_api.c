@@ -6,67 +6,58 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "pytext/pydump.h"
-#include "pytext/pyjson.h"
+#include "contract/jtext.h"
+#include "contract/jtree.h"
 
 #define TEXT_MAX ((size_t)1 << 24)
 
 static void
-check_error(const struct pyjson_error *error, size_t size)
+check_error(const struct jtree_error *error, size_t size)
 {
 	auto_buf struct buf text = BUF_INIT(TEXT_MAX);
 
-	pyjson_explain(&text, error);
+	jtree_explain(&text, error);
 	fuzz_holds(utf8_valid(buf_str(&text), text.len), "says text");
 	fuzz_holds(error->position <= size, "inside the input");
 	fuzz_holds(error->column <= error->position + 1, "a column");
 }
 
-/* exact: nothing changes when it is written and read again.  Otherwise two
- * surrogates side by side, which came as bytes, become one character, as they
- * do in Python. */
 static void
-check_again(const struct pyjson *doc, bool exact)
+check_again(const struct jtree *doc)
 {
 	auto_buf struct buf text = BUF_INIT(TEXT_MAX);
 	auto_buf struct buf again = BUF_INIT(TEXT_MAX);
-	auto_buf struct buf repr = BUF_INIT(TEXT_MAX);
-	struct pyjson copy;
-	struct pyjson_error error;
+	auto_buf struct buf quoted = BUF_INIT(TEXT_MAX);
+	struct jtree copy;
+	struct jtree_error error;
 
-	pydump_add_repr(&repr, &doc->root);
-	fuzz_holds(utf8_valid(buf_str(&repr), repr.len), "repr is text");
-	pydump_add(&text, &doc->root);
+	jtext_add_quoted(&quoted, &doc->root);
+	fuzz_holds(utf8_valid(buf_str(&quoted), quoted.len), "it is text");
+	jtext_add(&text, &doc->root);
 	fuzz_holds(utf8_valid(buf_str(&text), text.len), "JSON is text");
 	if (text.overflow)
 		return;
-	fuzz_holds(pyjson_parse(&copy, buf_str(&text), text.len, PYJSON_DECODED,
-		       &error),
+	fuzz_holds(jtree_parse(&copy, buf_str(&text), text.len, &error),
 	    "what we write can be read");
-	pydump_add(&again, &copy.root);
-	fuzz_holds(!exact ||
-		(text.len == again.len &&
-		    memcmp(buf_str(&text), buf_str(&again), text.len) == 0),
+	jtext_add(&again, &copy.root);
+	fuzz_holds(text.len == again.len &&
+		memcmp(buf_str(&text), buf_str(&again), text.len) == 0,
 	    "and is the same");
-	pyjson_release(&copy);
+	jtree_release(&copy);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *body = fuzz_text(data, size);
+	struct jtree_error error;
+	struct jtree doc;
 
-	for (int source = 0; source < 2; source++) {
-		struct pyjson doc;
-		struct pyjson_error error;
-
-		if (!pyjson_parse(&doc, body, size,
-			source == 0 ? PYJSON_DECODED : PYJSON_BYTES, &error)) {
-			check_error(&error, size);
-			continue;
-		}
-		check_again(&doc, source == 0);
-		pyjson_release(&doc);
+	if (jtree_parse(&doc, body, size, &error)) {
+		check_again(&doc);
+		jtree_release(&doc);
+	} else {
+		check_error(&error, size);
 	}
 	free(body);
 	return 0;

@@ -10,19 +10,18 @@
 #include "contract/librechat/libre_request.h"
 #include "contract/librechat/libre_token.h"
 #include "protocol/cell.h"
-#include "pytext/pyjson.h"
+#include "contract/jtree.h"
 
 static void
 check_json(const struct buf *text)
 {
-	struct pyjson doc;
-	struct pyjson_error error;
+	struct jtree doc;
+	struct jtree_error error;
 
 	fuzz_holds(!text->overflow &&
-		pyjson_parse(&doc, buf_str(text), text->len, PYJSON_DECODED,
-		    &error),
+		jtree_parse(&doc, buf_str(text), text->len, &error),
 	    "an answer is JSON");
-	pyjson_release(&doc);
+	jtree_release(&doc);
 }
 
 static void
@@ -63,7 +62,7 @@ check_request(const char *body, size_t len)
 			exec.timeout_ms <= LIBRE_TIMEOUT_MAX_MS,
 		    "a time");
 		check_files(&exec);
-		pyjson_release(&exec.doc);
+		jtree_release(&exec.doc);
 	} else {
 		fuzz_holds(status == 400 || status == 403, "a status");
 		libre_add_error(&answer, buf_str(&error), NULL);

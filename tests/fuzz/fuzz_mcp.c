@@ -10,7 +10,7 @@
 #include "contract/mcp/mcp_message.h"
 #include "contract/mcp/mcp_result.h"
 #include "contract/mcp/mcp_tools.h"
-#include "pytext/pyjson.h"
+#include "contract/jtree.h"
 
 static const char *const interpreters[] = { "3.11", NULL };
 static const char *const versions[] = { NULL, "2025-11-25", "2026-07-28",
@@ -21,22 +21,20 @@ static const char *const methods[] = { "tools/call", "tools/list",
 static void
 check_json(const struct buf *json)
 {
-	struct pyjson doc;
-	struct pyjson_error error;
+	struct jtree doc;
+	struct jtree_error error;
 
 	fuzz_holds(!json->overflow, "short enough");
 	for (size_t i = 0; i < json->len; i++)
 		fuzz_holds((unsigned char)json->data[i] >= 0x20 &&
 			(unsigned char)json->data[i] < 0x7f,
 		    "ASCII on one line");
-	fuzz_holds(pyjson_parse(&doc, buf_str(json), json->len, PYJSON_STRICT,
-		       &error),
-	    "JSON");
-	pyjson_release(&doc);
+	fuzz_holds(jtree_parse(&doc, buf_str(json), json->len, &error), "JSON");
+	jtree_release(&doc);
 }
 
 static void
-check_bytes(const struct mcp_bytes *bytes)
+check_bytes(const struct cell_bytes *bytes)
 {
 	if (bytes->data == NULL)
 		return;
@@ -68,10 +66,12 @@ check_call(struct mcp_message *m)
 		fuzz_holds(call.path.data[0] != '/' &&
 			strstr(call.path.data, "..") != call.path.data,
 		    "a path");
-		for (size_t i = 0; i < call.file_count; i++) {
-			check_bytes(&call.files[i].path);
-			check_bytes(&call.files[i].content);
-			fuzz_holds(call.files[i].path.len > 0, "a name");
+		for (size_t i = 0; i < call.files.count; i++) {
+			const struct mcp_file *files = call.files.items;
+
+			check_bytes(&files[i].path);
+			check_bytes(&files[i].content);
+			fuzz_holds(files[i].path.len > 0, "a name");
 		}
 		break;
 	}

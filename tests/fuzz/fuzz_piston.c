@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "contract/piston/answer.h"
-#include "contract/piston/request.h"
-#include "contract/piston/socket.h"
+#include "contract/piston/piston_answer.h"
+#include "contract/piston/piston_request.h"
+#include "contract/piston/piston_socket.h"
 #include "protocol/frame.h"
 #include "protocol/frame_limits.h"
 
@@ -68,7 +68,7 @@ try_request(const char *text, size_t size)
 
 	if (piston_read(&req, &limits, runtimes, 2, text, size, &refusal)) {
 		check_request(&req);
-		pyjson_release(&req.doc);
+		jtree_release(&req.doc);
 	} else {
 		check_refusal(&refusal);
 	}
@@ -87,7 +87,7 @@ try_message(const char *text, size_t size)
 	}
 	fuzz_holds(utf8_valid(said.text, said.len), "what is typed is text");
 	fuzz_holds(said.number >= 0 && said.number <= 64, "a signal");
-	pyjson_release(&said.doc);
+	jtree_release(&said.doc);
 }
 
 /* In two pieces, as they may come. */
@@ -144,8 +144,8 @@ try_output(const char *text, size_t size)
 	const struct piston_request req = { .runtime = &runtimes[0] };
 	const struct cell_result cell = { .reason = REASON_EXIT };
 	struct piston_output output;
-	struct pyjson_error error;
-	struct pyjson doc;
+	struct jtree_error error;
+	struct jtree doc;
 	struct semver version;
 	size_t piece = size / 7 + 1;
 
@@ -159,10 +159,9 @@ try_output(const char *text, size_t size)
 		    text + at, size - at < piece ? size - at : piece);
 	piston_add_answer(&body, &req, &output, &cell);
 	fuzz_holds(!body.overflow && utf8_valid(buf_str(&body), body.len) &&
-		pyjson_parse(&doc, buf_str(&body), body.len, PYJSON_STRICT,
-		    &error),
+		jtree_parse(&doc, buf_str(&body), body.len, &error),
 	    "an answer is JSON");
-	pyjson_release(&doc);
+	jtree_release(&doc);
 	piston_output_release(&output);
 }
 
@@ -177,7 +176,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	text = fuzz_text(data + 1, size - 1);
 	if (data[0] % 5 == 4) {
-		(void)semver_is_in(&runtimes[0].version, text, size - 1);
+		(void)semver_matches(&runtimes[0].version, text, size - 1);
 		try_output(text, size - 1);
 	} else {
 		tries[data[0] % 5](text, size - 1);

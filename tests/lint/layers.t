@@ -12,7 +12,7 @@ LOCALE = {"sandbox/locale"}
 PROTOCOL = BASE | {"sandbox/protocol"}
 WORKER = PROTOCOL | LOCALE | {"sandbox/store", "sandbox/rest",
                               "sandbox/worker/render"}
-CONTRACT = PROTOCOL | {"fcgi/contract", "fcgi/pytext"}
+CONTRACT = PROTOCOL | {"fcgi/contract"}
 # One each; none knows another.
 CONTRACTS = {"fcgi/contract/" + name for name in (
     "snekbox", "code_interpreter", "librechat", "piston", "mcp")}
@@ -22,9 +22,8 @@ MAY_INCLUDE = {
     "fcgi/api": PROTOCOL | CONTRACT | CONTRACTS | {"fcgi/server",
                                                    "fcgi/files"},
     "fcgi/node": PROTOCOL | {"fcgi/server", "sandbox/store", "sandbox/move"},
-    "fcgi/contract": PROTOCOL | {"fcgi/pytext"},
+    "fcgi/contract": PROTOCOL,
     **{room: CONTRACT for room in CONTRACTS},
-    "fcgi/pytext": BASE,
     "fcgi/files": BASE,
     "sandbox/base": set(),
     "sandbox/locale": BASE,

@@ -197,7 +197,7 @@ def every_route_of_the_apis_is_there_on_loopback():
         answer = nginx.ask("POST", "/v1/execute", {"code": "6 * 7"})
         assert answer.json["stdout"] == "42\n", answer
         for path in ("/health", "/versions", "/openapi.json", "/docs",
-                     "/redoc", "/metrics", "/v1/files"):
+                     "/metrics", "/v1/files"):
             answer = nginx.ask("GET", path)
             assert answer.status == 200, (path, answer)
         made = nginx.ask("POST", "/v1/sessions", {})

@@ -107,17 +107,6 @@ def who_has_no_token_is_told_before_the_body_is_read():
 
 
 @test
-def the_refusal_has_the_form_that_the_client_prefers():
-    answer = ask(served, "/eval", Accept="text/xml")
-    small = served.post("/eval", {"input": "1"}, {"Accept": "text/xml"})
-    assert answer.status == small.status == 401, (answer, small)
-    assert answer.body == small.body and b"<error>" in answer.body, answer
-    for name in "Content-Type", "Vary", "WWW-Authenticate":
-        assert answer.headers.get_all(name) == small.headers.get_all(name), (
-            name, answer.headers.items(), small.headers.items())
-
-
-@test
 def a_token_that_has_used_up_its_minute_is_told_as_well():
     assert served.get("/v1/files", **slow).status == 200
     for route in ROUTES:

@@ -16,61 +16,32 @@
 #include "contract/multipart.h"
 #include "contract/snekbox/eval_answer.h"
 #include "contract/snekbox/eval_request.h"
-#include "pytext/pydump.h"
-#include "pytext/pyjson.h"
-#include "pytext/pyutf8.h"
+#include "contract/jtext.h"
+#include "contract/jtree.h"
+#include "contract/utf8_decoder.h"
 
 #define INPUT_MAX ((size_t)1 << 28)
 
 static void
-json(struct buf *out, const char *in, size_t len, enum pyjson_source source,
-    void (*add)(struct buf *out, const struct pyvalue *value))
+json(struct buf *out, const char *in, size_t len)
 {
-	struct pyjson doc;
-	struct pyjson_error error;
+	struct jtree doc;
+	struct jtree_error error;
 
-	if (!pyjson_parse(&doc, in, len, source, &error)) {
-		buf_adds(out,
-		    error.fault == PYJSON_LIMIT ? "LIMIT " : "ERROR ");
-		pyjson_explain(out, &error);
+	if (!jtree_parse(&doc, in, len, &error)) {
+		buf_adds(out, error.is_syntax ? "ERROR " : "LIMIT ");
+		jtree_explain(out, &error);
 		return;
 	}
 	buf_adds(out, "OK ");
-	add(out, &doc.root);
-	pyjson_release(&doc);
-}
-
-static void
-json_decoded(struct buf *out, const char *in, size_t len)
-{
-	json(out, in, len, PYJSON_DECODED, pydump_add_repr);
-}
-
-static void
-json_bytes(struct buf *out, const char *in, size_t len)
-{
-	json(out, in, len, PYJSON_BYTES, pydump_add_repr);
-}
-
-static void
-json_dump(struct buf *out, const char *in, size_t len)
-{
-	json(out, in, len, PYJSON_DECODED, pydump_add);
+	jtext_add(out, &doc.root);
+	jtree_release(&doc);
 }
 
 static void
 ascii(struct buf *out, const char *in, size_t len)
 {
-	pydump_add_string(out, in, len, PYDUMP_ASCII);
-}
-
-static void
-printable(struct buf *out, const char *in, size_t len)
-{
-	(void)in;
-	(void)len;
-	for (uint32_t code = 0; code < 0x110000; code++)
-		buf_addc(out, pydump_is_printable(code) ? '1' : '0');
+	jtext_add_string(out, in, len, JTEXT_ASCII);
 }
 
 static void
@@ -101,18 +72,18 @@ unbase64(struct buf *out, const char *in, size_t len)
 static void
 replace(struct buf *out, const char *in, size_t len)
 {
-	struct pyutf8 decoder = { .count = 0 };
+	struct utf8_decoder decoder = { .count = 0 };
 
 	while (len > 0) {
 		size_t piece = 1 + (unsigned char)in[0] % 3;
 
 		if (piece > len)
 			piece = len;
-		pyutf8_add(&decoder, out, in, piece);
+		utf8_decoder_add(&decoder, out, in, piece);
 		in += piece;
 		len -= piece;
 	}
-	pyutf8_end(&decoder, out);
+	utf8_decoder_end(&decoder, out);
 }
 
 /* A request: the content type is its first line, "-" for none. */
@@ -184,14 +155,14 @@ eval_with(struct buf *out, const char *in, size_t len, bool fallback)
 		in_parts.len, &refusal)) {
 		buf_adds(out, "RUN\n");
 		tell_run(out, &req);
-		pyjson_release(&req.doc);
+		jtree_release(&req.doc);
 	} else {
 		if (refusal.status == 200) {
 			buf_addf(out, "KNOWN %s",
 			    buf_str(&refusal.description));
 		} else {
 			buf_addf(out, "%d ", refusal.status);
-			eval_refusal_add(out, &refusal, "application/json");
+			eval_refusal_add(out, &refusal);
 		}
 		buf_release(&refusal.description);
 	}
@@ -211,22 +182,12 @@ eval_fallback(struct buf *out, const char *in, size_t len)
 }
 
 static void
-accept(struct buf *out, const char *in, size_t len)
-{
-	char *header = xstrndup(in, len);
-	const char *type = eval_refusal_type(header);
-
-	buf_adds(out, type == NULL ? "" : type);
-	free(header);
-}
-
-static void
 output(struct buf *out, const char *in, size_t len)
 {
 	auto_buf struct buf text = BUF_INIT(EVAL_TEXT_MAX + 2);
-	struct pyjson_error error;
+	struct jtree_error error;
 	struct eval_output taken;
-	struct pyjson doc;
+	struct jtree doc;
 
 	taken = (struct eval_output){ .text = BUF_INIT(EVAL_TEXT_MAX),
 		.decoder.strict = true };
@@ -248,10 +209,9 @@ output(struct buf *out, const char *in, size_t len)
 	/* what is in there is the inside of a JSON string */
 	buf_addf(&text, "\"%s\"", buf_str(&taken.text));
 	if (taken.state != EVAL_OUTPUT_INVALID &&
-	    pyjson_parse(&doc, buf_str(&text), text.len, PYJSON_STRICT,
-		&error)) {
+	    jtree_parse(&doc, buf_str(&text), text.len, &error)) {
 		buf_add(out, doc.root.u.text, doc.root.count);
-		pyjson_release(&doc);
+		jtree_release(&doc);
 	}
 	buf_release(&taken.text);
 }
@@ -267,17 +227,18 @@ tell_detail(struct buf *out, struct detail *d)
 static void
 tell_files(struct buf *out, struct execute_request *req)
 {
-	struct cell_input *inputs = xcalloc(req->file_count + 1,
+	struct cell_input *inputs = xcalloc(req->files.count + 1,
 	    sizeof(*inputs));
+	const struct execute_file *files = req->files.items;
 	const char *message = execute_stage(req, inputs);
 
 	if (message != NULL)
 		tell_text(out, "message", message);
-	for (size_t i = 0; message == NULL && i < req->file_count; i++) {
+	for (size_t i = 0; message == NULL && i < req->files.count; i++) {
 		struct detail d;
 
 		tell_text(out, "path", inputs[i].path);
-		(void)execute_refuse_file(&req->files[i], &d);
+		(void)execute_refuse_file(&files[i], &d);
 		tell(out, "missing", buf_str(&d.body), d.body.len);
 		buf_release(&d.body);
 	}
@@ -294,13 +255,13 @@ execute(struct buf *out, const char *in, size_t len)
 	if (execute_parse(&req, EXECUTE_CODE, parts.type, parts.body, parts.len,
 		&d)) {
 		buf_adds(out, "RUN\n");
-		tell(out, "code", req.code.text, req.code.len);
-		if (req.input.text != NULL)
-			tell(out, "stdin", req.input.text, req.input.len);
+		tell(out, "code", req.code.data, req.code.len);
+		if (req.input.data != NULL)
+			tell(out, "stdin", req.input.data, req.input.len);
 		buf_addf(out, "timeout %lld\necho %d\n",
 		    (long long)req.timeout_ms, req.echo ? 1 : 0);
 		tell_files(out, &req);
-		pyjson_release(&req.doc);
+		jtree_release(&req.doc);
 	} else {
 		tell_detail(out, &d);
 	}
@@ -318,7 +279,7 @@ session(struct buf *out, const char *in, size_t len)
 		parts.len, &d)) {
 		buf_addf(out, "RUN\nttl %lld\n", (long long)req.ttl_seconds);
 		tell_files(out, &req);
-		pyjson_release(&req.doc);
+		jtree_release(&req.doc);
 	} else {
 		tell_detail(out, &d);
 	}
@@ -335,9 +296,9 @@ bash(struct buf *out, const char *in, size_t len)
 	if (execute_parse(&req, EXECUTE_BASH, parts.type, parts.body, parts.len,
 		&d)) {
 		buf_adds(out, "RUN\n");
-		tell(out, "cmd", req.code.text, req.code.len);
+		tell(out, "cmd", req.code.data, req.code.len);
 		buf_addf(out, "timeout %lld\n", (long long)req.timeout_ms);
-		pyjson_release(&req.doc);
+		jtree_release(&req.doc);
 	} else {
 		tell_detail(out, &d);
 	}
@@ -454,17 +415,13 @@ struct command {
 };
 
 static const struct command commands[] = {
-	{ "json", json_decoded },
-	{ "json-bytes", json_bytes },
-	{ "dump", json_dump },
+	{ "json", json },
 	{ "ascii", ascii },
-	{ "printable", printable },
 	{ "base64", base64 },
 	{ "unbase64", unbase64 },
 	{ "replace", replace },
 	{ "eval", eval },
 	{ "eval_fallback", eval_fallback },
-	{ "accept", accept },
 	{ "output", output },
 	{ "execute", execute },
 	{ "session", session },

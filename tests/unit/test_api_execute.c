@@ -212,7 +212,7 @@ main(void)
 	buf_reset(&text);
 	execute_add_session(&text, "code-session-1", 1700000000500);
 	is_str(buf_str(&text),
-	    "{\"session_id\":\"code-session-1\",\"expires_at\":1700000000.5}",
+	    "{\"session_id\":\"code-session-1\",\"expires_at\":1700000000.500}",
 	    "a session");
 	return tap_done();
 }

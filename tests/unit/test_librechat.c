@@ -91,7 +91,7 @@ refusal(const char *body)
 
 	buf_reset(&text);
 	if (libre_exec_parse(&exec, body, strlen(body), &status, &error))
-		pyjson_release(&exec.doc);
+		jtree_release(&exec.doc);
 	else
 		buf_addf(&text, "%d %s", status, buf_str(&error));
 	return buf_str(&text);
@@ -112,26 +112,28 @@ test_refusals(void)
 {
 	is_str(refusal("{"), "400 The body is not valid JSON", "no JSON");
 	is_str(refusal(""), "400 The body is not valid JSON", "nothing");
-	is_str(refusal("[]"), "400 The body must be a JSON object", "a list");
-	is_str(refusal("{\"code\":\"\"}"), "400 Missing required field: lang",
+	is_str(refusal("[]"), "400 The body must be an object", "a list");
+	is_str(refusal("{\"code\":\"\"}"), "400 lang is missing",
 	    "no language");
 	is_str(refusal("{\"lang\":1,\"code\":\"\"}"),
 	    "400 lang must be a string", "a number for one");
 	is_str(refusal("{\"lang\":\"rs\",\"code\":\"\"}"),
 	    "400 Unsupported language: rs", "another language");
-	is_str(refusal("{\"lang\":\"py\"}"), "400 Missing required field: code",
-	    "no code");
+	is_str(refusal("{\"lang\":\"py\"}"), "400 code is missing", "no code");
 	is_str(refusal("{\"lang\":\"py\",\"code\":1}"),
 	    "400 code must be a string", "a number for code");
 	is_str(refusal("{\"lang\":\"py\",\"code\":\"\\ud800\"}"),
-	    "400 code must be a string", "half of a character");
+	    "400 code must be Unicode text, and holds half of a surrogate "
+	    "pair",
+	    "half of a character");
 	is_str(refusal("{\"lang\":\"bash\",\"code\":\"a\\u0000b\"}"),
 	    "400 code must not contain a NUL character", "a NUL in a command");
 	is_str(refusal("{\"lang\":\"py\",\"code\":\"\",\"args\":\"a\"}"),
-	    "400 args must be an array of strings", "a text for arguments");
+	    "400 args must be an array", "a text for arguments");
 	is_str(
 	    refusal("{\"lang\":\"py\",\"code\":\"\",\"args\":[\"\\u0000\"]}"),
-	    "400 args must be an array of strings", "a NUL in one");
+	    "400 args[0] must be a text without NUL characters",
+	    "a NUL in one");
 	is_str(refusal("{\"lang\":\"py\",\"code\":\"\",\"x\":[{}],"
 		       "\"args\":null,\"files\":null,\"timeout\":\"x\"}"),
 	    "", "what is not known does not matter");
@@ -144,7 +146,7 @@ test_file_refusals(void)
 	is_str(files_refusal("[1]"), "400 files[0] must be an object",
 	    "no file");
 	is_str(files_refusal("[{" FILE_REST "]"),
-	    "400 files[0].name must be a string", "no name");
+	    "400 files[0].name is missing", "no name");
 	is_str(files_refusal("[{\"name\":\"\"," FILE_REST "]"),
 	    "400 files[0].name must not be empty", "an empty name");
 	is_str(files_refusal("[{\"name\":\"a/../b\"," FILE_REST "]"),
@@ -195,7 +197,7 @@ test_request(void)
 	is_str(exec.files[1].resource.id, "r", "by its id");
 	is_str(exec.files[0].session, S, "in a session");
 	is_str(exec.entry, "__main_1__.py", "and the code elsewhere");
-	pyjson_release(&exec.doc);
+	jtree_release(&exec.doc);
 }
 
 /* Which of these files are replaced, as '-' and 'x'. */
@@ -219,7 +221,7 @@ replaced(const char *const *names)
 	for (; n < exec.file_count && n + 1 < sizeof(marks); n++)
 		marks[n] = exec.files[n].replaced ? 'x' : '-';
 	marks[n] = '\0';
-	pyjson_release(&exec.doc);
+	jtree_release(&exec.doc);
 	return marks;
 }
 
@@ -246,7 +248,7 @@ test_hint(void)
 	ok(libre_exec_parse(&exec, body, strlen(body), &status, &error),
 	    "it is taken");
 	is_str(exec.hint, "c:1", "a conversation");
-	pyjson_release(&exec.doc);
+	jtree_release(&exec.doc);
 }
 
 static void

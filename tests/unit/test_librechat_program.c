@@ -101,8 +101,8 @@ test_begin(void)
 	    "no list of tools");
 	is_str(refusal("{\"code\":\"\",\"tools\":[1]}"),
 	    "400 tools[].name must be a name that can be called", "no tool");
-	is_str(refusal(BODY(",\"files\":[{}]")),
-	    "400 files[0].name must be a string", "files as of /exec");
+	is_str(refusal(BODY(",\"files\":[{}]")), "400 files[0].name is missing",
+	    "files as of /exec");
 }
 
 static void

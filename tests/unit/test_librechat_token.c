@@ -106,7 +106,8 @@ test_claims(void)
 	is_str(check_claims("1786104300", "1786104331"), longer, "a late end");
 	is_str(check_claims("1786104300", "99999999999999999999"),
 	    "it has no end", "a number without one");
-	is_str(check_claims("1786104300", "NaN"), "it has no end", "no number");
+	is_str(check_claims("1786104300", "true"), "it has no end",
+	    "no number");
 	is_str(check_claims("\"nbf\":1786104000", "\"nbf\":1786104031"),
 	    "not valid yet", "its beginning");
 	is_str(check_claims("\"iat\":1786104000", "\"iat\":1786104031"),

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "protocol/frame_limits.h"
-#include "pytext/pyjson.h"
+#include "contract/jtree.h"
 #include "tap.h"
 
 static const char *const interpreters[] = { "3.11", "3.13", NULL };
@@ -53,12 +53,12 @@ test_calls(void)
 {
 	is_str(look(RUN("\"code\":\"1\"")), "fine", "code alone");
 	is_int(call.timeout_s, MCP_TIMEOUT_S, "with the usual time");
-	ok(call.session.data == NULL && call.args == NULL, "and nothing else");
+	ok(call.session.data == NULL && call.argv == NULL, "and nothing else");
 	is_str(look(RUN("\"code\":\"1\",\"stdin\":null,\"args\":[\"a\"],"
 			"\"python\":\"3.13\",\"timeout_seconds\":5.0")),
 	    "fine", "null is left out, 5.0 is 5");
 	is_int(call.timeout_s, 5, "seconds");
-	is_str(call.args[0], "a", "an argument");
+	is_str(call.argv[0], "a", "an argument");
 	is_str(look("{}"),
 	    "-32602 Invalid params: name must be a string, arguments an object",
 	    "no name");
@@ -73,7 +73,7 @@ test_calls(void)
 	is_str(look(RUN("\"code\":1")),
 	    "run_python: argument code must be a string.", "no text");
 	is_str(look(RUN("\"code\":\"\\ud800\"")),
-	    "run_python: argument code must be Unicode text; it holds half of "
+	    "run_python: argument code must be Unicode text, and holds half of "
 	    "a surrogate pair.",
 	    "half a character");
 	is_str(look(RUN("\"code\":\"1\",\"timeout_seconds\":121")),
@@ -88,8 +88,8 @@ test_calls(void)
 	    "run_python: argument python must be one of \"3.11\", \"3.13\".",
 	    "another version");
 	is_str(look(RUN("\"code\":\"1\",\"args\":[\"a\\u0000\"]")),
-	    "run_python: argument args must hold no NUL character, and 16384 "
-	    "bytes at most.",
+	    "run_python: argument args must be Unicode text without NUL "
+	    "characters, and have 16384 bytes at most.",
 	    "a NUL");
 	is_str(
 	    look(RUN("\"code\":\"1\",\"python\":\"3.11\",\"session\":\"s\"")),
@@ -101,15 +101,18 @@ test_calls(void)
 static void
 test_files(void)
 {
+	const struct mcp_file *files;
+
 	is_str(look(FILES("[{\"path\":\"a/./b\",\"text\":\"t\"},"
 			  "{\"path\":\"/workspace/c\",\"base64\":\"AAE=\"},"
 			  "{\"path\":\"d\",\"file_id\":\"x\"}]")),
 	    "fine", "of all kinds");
-	is_int(call.file_count, 3, "all of them");
-	is_str(call.files[0].path.data, "a/b", "a path");
-	is_str(call.files[1].path.data, "c", "one of the folder itself");
-	is_mem(call.files[1].content.data, call.files[1].content.len, "\0\1",
-	    (size_t)2, "decoded");
+	files = call.files.items;
+	is_int(call.files.count, 3, "all of them");
+	is_str(files[0].path.data, "a/b", "a path");
+	is_str(files[1].path.data, "c", "one of the folder itself");
+	is_mem(files[1].content.data, files[1].content.len, "\0\1", (size_t)2,
+	    "decoded");
 	is_str(look(FILES("[{\"path\":\"a\"}]")),
 	    "run_python: argument files[0] must have path, exactly one of "
 	    "text, base64 and file_id, and nothing else.",
@@ -128,8 +131,7 @@ test_files(void)
 	    "run_python: argument files[1] has a path below another file.",
 	    "below a file");
 	is_str(look(FILES("{}")),
-	    "run_python: argument files must be an array of at most 100 files.",
-	    "no list");
+	    "run_python: argument files must be an array.", "no list");
 	is_str(look("{\"name\":\"write_file\",\"arguments\":{\"session\":\"s\","
 		    "\"path\":\"a\"}}"),
 	    "write_file: argument text is missing, or base64.", "nothing");
@@ -215,13 +217,12 @@ test_number(size_t i)
 static bool
 is_json(const struct buf *json)
 {
-	struct pyjson doc;
-	struct pyjson_error error;
-	bool good = pyjson_parse(&doc, buf_str(json), json->len, PYJSON_STRICT,
-	    &error);
+	struct jtree doc;
+	struct jtree_error error;
+	bool good = jtree_parse(&doc, buf_str(json), json->len, &error);
 
 	if (good)
-		pyjson_release(&doc);
+		jtree_release(&doc);
 	return good;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Piston's WebSocket: SHA-1, the handshake, each length of a frame. */
-#include "contract/piston/socket.h"
+#include "contract/piston/piston_socket.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of versions: each answer is npm's semver's (7.x). */
+/* Versions, and the patterns that clients ask for. */
 #include "contract/semver.h"
 
 #include "tap.h"
@@ -17,10 +17,34 @@ static const struct semver versions[] = {
 #define VERSIONS (sizeof(versions) / sizeof(versions[0]))
 
 static const struct {
-	const char *range;
+	const char *pattern;
 	const char *in; /* a '+' or '-' for each of them */
 } rows[] = {
-#include "piston_ranges.inc"
+	{ "3.11.2", "---+---" },
+	{ "3.11", "---+---" },
+	{ "3", "-++++--" },
+	{ "*", "+++++++" },
+	{ "x", "+++++++" },
+	{ "X.x.*", "+++++++" },
+	{ "3.x", "-++++--" },
+	{ "3.X.x", "-++++--" },
+	{ "3.11.x", "---+---" },
+	{ "3.11.*", "---+---" },
+	{ "0.0", "-----+-" },
+	{ "3.1", "-------" },
+	{ "3.x.2", "-------" },
+	{ "x.11", "-------" },
+	{ "", "-------" },
+	{ " 3", "-------" },
+	{ "3 ", "-------" },
+	{ "3.", "-------" },
+	{ "3.11.2.1", "-------" },
+	{ "03", "-------" },
+	{ "^3.10", "-------" },
+	{ ">=3.9", "-------" },
+	{ "3.9 || 3.11", "-------" },
+	{ "3.11.2-rc.1", "-------" },
+	{ "latest", "-------" },
 };
 
 /* What is one version, whole. */
@@ -57,17 +81,14 @@ static const struct {
 	{ "3.13.1", "3.13.5" },
 	{ "3.15", "3.13.5" },
 	{ "3.0", "3.8.1" },
-	{ "^3.14.0", "3.13.5" },
-	{ "=v3.14", "3.13.5" },
-	{ ">=3.14", "3.13.5" },
-	{ " 3.999999999999999 ", "3.13.5" },
+	{ "3.999999999999999", "3.13.5" },
+	{ "3.x", "3.8.1" },
+	{ "^3.14.0", "" },
 	{ "2.1", "2.7.18" },
 	{ "4", "" },
 	{ "latest", "" },
 	{ "*", "" },
 	{ "", "" },
-	{ "3.9 || 3.10", "" },
-	{ ">3.13 <3.14", "" },
 	{ "3.9999999999999999", "" },
 };
 
@@ -103,24 +124,18 @@ int
 main(void)
 {
 	struct semver version;
-	char long_range[SEMVER_RANGE_MAX + 2];
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char in[VERSIONS + 1] = "";
 
 		for (size_t v = 0; v < VERSIONS; v++)
-			in[v] = semver_is_in(&versions[v], rows[i].range,
-				    strlen(rows[i].range)) ?
+			in[v] = semver_matches(&versions[v], rows[i].pattern,
+				    strlen(rows[i].pattern)) ?
 			    '+' :
 			    '-';
-		is_str(in, rows[i].in, rows[i].range);
+		is_str(in, rows[i].in, rows[i].pattern);
 	}
-	memset(long_range, ' ', sizeof(long_range));
-	ok(semver_is_in(&versions[0], long_range, SEMVER_RANGE_MAX),
-	    "blanks are any version");
-	ok(!semver_is_in(&versions[0], long_range, SEMVER_RANGE_MAX + 1),
-	    "a longer range is none");
-	ok(!semver_is_in(&versions[0], "2.7.18\0", 7), "nor one with a NUL");
+	ok(!semver_matches(&versions[0], "2.7.18\0", 7), "no NUL");
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		ok(semver_read(&version, texts[i].text,
 		       strlen(texts[i].text)) == texts[i].whole,

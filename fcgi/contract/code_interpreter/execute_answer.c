@@ -4,15 +4,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "pytext/pydump.h"
+#include "contract/jtext.h"
 
 #include "protocol/cell.h"
 
 #define MARK "\n...[truncated]"
 
-/* What is over the bound is dropped, but known.  How much is not. */
+/* Count bytes against the bound; how many may stay.  More of them are dropped,
+ * and `over` says so. */
 static size_t
-take(struct capture *c, size_t len)
+capture_count(struct capture *c, size_t len)
 {
 	c->over = c->over || len > c->left;
 	len = len < c->left ? len : c->left;
@@ -20,17 +21,18 @@ take(struct capture *c, size_t len)
 	return len;
 }
 
-/* With U+FFFD for what is no UTF-8. */
+/* Add text, with U+FFFD for bytes that are no UTF-8. */
 static void
-add_text(struct capture *c, const char *data, size_t len)
+capture_add_text(struct capture *c, const char *data, size_t len)
 {
 	auto_buf struct buf text = BUF_INIT(3 * (len + sizeof(c->decoder)));
 
-	pyutf8_add(&c->decoder, &text, data, len);
-	pydump_add_text(&c->text, buf_str(&text), text.len, PYDUMP_UTF8);
+	utf8_decoder_add(&c->decoder, &text, data, len);
+	jtext_add_text(&c->text, buf_str(&text), text.len, JTEXT_UTF8);
 }
 
-/* Of the last bytes nobody knows yet whether they stay: they wait. */
+/* The last bytes wait, since they are dropped where more than the bound comes.
+ * */
 void
 capture_add(struct capture *c, const void *data, size_t len)
 {
@@ -38,14 +40,14 @@ capture_add(struct capture *c, const void *data, size_t len)
 	size_t sure;
 	size_t old;
 
-	len = take(c, len);
+	len = capture_count(c, len);
 	if (c->last_len + len > CAPTURE_LAST) {
 		sure = c->last_len + len - CAPTURE_LAST;
 		old = sure < c->last_len ? sure : c->last_len;
-		add_text(c, c->last, old);
+		capture_add_text(c, c->last, old);
 		c->last_len -= old;
 		memmove(c->last, c->last + old, c->last_len);
-		add_text(c, bytes, sure - old);
+		capture_add_text(c, bytes, sure - old);
 		bytes += sure - old;
 		len -= sure - old;
 	}
@@ -59,26 +61,26 @@ capture_end(struct capture *c)
 	auto_buf struct buf text = BUF_INIT(sizeof(MARK) + 8);
 
 	if (!c->over)
-		add_text(c, c->last, c->last_len);
+		capture_add_text(c, c->last, c->last_len);
 	c->last_len = 0;
-	pyutf8_end(&c->decoder, &text);
+	utf8_decoder_end(&c->decoder, &text);
 	if (c->over)
 		buf_adds(&text, MARK);
-	pydump_add_text(&c->text, buf_str(&text), text.len, PYDUMP_UTF8);
+	jtext_add_text(&c->text, buf_str(&text), text.len, JTEXT_UTF8);
 }
 
-/* A string, the text of which is left out. */
+/* Append a string without its text. */
 static void
-add_capture(struct buf *out, struct capture *c)
+execute_add_capture(struct buf *out, struct capture *c)
 {
 	buf_adds(out, "\"\"");
 	c->at = out->len - 1;
 }
 
-/* Those that were kept, or those that were left out. */
+/* Append a list of the files that were kept, or of those that were left out. */
 static void
-add_files(struct buf *out, const struct run_files *files, bool kept,
-    enum pydump_style style)
+execute_add_files(struct buf *out, const struct run_files *files, bool kept,
+    enum jtext_style style)
 {
 	const char *comma = "";
 
@@ -88,7 +90,7 @@ add_files(struct buf *out, const struct run_files *files, bool kept,
 
 		if ((file->id != NULL) != kept)
 			continue;
-		pydump_addf(out, style, "%s{\"path\":\"%s\",", comma,
+		jtext_addf(out, style, "%s{\"path\":\"%s\",", comma,
 		    file->path);
 		comma = ",";
 		if (kept)
@@ -104,8 +106,8 @@ add_files(struct buf *out, const struct run_files *files, bool kept,
 
 /* All members from exit_code on, and the brace. */
 static void
-add_end(struct buf *out, const struct execute_result *result,
-    enum pydump_style style)
+execute_add_end(struct buf *out, const struct execute_result *result,
+    enum jtext_style style)
 {
 	const struct cell_result *cell = result->cell;
 
@@ -116,50 +118,56 @@ add_end(struct buf *out, const struct execute_result *result,
 	    result->duration_ms);
 	if (result->files != NULL) {
 		buf_adds(out, ",\"files\":");
-		add_files(out, result->files, true, style);
+		execute_add_files(out, result->files, true, style);
 	}
 	if (result->extras) {
 		buf_addf(out,
 		    ",\"cpu_ms\":%" PRId64 ",\"max_rss_bytes\":%" PRId64
 		    ",\"reason\":\"%s\",\"left_out\":",
 		    cell->cpu_us / 1000, cell->max_rss, outcome_reason(cell));
-		add_files(out, result->files, false, style);
+		execute_add_files(out, result->files, false, style);
 	}
 	buf_addc(out, '}');
 }
 
-/* What was printed, then how it ended. */
 size_t
 execute_answer(struct buf *out, const struct execute_result *result)
 {
 	buf_adds(out, "{\"stdout\":");
-	add_capture(out, result->out);
+	execute_add_capture(out, result->out);
 	buf_adds(out, ",\"stderr\":");
-	add_capture(out, result->err);
+	execute_add_capture(out, result->err);
 	buf_addc(out, ',');
-	add_end(out, result, PYDUMP_UTF8);
+	execute_add_end(out, result, JTEXT_UTF8);
 	return out->len + result->out->text.len + result->err->text.len;
 }
 
-/* Times are seconds, with all their digits. */
+/* Append a time as seconds. */
+static void
+execute_add_seconds(struct buf *out, int64_t ms)
+{
+	buf_addf(out, "%" PRId64 ".%03d", ms / 1000, (int)(ms % 1000));
+}
+
 void
 execute_add_session(struct buf *out, const char *id, int64_t expires_ms)
 {
-	pydump_addf(out, PYDUMP_UTF8,
-	    "{\"session_id\":\"%s\",\"expires_at\":%g}", id,
-	    (double)expires_ms / 1000);
+	buf_addf(out, "{\"session_id\":\"%s\",\"expires_at\":", id);
+	execute_add_seconds(out, expires_ms);
+	buf_addc(out, '}');
 }
 
 void
 execute_add_file(struct buf *out, const char *id, const char *name,
     int64_t size, int64_t uploaded_ms)
 {
-	pydump_addf(out, PYDUMP_UTF8,
+	jtext_addf(out, JTEXT_UTF8,
 	    "{\"file_id\":\"%s\",\"filename\":\"%s\",\"size_bytes\":%" PRId64,
 	    id, name, size);
-	if (uploaded_ms >= 0)
-		pydump_addf(out, PYDUMP_UTF8, ",\"upload_time\":%g",
-		    (double)uploaded_ms / 1000);
+	if (uploaded_ms >= 0) {
+		buf_adds(out, ",\"upload_time\":");
+		execute_add_seconds(out, uploaded_ms);
+	}
 	buf_addc(out, '}');
 }
 
@@ -167,11 +175,11 @@ execute_add_file(struct buf *out, const char *id, const char *name,
 
 /* No frame for no text. */
 static void
-add_frame(struct buf *out, const struct capture *c, const struct buf *text)
+sse_add_frame(struct buf *out, const struct capture *c, const struct buf *text)
 {
 	if (text->len == 0)
 		return;
-	pydump_addf(out, PYDUMP_ASCII,
+	jtext_addf(out, JTEXT_ASCII,
 	    "event: output\ndata: {\"stream\":\"%s\",\"data\":\"%.*s\"}\n\n",
 	    c->name, (int)text->len, buf_str(text));
 }
@@ -182,8 +190,8 @@ sse_add_output(struct buf *out, struct capture *c, const void *data, size_t len)
 {
 	auto_buf struct buf text = BUF_INIT(3 * (len + 1));
 
-	pyutf8_add(&c->decoder, &text, data, take(c, len));
-	add_frame(out, c, &text);
+	utf8_decoder_add(&c->decoder, &text, data, capture_count(c, len));
+	sse_add_frame(out, c, &text);
 }
 
 /* The beginning of a character that did not come becomes U+FFFD. */
@@ -192,21 +200,21 @@ sse_add_rest(struct buf *out, struct capture *c)
 {
 	auto_buf struct buf text = BUF_INIT(8);
 
-	pyutf8_end(&c->decoder, &text);
-	add_frame(out, c, &text);
+	utf8_decoder_end(&c->decoder, &text);
+	sse_add_frame(out, c, &text);
 }
 
 void
 sse_add_result(struct buf *out, const struct execute_result *result)
 {
 	buf_adds(out, "event: result\ndata: {");
-	add_end(out, result, PYDUMP_ASCII);
+	execute_add_end(out, result, JTEXT_ASCII);
 	buf_adds(out, "\n\n");
 }
 
 void
 sse_add_error(struct buf *out, const char *text)
 {
-	pydump_addf(out, PYDUMP_ASCII,
+	jtext_addf(out, JTEXT_ASCII,
 	    "event: error\ndata: {\"message\":\"%s\"}\n\n", text);
 }

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "contract/outcome.h"
-#include "pytext/pyutf8.h"
+#include "contract/utf8_decoder.h"
 
 #include "base/buf.h"
 
@@ -22,15 +22,15 @@ struct cell_result;
 struct capture {
 	const char *name; /* "stdout" or "stderr" */
 	size_t left;	  /* bytes that it still takes */
-	/* Where it is kept: in a JSON string, to be released.  What is longer
-	 * than the bound is cut as the contract says: 32 bytes less than the
-	 * bound, and "\n...[truncated]".  So the last bytes wait. */
+	/* Where it is kept: in a JSON string, to be released.  Text that
+	 * is longer than the bound is cut as the contract says: to 32 bytes
+	 * less, and "\n...[truncated]".  So the last bytes wait. */
 	struct buf text;
 	size_t at; /* execute_answer() */
 	bool over;
 	char last[CAPTURE_LAST];
 	size_t last_len;
-	struct pyutf8 decoder;
+	struct utf8_decoder decoder;
 };
 /* A byte may become "\u001b". */
 /* clang-format off */
@@ -47,8 +47,8 @@ struct execute_result {
 	struct capture *err;
 	const struct cell_result *cell;
 	int64_t duration_ms;
-	/* NULL: an answer without `files`.  What is not in the store was left
-	 * out.  Paths are as they are told. */
+	/* NULL: an answer without `files`.  Files that are not in the store
+	 * were left out.  Paths are as they are told. */
 	const struct run_files *files;
 	bool extras;
 };

@@ -6,21 +6,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "contract/fields.h"
 #include "contract/multipart.h"
-#include "pytext/pyjson.h"
 
 #include "base/buf.h"
-
-struct cell_input;
+#include "protocol/cell.h"
 
 /*
- * Refusal of the code-interpreter routes: {"detail": …}.  The detail is a text,
- * or the list of all faults by the request's model, as pydantic and FastAPI
- * write it.  `body` is the whole answer, in UTF-8, and to be released.
+ * Refusal of the code-interpreter routes: {"detail": …}.  The detail is a text
+ * or, where a body is not as it must be, a list of one error: "type", "loc",
+ * "msg" and "input", as clients of FastAPI know them.  `body` is the whole
+ * answer, in UTF-8, and to be released.
  */
 struct detail {
 	int status;
-	size_t count; /* of a list */
 	struct buf body;
 };
 
@@ -29,20 +28,15 @@ bool detail_bytes(struct detail *d, int status, const char *text, size_t len);
 
 /*
  * The requests of the code-interpreter routes, from bytes to something typed.
- * The order of the checks is the contract's: the model (422, everything that is
- * wrong at once), the time limit (422), whether the files exist (404, in order;
- * the caller asks its store), their paths (422).
+ * The checks come in this order: the fields (422), the time limit (422),
+ * whether the files exist (404, in order; the caller asks its store), their
+ * paths (422). Texts are valid UTF-8; a NUL follows each, and more may be
+ * inside.
  */
 
-/* len bytes, followed by a NUL; may hold more NULs.  Valid UTF-8. */
-struct execute_text {
-	const char *text;
-	size_t len;
-};
-
 struct execute_file {
-	struct execute_text path; /* as it was sent */
-	struct execute_text id;	  /* not checked: the store knows its own */
+	struct cell_bytes path; /* as it was sent */
+	struct cell_bytes id;	/* not checked: the store knows its own */
 };
 
 enum execute_route {
@@ -53,14 +47,13 @@ enum execute_route {
 
 /* Members that a route does not know are zero. */
 struct execute_request {
-	struct execute_text code;   /* or the command, which has no NUL */
-	struct execute_text input;  /* text NULL: empty */
-	int64_t timeout_ms;	    /* of code and commands */
-	int64_t ttl_seconds;	    /* of a session */
-	bool echo;		    /* of code */
-	struct execute_file *files; /* of code and sessions */
-	size_t file_count;
-	struct pyjson doc; /* owns all of these; to be released */
+	struct cell_bytes code;	 /* or the command, which has no NUL */
+	struct cell_bytes input; /* data NULL: empty */
+	int64_t timeout_ms;	 /* of code and commands */
+	int64_t ttl_seconds;	 /* of a session */
+	bool echo;		 /* of code */
+	struct field_list files; /* struct execute_file: code and sessions */
+	struct jtree doc;	 /* owns all of these; to be released */
 };
 
 /* False: answer with the detail, which is to be released then; the document is
@@ -88,9 +81,7 @@ struct upload {
 	int64_t size;
 	bool into;	 /* the present part has that name */
 	bool have;	 /* there is a file, and nothing took its place */
-	bool have_text;	 /* a text is in its place */
 	struct buf name; /* the file's; "unnamed" where it has none */
-	struct buf text;
 };
 
 /* False: the detail is the answer, and there is nothing to release. */

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "contract/librechat/libre_request.h"
-#include "pytext/pydump.h"
+#include "contract/jtext.h"
 
 #include "base/text.h"
 #include "protocol/cell.h"
@@ -14,16 +14,16 @@
 void
 libre_add_error(struct buf *out, const char *error, const char *details)
 {
-	pydump_addf(out, PYDUMP_CLEAN, "{\"error\":\"%s\"", error);
+	jtext_addf(out, JTEXT_CLEAN, "{\"error\":\"%s\"", error);
 	if (details != NULL)
-		pydump_addf(out, PYDUMP_CLEAN, ",\"details\":\"%s\"", details);
+		jtext_addf(out, JTEXT_CLEAN, ",\"details\":\"%s\"", details);
 	buf_addc(out, '}');
 }
 
 void
 libre_add_rate_limited(struct buf *out, const char *message, int64_t seconds)
 {
-	pydump_addf(out, PYDUMP_CLEAN,
+	jtext_addf(out, JTEXT_CLEAN,
 	    "{\"error\":\"rate_limited\",\"message\":\"%s\","
 	    "\"retry_after_seconds\":%" PRId64 "}",
 	    message, seconds);
@@ -42,7 +42,7 @@ libre_stream_add(struct libre_stream *s, const void *data, size_t len)
 
 /* A line of ours after what the program has written. */
 static void __attribute__((format(printf, 2, 3)))
-add_line(struct buf *text, const char *fmt, ...)
+libre_add_line(struct buf *text, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -55,32 +55,32 @@ add_line(struct buf *text, const char *fmt, ...)
 	buf_addc(text, '\n');
 }
 
-/* How it ended, unless the program says it by its status. */
+/* Add a line that says how the run ended, unless its status does. */
 static void
-add_end(struct buf *text, const struct libre_outcome *o)
+libre_add_end(struct buf *text, const struct libre_outcome *o)
 {
 	const struct cell_result *cell = o->cell;
 	const char *name = sigabbrev_np((int)cell->signal);
 
 	if (cell->reason == REASON_TIME)
-		add_line(text, "Time limit exceeded: ended after %.3g s",
+		libre_add_line(text, "Time limit exceeded: ended after %.3g s",
 		    (double)o->timeout_ms / 1000);
 	else if (cell->reason == REASON_MEMORY)
-		add_line(text, "Out of memory: the program was ended");
+		libre_add_line(text, "Out of memory: the program was ended");
 	else if (cell->reason == REASON_SIGNAL)
-		add_line(text, "The program was ended by SIG%s",
+		libre_add_line(text, "The program was ended by SIG%s",
 		    name == NULL ? "?" : name);
 }
 
 /* Append a member after a comma; its text may hold anything. */
 static void
-add_text(struct buf *out, const char *name, const struct buf *text)
+libre_add_text(struct buf *out, const char *name, const struct buf *text)
 {
-	pydump_addf(out, PYDUMP_CLEAN, ",\"%s\":\"%.*s\"", name, (int)text->len,
+	jtext_addf(out, JTEXT_CLEAN, ",\"%s\":\"%.*s\"", name, (int)text->len,
 	    buf_str(text));
 }
 
-/* Standard error, and below it what is to be known beside. */
+/* Append standard error, and below it the lines of ours. */
 static void
 add_errors(struct buf *out, const struct libre_outcome *o)
 {
@@ -88,30 +88,33 @@ add_errors(struct buf *out, const struct libre_outcome *o)
 
 	buf_add(&text, buf_str(&o->err->text), o->err->text.len);
 	if (o->err->over)
-		add_line(&text, "stderr length exceeded: cut after %zu bytes",
+		libre_add_line(&text,
+		    "stderr length exceeded: cut after %zu bytes",
 		    o->err->text.max);
 	if (o->out->over)
-		add_line(&text, "stdout length exceeded: cut after %zu bytes",
+		libre_add_line(&text,
+		    "stdout length exceeded: cut after %zu bytes",
 		    o->out->text.max);
-	add_end(&text, o);
+	libre_add_end(&text, o);
 	for (size_t i = 0; o->missing != NULL && o->missing[i] != NULL; i++)
-		add_line(&text, "This input is not kept any more: %s",
+		libre_add_line(&text, "This input is not kept any more: %s",
 		    o->missing[i]);
 	for (size_t i = 0; i < o->file_count; i++)
 		if (o->files[i].why != NULL)
-			add_line(&text, "This file does not come back, %s: %s",
+			libre_add_line(&text,
+			    "This file does not come back, %s: %s",
 			    o->files[i].why, o->files[i].name);
 	if (o->cell->cut)
-		add_line(&text, "There are more files than these");
+		libre_add_line(&text, "There are more files than these");
 	if (o->note != NULL)
-		add_line(&text, "%s", o->note);
-	add_text(out, "stderr", &text);
+		libre_add_line(&text, "%s", o->note);
+	libre_add_text(out, "stderr", &text);
 }
 
 static void
-add_made(struct buf *out, const struct libre_made *file)
+libre_add_made(struct buf *out, const struct libre_made *file)
 {
-	pydump_addf(out, PYDUMP_CLEAN,
+	jtext_addf(out, JTEXT_CLEAN,
 	    "{\"id\":\"%s\",\"name\":\"%s\",\"storage_session_id\":\"%s\"",
 	    file->id, file->name, file->session);
 	if (file->inherited)
@@ -124,7 +127,7 @@ add_made(struct buf *out, const struct libre_made *file)
 	buf_addc(out, '}');
 }
 
-/* In numbers: what the program said, or what ended it. */
+/* Append status and signal. */
 static void
 add_status(struct buf *out, const struct libre_outcome *o)
 {
@@ -158,7 +161,7 @@ static void
 add_streams(struct buf *out, const struct libre_outcome *o)
 {
 	buf_addf(out, "\"session_id\":\"%s\"", o->session);
-	add_text(out, "stdout", &o->out->text);
+	libre_add_text(out, "stdout", &o->out->text);
 	add_errors(out, o);
 }
 
@@ -173,11 +176,11 @@ add_those(struct buf *out, const struct libre_outcome *o, bool inherited,
 			continue;
 		buf_adds(out, *comma);
 		*comma = ",";
-		add_made(out, file);
+		libre_add_made(out, file);
 	}
 }
 
-/* How many of those that were to be kept are. */
+/* Append the count of files that the store did not take, if there are any. */
 static void
 add_delivery(struct buf *out, const struct libre_outcome *o)
 {
@@ -199,7 +202,7 @@ add_delivery(struct buf *out, const struct libre_outcome *o)
 
 /* The client keeps their order, in which the last one counts. */
 static void
-add_files(struct buf *out, const struct libre_outcome *o)
+libre_add_files(struct buf *out, const struct libre_outcome *o)
 {
 	const char *comma = "";
 
@@ -212,7 +215,7 @@ add_files(struct buf *out, const struct libre_outcome *o)
 		return;
 	buf_adds(out, ",\"deleted_files\":[");
 	for (size_t i = 0; o->deleted[i] != NULL; i++)
-		pydump_addf(out, PYDUMP_CLEAN, "%s\"%s\"", i == 0 ? "" : ",",
+		jtext_addf(out, JTEXT_CLEAN, "%s\"%s\"", i == 0 ? "" : ",",
 		    o->deleted[i]);
 	buf_addc(out, ']');
 }
@@ -222,7 +225,7 @@ libre_add_outcome(struct buf *out, const struct libre_outcome *o)
 {
 	buf_addc(out, '{');
 	add_streams(out, o);
-	add_files(out, o);
+	libre_add_files(out, o);
 	if (o->runtime != NULL)
 		buf_addf(out,
 		    ",\"runtime_session_id\":\"%s\",\"runtime_status\":\"%s\"",
@@ -256,7 +259,7 @@ libre_add_completed(struct buf *out, const struct libre_outcome *o)
 {
 	buf_adds(out, "{\"status\":\"completed\",");
 	add_streams(out, o);
-	add_files(out, o);
+	libre_add_files(out, o);
 	buf_addc(out, '}');
 }
 
@@ -264,8 +267,8 @@ void
 libre_add_failed(struct buf *out, const struct libre_outcome *o,
     const char *error)
 {
-	pydump_addf(out, PYDUMP_CLEAN,
-	    "{\"status\":\"error\",\"error\":\"%s\",", error);
+	jtext_addf(out, JTEXT_CLEAN, "{\"status\":\"error\",\"error\":\"%s\",",
+	    error);
 	add_streams(out, o);
 	buf_addc(out, '}');
 }
@@ -274,14 +277,14 @@ void
 libre_add_calls(struct buf *out, const struct libre_outcome *o,
     const char *calls, const char *token)
 {
-	pydump_addf(out, PYDUMP_CLEAN,
+	jtext_addf(out, JTEXT_CLEAN,
 	    "{\"status\":\"tool_call_required\",\"session_id\":\"%s\","
 	    "\"continuation_token\":\"%s\",\"tool_calls\":%s",
 	    o->session, token, calls);
 	if (o->out->text.len > 0)
-		add_text(out, "partial_stdout", &o->out->text);
+		libre_add_text(out, "partial_stdout", &o->out->text);
 	if (o->err->text.len > 0)
-		add_text(out, "partial_stderr", &o->err->text);
+		libre_add_text(out, "partial_stderr", &o->err->text);
 	buf_addc(out, '}');
 }
 
@@ -297,9 +300,9 @@ libre_add_uploaded(struct buf *out, const char *id, const char *name,
 		    error == NULL ? "success" : "error");
 	if (error == NULL)
 		buf_addf(out, "\"fileId\":\"%s\",", id);
-	pydump_addf(out, PYDUMP_CLEAN, "\"filename\":\"%s\"", name);
+	jtext_addf(out, JTEXT_CLEAN, "\"filename\":\"%s\"", name);
 	if (error != NULL)
-		pydump_addf(out, PYDUMP_CLEAN, ",\"error\":\"%s\"", error);
+		jtext_addf(out, JTEXT_CLEAN, ",\"error\":\"%s\"", error);
 	buf_addc(out, '}');
 }
 
@@ -318,7 +321,7 @@ add_time(struct buf *out, int64_t ms)
 
 /* "S/F.csv": clients take the id from before the first dot. */
 static void
-add_path(struct buf *out, const struct libre_stored *file)
+libre_add_path(struct buf *out, const struct libre_stored *file)
 {
 	buf_addf(out, "\"%s/%s%s\"", file->session, file->id,
 	    libre_name_extension(file->name));
@@ -328,8 +331,8 @@ void
 libre_add_object(struct buf *out, const struct libre_stored *file)
 {
 	buf_adds(out, "{\"name\":");
-	add_path(out, file);
-	pydump_addf(out, PYDUMP_CLEAN,
+	libre_add_path(out, file);
+	jtext_addf(out, JTEXT_CLEAN,
 	    ",\"originalFilename\":\"%s\",\"size\":%" PRId64
 	    ",\"lastModified\":",
 	    file->name, file->size);
@@ -345,16 +348,16 @@ libre_add_listed(struct buf *out, const struct libre_stored *file,
     enum libre_detail detail)
 {
 	if (detail == LIBRE_SIMPLE) {
-		add_path(out, file);
+		libre_add_path(out, file);
 		return;
 	}
 	buf_adds(out, "{\"name\":");
-	add_path(out, file);
+	libre_add_path(out, file);
 	buf_addf(out, ",\"size\":%" PRId64 ",\"lastModified\":", file->size);
 	add_time(out, file->uploaded_ms);
 	buf_addf(out, ",\"etag\":\"%s\"", file->id);
 	if (detail == LIBRE_FULL) {
-		pydump_addf(out, PYDUMP_CLEAN,
+		jtext_addf(out, JTEXT_CLEAN,
 		    ",\"metadata\":{\"content-type\":\"%s\","
 		    "\"original-filename\":\"%s\"},\"contentType\":\"%s\"",
 		    libre_name_type(file->name), file->name,

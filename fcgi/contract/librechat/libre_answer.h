@@ -66,8 +66,8 @@ struct libre_outcome {
 	bool runtime_new;
 };
 
-/* What a person, or a model, should know of the end is written below standard
- * error: the client shows nothing else. */
+/* Lines for the person, or the model, that say how the run ended stand below
+ * standard error: the client shows nothing else. */
 void libre_add_outcome(struct buf *out, const struct libre_outcome *outcome);
 /* More than its length can be, with LIBRE_FILES_MAX inputs and as many files as
  * a cell may tell of. */

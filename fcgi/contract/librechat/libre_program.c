@@ -7,8 +7,8 @@
 #include <sodium.h>
 
 #include "contract/librechat/libre_answer.h"
-#include "pytext/pydump.h"
-#include "pytext/pyjson.h"
+#include "contract/jtext.h"
+#include "contract/jtree.h"
 
 #include "base/text.h"
 
@@ -20,7 +20,7 @@
 #define BUILD_MAX (LIBRE_STATE_MAX + 4096)
 #define OWNER_HEX (2 * LIBRE_OWNER_LEN + 1)
 
-/* ---- what a client keeps for us ---- */
+/* ---- the token that a client keeps for us ---- */
 
 _Static_assert(LIBRE_SEAL_KEY_LEN == crypto_secretbox_KEYBYTES, "a key");
 _Static_assert(MORE == 24 + 16, "LIBRE_SEALED_LEN");
@@ -80,7 +80,7 @@ struct reading {
 
 /* Always false. */
 static bool
-refuse(struct reading *r, int status, const char *text)
+program_refuse(struct reading *r, int status, const char *text)
 {
 	*r->status = status;
 	buf_reset(r->error);
@@ -88,22 +88,14 @@ refuse(struct reading *r, int status, const char *text)
 	return false;
 }
 
-static const struct pyvalue *
-first_of(const struct pyvalue *list)
-{
-	return list == NULL || list->type != PYVALUE_ARRAY ?
-	    NULL :
-	    list->u.parts.first;
-}
-
 /* ,"name":value, or nothing where it was not sent. */
 static void
-add_member(struct buf *out, const char *name, const struct pyvalue *value)
+add_member(struct buf *out, const char *name, const struct jvalue *value)
 {
-	if (pyvalue_is_absent(value))
+	if (jvalue_is_absent(value))
 		return;
 	buf_addf(out, ",\"%s\":", name);
-	pydump_add(out, value);
+	jtext_add(out, value);
 }
 
 /* ---- a program begins ---- */
@@ -122,17 +114,14 @@ can_be_called(const char *name)
 
 /* The names of its parameters, in their order. */
 static void
-add_params(struct buf *out, const struct pyvalue *tool)
+add_params(struct buf *out, const struct jvalue *tool)
 {
-	const struct pyvalue *all = pyvalue_get(tool, "parameters");
-	const struct pyvalue *one;
+	const struct jvalue *all = jvalue_get(tool, "parameters");
+	const struct jvalue *one = jvalue_first(jvalue_get(all, "properties"));
 
-	all = all == NULL ? NULL : pyvalue_get(all, "properties");
-	one = all == NULL || all->type != PYVALUE_OBJECT ? NULL :
-							   all->u.parts.first;
 	buf_adds(out, ",\"params\":[");
 	for (const char *comma = ""; one != NULL; one = one->next) {
-		pydump_addf(out, PYDUMP_UTF8, "%s\"%.*s\"", comma,
+		jtext_addf(out, JTEXT_UTF8, "%s\"%.*s\"", comma,
 		    (int)one->name_len, one->name);
 		comma = ",";
 	}
@@ -140,26 +129,27 @@ add_params(struct buf *out, const struct pyvalue *tool)
 }
 
 static bool
-add_tools(struct reading *r, const struct pyvalue *tools)
+add_tools(struct reading *r, const struct jvalue *tools)
 {
 	struct buf *out = &r->p->state;
 
-	if (first_of(tools) == NULL)
-		return refuse(r, 400,
+	if (jvalue_first(tools) == NULL)
+		return program_refuse(r, 400,
 		    "Missing required field: tools "
 		    "(must be a non-empty array)");
 	if (tools->count > LIBRE_TOOLS_MAX)
-		return refuse(r, 400, "tools must have at most 100 items");
+		return program_refuse(r, 400,
+		    "tools must have at most 100 items");
 	buf_adds(out, ",\"tools\":[");
-	for (const struct pyvalue *tool = first_of(tools); tool != NULL;
+	for (const struct jvalue *tool = jvalue_first(tools); tool != NULL;
 	     tool = tool->next) {
-		const char *name = pyvalue_text(pyvalue_get(tool, "name"));
+		const char *name = jvalue_text(jvalue_get(tool, "name"));
 
 		if (name == NULL || !can_be_called(name))
-			return refuse(r, 400,
+			return program_refuse(r, 400,
 			    "tools[].name must be a name that can be called");
-		pydump_addf(out, PYDUMP_UTF8, "%s{\"name\":\"%s\"",
-		    tool == first_of(tools) ? "" : ",", name);
+		jtext_addf(out, JTEXT_UTF8, "%s{\"name\":\"%s\"",
+		    tool == jvalue_first(tools) ? "" : ",", name);
 		add_params(out, tool);
 		buf_addc(out, '}');
 	}
@@ -168,24 +158,24 @@ add_tools(struct reading *r, const struct pyvalue *tools)
 }
 
 static bool
-begin(struct reading *r, const struct pyvalue *root)
+program_begin(struct reading *r, const struct jvalue *root)
 {
-	const struct pyvalue *lang = pyvalue_get(root, "lang");
-	const struct pyvalue *code = pyvalue_get(root, "code");
+	const struct jvalue *lang = jvalue_get(root, "lang");
+	const struct jvalue *code = jvalue_get(root, "code");
 	struct buf *out = &r->p->state;
 
-	if (pyvalue_is_absent(code))
-		return refuse(r, 400, "Missing required field: code");
+	if (jvalue_is_absent(code))
+		return program_refuse(r, 400, "Missing required field: code");
 	buf_adds(out, "{\"request\":{\"lang\":");
-	if (pyvalue_is_absent(lang))
+	if (jvalue_is_absent(lang))
 		buf_adds(out, "\"py\"");
 	else
-		pydump_add(out, lang);
+		jtext_add(out, lang);
 	add_member(out, "code", code);
-	add_member(out, "files", pyvalue_get(root, "files"));
-	add_member(out, "timeout", pyvalue_get(root, "timeout"));
+	add_member(out, "files", jvalue_get(root, "files"));
+	add_member(out, "timeout", jvalue_get(root, "timeout"));
 	buf_addc(out, '}');
-	if (!add_tools(r, pyvalue_get(root, "tools")))
+	if (!add_tools(r, jvalue_get(root, "tools")))
 		return false;
 	buf_addf(out, ",\"session\":\"%s\",\"round\":1,\"history\":[]",
 	    r->asked->session);
@@ -195,28 +185,28 @@ begin(struct reading *r, const struct pyvalue *root)
 /* ---- a program goes on ---- */
 
 static bool
-is_mine(const struct reading *r, const struct pyvalue *old)
+is_mine(const struct reading *r, const struct jvalue *old)
 {
-	const char *owner = pyvalue_text(pyvalue_get(old, "owner"));
+	const char *owner = jvalue_text(jvalue_get(old, "owner"));
 	char hex[OWNER_HEX];
 	int64_t until;
 
 	(void)sodium_bin2hex(hex, sizeof(hex), r->asked->owner,
 	    LIBRE_OWNER_LEN);
 	return owner != NULL && strcmp(owner, hex) == 0 &&
-	    pyvalue_integer(pyvalue_get(old, "expires"), &until) &&
+	    jvalue_integer(jvalue_get(old, "expires"), &until) &&
 	    r->asked->now_ms < until;
 }
 
-/* What the client says of that call; NULL: nothing. */
-static const struct pyvalue *
-result_of(const struct pyvalue *results, const struct pyvalue *call)
+/* The result that the client sent for a call; NULL: none. */
+static const struct jvalue *
+result_of(const struct jvalue *results, const struct jvalue *call)
 {
-	const char *id = pyvalue_text(pyvalue_get(call, "id"));
+	const char *id = jvalue_text(jvalue_get(call, "id"));
 
-	for (const struct pyvalue *one = first_of(results); one != NULL;
+	for (const struct jvalue *one = jvalue_first(results); one != NULL;
 	     one = one->next) {
-		const char *of = pyvalue_text(pyvalue_get(one, "call_id"));
+		const char *of = jvalue_text(jvalue_get(one, "call_id"));
 
 		if (id != NULL && of != NULL && strcmp(of, id) == 0)
 			return one;
@@ -225,26 +215,23 @@ result_of(const struct pyvalue *results, const struct pyvalue *call)
 }
 
 static void
-add_result(struct buf *out, const struct pyvalue *call,
-    const struct pyvalue *told)
+program_add_result(struct buf *out, const struct jvalue *call,
+    const struct jvalue *told)
 {
-	const struct pyvalue *failed = pyvalue_get(told, "is_error");
-	const struct pyvalue *result = pyvalue_get(told, "result");
-	const struct pyvalue *why = pyvalue_get(told, "error_message");
+	const struct jvalue *result = jvalue_get(told, "result");
+	const struct jvalue *why = jvalue_get(told, "error_message");
 
 	buf_adds(out, "{\"name\":");
-	pydump_add(out, pyvalue_get(call, "name"));
+	jtext_add(out, jvalue_get(call, "name"));
 	buf_adds(out, ",\"input\":");
-	pydump_add(out, pyvalue_get(call, "input"));
+	jtext_add(out, jvalue_get(call, "input"));
 	buf_addf(out, ",\"is_error\":%s",
-	    failed != NULL && failed->type == PYVALUE_BOOL && failed->u.truth ?
-		"true" :
-		"false");
-	if (why != NULL && why->type == PYVALUE_STRING)
+	    jvalue_is_true(jvalue_get(told, "is_error")) ? "true" : "false");
+	if (why != NULL && why->type == JVALUE_STRING)
 		add_member(out, "error_message", why);
 	else
 		buf_adds(out, ",\"error_message\":\"\"");
-	if (pyvalue_is_absent(result))
+	if (jvalue_is_absent(result))
 		buf_adds(out, ",\"result\":null");
 	else
 		add_member(out, "result", result);
@@ -252,70 +239,72 @@ add_result(struct buf *out, const struct pyvalue *call,
 }
 
 static void
-add_history(struct buf *out, const struct pyvalue *old,
-    const struct pyvalue *results)
+add_history(struct buf *out, const struct jvalue *old,
+    const struct jvalue *results)
 {
 	const char *comma = "";
 
 	buf_adds(out, ",\"history\":[");
-	for (const struct pyvalue *one = first_of(pyvalue_get(old, "history"));
+	for (const struct jvalue *one =
+		 jvalue_first(jvalue_get(old, "history"));
 	     one != NULL; one = one->next) {
 		buf_adds(out, comma);
 		comma = ",";
-		pydump_add(out, one);
+		jtext_add(out, one);
 	}
-	for (const struct pyvalue *call = first_of(pyvalue_get(old, "pending"));
+	for (const struct jvalue *call =
+		 jvalue_first(jvalue_get(old, "pending"));
 	     call != NULL; call = call->next) {
-		const struct pyvalue *told = result_of(results, call);
+		const struct jvalue *told = result_of(results, call);
 
 		if (told == NULL)
 			continue;
 		buf_adds(out, comma);
 		comma = ",";
-		add_result(out, call, told);
+		program_add_result(out, call, told);
 	}
 	buf_addc(out, ']');
 }
 
 static bool
-take_token(struct reading *r, const struct pyvalue *root,
-    const struct pyvalue *old)
+program_read_token(struct reading *r, const struct jvalue *root,
+    const struct jvalue *old)
 {
-	const struct pyvalue *results = pyvalue_get(root, "tool_results");
+	const struct jvalue *results = jvalue_get(root, "tool_results");
 	struct buf *out = &r->p->state;
 	int64_t round = 0;
 
 	if (!is_mine(r, old))
-		return refuse(r, 404, GONE);
-	if (!pyvalue_is_absent(results) && results->type != PYVALUE_ARRAY)
-		return refuse(r, 400, "tool_results must be an array");
-	if (!pyvalue_integer(pyvalue_get(old, "round"), &round))
-		return refuse(r, 400, INVALID);
+		return program_refuse(r, 404, GONE);
+	if (!jvalue_is_absent(results) && results->type != JVALUE_ARRAY)
+		return program_refuse(r, 400, "tool_results must be an array");
+	if (!jvalue_integer(jvalue_get(old, "round"), &round))
+		return program_refuse(r, 400, INVALID);
 	buf_adds(out, "{\"request\":");
-	pydump_add(out, pyvalue_get(old, "request"));
-	add_member(out, "tools", pyvalue_get(old, "tools"));
-	add_member(out, "session", pyvalue_get(old, "session"));
+	jtext_add(out, jvalue_get(old, "request"));
+	add_member(out, "tools", jvalue_get(old, "tools"));
+	add_member(out, "session", jvalue_get(old, "session"));
 	buf_addf(out, ",\"round\":%" PRId64, round + 1);
 	add_history(out, old, results);
 	return true;
 }
 
 static bool
-go_on(struct reading *r, const struct pyvalue *root,
-    const struct pyvalue *token)
+program_go_on(struct reading *r, const struct jvalue *root,
+    const struct jvalue *token)
 {
 	auto_buf struct buf text = BUF_INIT(LIBRE_TOKEN_TEXT_MAX);
-	const char *sealed = pyvalue_text(token);
-	struct pyjson_error fault;
-	struct pyjson old;
+	const char *sealed = jvalue_text(token);
+	struct jtree_error fault;
+	struct jtree old;
 	bool good;
 
 	if (sealed == NULL || strlen(sealed) > LIBRE_TOKEN_TEXT_MAX ||
 	    !libre_unseal(&text, sealed, strlen(sealed), r->asked->key) ||
-	    !pyjson_parse(&old, buf_str(&text), text.len, PYJSON_BYTES, &fault))
-		return refuse(r, 400, INVALID);
-	good = take_token(r, root, &old.root);
-	pyjson_release(&old);
+	    !jtree_parse(&old, buf_str(&text), text.len, &fault))
+		return program_refuse(r, 400, INVALID);
+	good = program_read_token(r, root, &old.root);
+	jtree_release(&old);
 	return good;
 }
 
@@ -337,28 +326,27 @@ write_shell(struct libre_program *p)
 
 /* The state is written: what it says is what runs. */
 static bool
-load(struct reading *r)
+program_load(struct reading *r)
 {
 	auto_buf struct buf request = BUF_INIT(BUILD_MAX);
 	struct libre_program *p = r->p;
-	struct pyjson_error fault;
+	struct jtree_error fault;
 	const char *session;
 
 	if (p->state.overflow)
-		return refuse(r, 413, LIBRE_STATE_TOO_LARGE);
+		return program_refuse(r, 413, LIBRE_STATE_TOO_LARGE);
 	buf_add(&p->whole, buf_str(&p->state), p->state.len);
 	buf_addc(&p->whole, '}');
-	if (!pyjson_parse(&p->doc, buf_str(&p->whole), p->whole.len,
-		PYJSON_BYTES, &fault))
-		return refuse(r, 400, "The body is nested too deeply");
-	pydump_add(&request, pyvalue_get(&p->doc.root, "request"));
+	if (!jtree_parse(&p->doc, buf_str(&p->whole), p->whole.len, &fault))
+		return program_refuse(r, 400, "The body is nested too deeply");
+	jtext_add(&request, jvalue_get(&p->doc.root, "request"));
 	if (!libre_exec_parse(&p->exec, buf_str(&request), request.len,
 		r->status, r->error))
 		return false;
-	session = pyvalue_text(pyvalue_get(&p->doc.root, "session"));
+	session = jvalue_text(jvalue_get(&p->doc.root, "session"));
 	if (session == NULL || !libre_is_id(session, strlen(session)) ||
-	    !pyvalue_integer(pyvalue_get(&p->doc.root, "round"), &p->round))
-		return refuse(r, 400, INVALID);
+	    !jvalue_integer(jvalue_get(&p->doc.root, "round"), &p->round))
+		return program_refuse(r, 400, INVALID);
 	memcpy(p->session, session, sizeof(p->session));
 	if (p->exec.lang == LIBRE_BASH)
 		write_shell(p);
@@ -370,21 +358,21 @@ libre_program_parse(struct libre_program *p, const char *body, size_t len,
     const struct libre_asked *asked, int *status, struct buf *error)
 {
 	struct reading r = { p, asked, status, error };
-	const struct pyvalue *token;
-	struct pyjson_error fault;
-	struct pyjson doc;
+	const struct jvalue *token;
+	struct jtree_error fault;
+	struct jtree doc;
 	bool good;
 
 	memset(p, 0, sizeof(*p));
 	buf_init(&p->state, LIBRE_STATE_MAX);
 	buf_init(&p->whole, LIBRE_STATE_MAX + 1);
-	if (!pyjson_parse(&doc, body, len, PYJSON_BYTES, &fault))
-		return refuse(&r, 400, "The body is not valid JSON");
-	token = pyvalue_get(&doc.root, "continuation_token");
-	good = pyvalue_is_absent(token) ? begin(&r, &doc.root) :
-					  go_on(&r, &doc.root, token);
-	pyjson_release(&doc);
-	if (good && load(&r))
+	if (!jtree_parse(&doc, body, len, &fault))
+		return program_refuse(&r, 400, "The body is not valid JSON");
+	token = jvalue_get(&doc.root, "continuation_token");
+	good = jvalue_is_absent(token) ? program_begin(&r, &doc.root) :
+					 program_go_on(&r, &doc.root, token);
+	jtree_release(&doc);
+	if (good && program_load(&r))
 		return true;
 	libre_program_release(p);
 	return false;
@@ -396,8 +384,8 @@ libre_program_release(struct libre_program *p)
 	buf_release(&p->state);
 	buf_release(&p->whole);
 	buf_release(&p->shell);
-	pyjson_release(&p->doc);
-	pyjson_release(&p->exec.doc);
+	jtree_release(&p->doc);
+	jtree_release(&p->exec.doc);
 }
 
 /* ---- the calls of a round ---- */
@@ -405,20 +393,20 @@ libre_program_release(struct libre_program *p)
 static bool
 is_registered(const struct libre_program *p, const char *name)
 {
-	for (const struct pyvalue *tool =
-		 first_of(pyvalue_get(&p->doc.root, "tools"));
+	for (const struct jvalue *tool =
+		 jvalue_first(jvalue_get(&p->doc.root, "tools"));
 	     tool != NULL; tool = tool->next)
-		if (strcmp(pyvalue_text(pyvalue_get(tool, "name")), name) == 0)
+		if (strcmp(jvalue_text(jvalue_get(tool, "name")), name) == 0)
 			return true;
 	return false;
 }
 
 static bool
-add_call(const struct libre_program *p, const struct pyvalue *call, size_t i,
+add_call(const struct libre_program *p, const struct jvalue *call, size_t i,
     struct buf *calls, struct buf *error)
 {
-	const char *name = pyvalue_text(pyvalue_get(call, "name"));
-	const struct pyvalue *input = pyvalue_get(call, "input");
+	const char *name = jvalue_text(jvalue_get(call, "name"));
+	const struct jvalue *input = jvalue_get(call, "input");
 
 	buf_reset(error);
 	buf_adds(error, LIBRE_FAILED);
@@ -431,11 +419,11 @@ add_call(const struct libre_program *p, const struct pyvalue *call, size_t i,
 		    text_prefix(name, strlen(name), NAME_SHOWN));
 		return false;
 	}
-	pydump_addf(calls, PYDUMP_UTF8,
+	jtext_addf(calls, JTEXT_UTF8,
 	    "%s{\"id\":\"call_%" PRId64 "_%" PRId64
 	    "\",\"name\":\"%s\",\"input\":",
 	    i == 0 ? "" : ",", p->round, (int64_t)i, name);
-	pydump_add(calls, input);
+	jtext_add(calls, input);
 	buf_addc(calls, '}');
 	return true;
 }
@@ -444,22 +432,22 @@ bool
 libre_calls_read(const struct libre_program *p, const char *text, size_t len,
     struct buf *calls, struct buf *error)
 {
-	struct pyjson_error fault;
-	struct pyjson doc = { 0 };
+	struct jtree_error fault;
+	struct jtree doc = { 0 };
 	bool good;
 	size_t i = 0;
 
 	buf_adds(error, LIBRE_FAILED);
-	if (len > LIBRE_CALLS_BYTES ||
-	    !pyjson_parse(&doc, text, len, PYJSON_STRICT, &fault))
+	if (len > LIBRE_CALLS_BYTES || !jtree_parse(&doc, text, len, &fault))
 		return false;
-	good = first_of(&doc.root) != NULL && doc.root.count <= LIBRE_CALLS_MAX;
+	good = jvalue_first(&doc.root) != NULL &&
+	    doc.root.count <= LIBRE_CALLS_MAX;
 	buf_addc(calls, '[');
-	for (const struct pyvalue *call = first_of(&doc.root);
+	for (const struct jvalue *call = jvalue_first(&doc.root);
 	     good && call != NULL; call = call->next)
 		good = add_call(p, call, i++, calls, error);
 	buf_addc(calls, ']');
-	pyjson_release(&doc);
+	jtree_release(&doc);
 	return good && !calls->overflow;
 }
 

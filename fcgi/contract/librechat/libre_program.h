@@ -25,7 +25,7 @@
  */
 #define LIBRE_TOOLS_MAX 100
 #define LIBRE_TOOL_NAME_MAX 256 /* bytes */
-#define LIBRE_ROUNDS_MAX 20	/* in which calls are asked for */
+#define LIBRE_ROUNDS_MAX 20	/* with calls */
 #define LIBRE_STATE_MAX ((size_t)1 << 20)
 #define LIBRE_STATE_TOO_LARGE "The state of this program is too large"
 #define LIBRE_STATE_MS INT64_C(900000)
@@ -33,7 +33,7 @@
 #define LIBRE_CALLS_BYTES ((size_t)1 << 20) /* of their file */
 #define LIBRE_TOKEN_TEXT_MAX LIBRE_SEALED_LEN(LIBRE_STATE_MAX)
 
-/* Who asks, and when. */
+/* The client of a request, and its time. */
 struct libre_asked {
 	const unsigned char *key;   /* LIBRE_SEAL_KEY_LEN bytes */
 	const unsigned char *owner; /* LIBRE_OWNER_LEN bytes */
@@ -42,26 +42,26 @@ struct libre_asked {
 };
 #define LIBRE_OWNER_LEN 32
 
-/* To be released with libre_program_release(); all zero there is nothing. */
+/* libre_program_release() releases it; all zero there is nothing. */
 struct libre_program {
-	struct libre_exec exec; /* what to run; exec.place has the rest */
+	struct libre_exec exec; /* the run; exec.place has the rest */
 	struct buf state;	/* JSON but for its last brace */
 	struct buf whole;	/* the same with it, for the run */
 	struct buf shell;	/* bash: the code that exec.code is */
-	struct pyjson doc;	/* of whole */
+	struct jtree doc;	/* of whole */
 	int64_t round;		/* from 1 on */
 	char session[LIBRE_ID_LEN + 1];
 };
 
-/* A first request, or one that goes on.  A NUL follows the body.  False: the
- * status to answer with and the error's text (a buffer of LIBRE_ERROR_MAX);
+/* Parse a first request, or one that goes on.  A NUL follows the body.  False:
+ * the status to answer with and the error's text (a buffer of LIBRE_ERROR_MAX);
  * nothing is to be released. */
 bool libre_program_parse(struct libre_program *p, const char *body, size_t len,
     const struct libre_asked *asked, int *status, struct buf *error);
 void libre_program_release(struct libre_program *p);
 
-/* What a run has left in LIBRE_CALLS_FILE, which is as hostile as the run is:
- * append it to calls as a list for the client, each with an id.  A NUL follows
+/* Read LIBRE_CALLS_FILE of a run, which is as hostile as the run is, and append
+ * its calls as a list for the client, each with an id.  A NUL follows
  * the text.  False: the text of the error (LIBRE_ERROR_MAX). */
 bool libre_calls_read(const struct libre_program *p, const char *text,
     size_t len, struct buf *calls, struct buf *error);
@@ -70,7 +70,7 @@ bool libre_program_seal(const struct libre_program *p,
     const struct libre_asked *asked, const struct buf *calls,
     struct buf *token);
 
-/* What lies in the folder exec.place of a run. */
+/* Files in the folder exec.place of a run. */
 #define LIBRE_HELPER_FILE "libre_helper.py"
 #define LIBRE_STATE_FILE "state.json"
 #define LIBRE_CALLS_FILE "calls.json"

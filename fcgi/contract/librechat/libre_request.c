@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "pytext/pyutf8.h"
+#include "contract/fields.h"
+#include "contract/utf8_decoder.h"
 
 #include "base/buf.h"
 #include "base/text.h"
+#include "protocol/cell.h"
 
 #define PART_MAX 255
 #define EXTENSION_MAX 12
@@ -184,7 +186,7 @@ libre_name_type(const char *path)
 	return "application/octet-stream";
 }
 
-/* ---- what is refused ---- */
+/* ---- errors ---- */
 
 /* A request that is read, and the place for its fault. */
 struct reading {
@@ -195,7 +197,7 @@ struct reading {
 
 /* Always false. */
 static bool __attribute__((format(printf, 2, 3)))
-refuse(struct reading *r, const char *fmt, ...)
+libre_refuse(struct reading *r, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -207,16 +209,60 @@ refuse(struct reading *r, const char *fmt, ...)
 	return false;
 }
 
-/* The same with the beginning of something of the client's. */
-static bool
-refuse_text(struct reading *r, const char *before, const char *text,
-    const char *after)
-{
-	(void)refuse(r, "%s", before);
-	buf_add(r->error, text, text_prefix(text, strlen(text), NAME_SHOWN));
-	buf_adds(r->error, after);
-	return false;
-}
+/* ---- the tables ---- */
+
+struct libre_item {
+	struct cell_bytes name;
+	struct cell_bytes kind;
+	const struct jvalue *id;
+	const struct jvalue *session;
+	const struct jvalue *old_session;
+	const struct jvalue *resource_id;
+	const struct jvalue *version;
+};
+
+#define ITEM(name, kind, member) \
+	{ \
+		name, kind, offsetof(struct libre_item, member), \
+		    .nullable = true \
+	}
+
+static const struct field item_rows[] = {
+	{ "name", FIELD_TEXT, offsetof(struct libre_item, name),
+	    .required = true },
+	ITEM("kind", FIELD_WORD, kind),
+	ITEM("id", FIELD_ANY, id),
+	ITEM("storage_session_id", FIELD_ANY, session),
+	ITEM("session_id", FIELD_ANY, old_session),
+	ITEM("resource_id", FIELD_ANY, resource_id),
+	ITEM("version", FIELD_ANY, version),
+	{ .name = NULL },
+};
+
+struct libre_body {
+	struct cell_bytes lang;
+	struct cell_bytes code;
+	struct cell_bytes hint;
+	struct field_list args;
+	struct field_list files;
+	const struct jvalue *timeout;
+};
+
+#define AT(member) offsetof(struct libre_body, member)
+
+static const struct field body_rows[] = {
+	{ "lang", FIELD_TEXT, AT(lang), .required = true, .nullable = true },
+	{ "code", FIELD_TEXT, AT(code), .required = true, .nullable = true },
+	{ "runtime_session_hint", FIELD_RAW, AT(hint), .nullable = true,
+	    .max = LIBRE_HINT_MAX },
+	{ "args", FIELD_LIST, AT(args), .nullable = true,
+	    .max = LIBRE_ARGS_MAX },
+	{ "files", FIELD_LIST, AT(files), .nullable = true,
+	    .max = LIBRE_FILES_MAX, .items = item_rows,
+	    .size = sizeof(struct libre_item) },
+	{ "timeout", FIELD_ANY, AT(timeout), .nullable = true },
+	{ .name = NULL },
+};
 
 /* ---- one file ---- */
 
@@ -240,91 +286,63 @@ libre_kind_parse(const char *text, enum libre_kind *kind)
 	return text == NULL;
 }
 
-/* Whose it is: kind, resource_id and version, which may be a number. */
+/* Read whose a file is: kind, resource_id and version, which may be a
+ * number. */
 static bool
-take_resource(struct reading *r, const struct pyvalue *item, size_t i,
+read_resource(struct reading *r, const struct libre_item *item, size_t i,
     struct libre_resource *resource)
 {
-	const struct pyvalue *kind = pyvalue_get(item, "kind");
-	const struct pyvalue *id = pyvalue_get(item, "resource_id");
-	const struct pyvalue *version = pyvalue_get(item, "version");
-	int64_t number;
+	const char *id = jvalue_text(item->resource_id);
+	const char *version = jvalue_text(item->version);
 
-	*resource = (struct libre_resource){ .id = "", .version = "" };
-	if (!pyvalue_is_absent(kind) &&
-	    (pyvalue_text(kind) == NULL ||
-		!libre_kind_parse(pyvalue_text(kind), &resource->kind)))
-		return refuse(r,
+	if (jvalue_is_type(item->version, JVALUE_NUMBER))
+		version = item->version->u.text;
+	*resource = (struct libre_resource){ .id = id == NULL ? "" : id,
+		.version = version == NULL ? "" : version };
+	if (!libre_kind_parse(item->kind.data, &resource->kind))
+		return libre_refuse(r,
 		    "files[%zu].kind must be one of: skill, agent, user", i);
-	if (!pyvalue_is_absent(id) && pyvalue_text(id) != NULL)
-		resource->id = pyvalue_text(id);
-	if (version != NULL && pyvalue_integer(version, &number)) {
-		char *text = pyjson_tree_array(&r->exec->doc, 24, 1);
-
-		(void)snprintf(text, 24, "%lld", (long long)number);
-		resource->version = text;
-	} else if (pyvalue_text(version) != NULL) {
-		resource->version = pyvalue_text(version);
-	}
 	if (strlen(resource->id) > LIBRE_RESOURCE_MAX ||
 	    strlen(resource->version) > LIBRE_RESOURCE_MAX)
-		return refuse(r, "files[%zu].resource_id is too long", i);
+		return libre_refuse(r, "files[%zu].resource_id is too long", i);
 	if (resource->kind == LIBRE_SKILL && resource->version[0] == '\0')
-		return refuse(r,
+		return libre_refuse(r,
 		    "files[%zu].version is required for kind: 'skill'", i);
 	return true;
 }
 
 /* An id of a file or a session in our form; NULL: something else. */
 static const char *
-id_of(const struct pyvalue *value)
+id_of(const struct jvalue *value)
 {
-	const char *text = pyvalue_text(value);
+	const char *text = jvalue_text(value);
 
 	return text != NULL && libre_is_id(text, strlen(text)) ? text : NULL;
 }
 
 static bool
-take_file(struct reading *r, const struct pyvalue *item, size_t i,
+read_item(struct reading *r, const struct libre_item *item, size_t i,
     struct libre_file *file)
 {
-	const struct pyvalue *name = pyvalue_get(item, "name");
-	const struct pyvalue *session = pyvalue_get(item, "storage_session_id");
-	const char *fault;
+	const char *fault = libre_name_fault(item->name.data, item->name.len);
 
-	if (item->type != PYVALUE_OBJECT)
-		return refuse(r, "files[%zu] must be an object", i);
-	if (name == NULL || name->type != PYVALUE_STRING)
-		return refuse(r, "files[%zu].name must be a string", i);
-	fault = pyvalue_text(name) == NULL && name->count > 0 ?
-	    "contains invalid path characters" :
-	    libre_name_fault(name->u.text, name->count);
 	if (fault != NULL)
-		return refuse(r, "files[%zu].name %s", i, fault);
-	if (!take_resource(r, item, i, &file->resource))
+		return libre_refuse(r, "files[%zu].name %s", i, fault);
+	if (!read_resource(r, item, i, &file->resource))
 		return false;
-	if (pyvalue_is_absent(session)) /* an older name */
-		session = pyvalue_get(item, "session_id");
-	file->name = name->u.text;
-	file->id = id_of(pyvalue_get(item, "id"));
-	file->session = id_of(session);
+	file->name = item->name.data;
+	file->id = id_of(item->id);
+	/* The second name is an older one. */
+	file->session = id_of(item->session != NULL ? item->session :
+						      item->old_session);
 	if (file->id != NULL && file->session != NULL)
 		return true;
-	(void)refuse(r, "%s", LIBRE_UNAUTHORIZED);
+	(void)libre_refuse(r, "%s", LIBRE_UNAUTHORIZED);
 	*r->status = 403;
 	return false;
 }
 
 /* ---- all files ---- */
-
-static const struct libre_file *
-find_name(const struct libre_exec *exec, const char *name)
-{
-	for (size_t i = 0; i < exec->file_count; i++)
-		if (strcmp(exec->files[i].name, name) == 0)
-			return &exec->files[i];
-	return NULL;
-}
 
 /* Is that the folder of another one's? */
 static bool
@@ -355,23 +373,15 @@ replace_files(struct libre_exec *exec)
 }
 
 static bool
-take_files(struct reading *r, const struct pyvalue *list)
+libre_read_files(struct reading *r, const struct field_list *list)
 {
 	struct libre_exec *exec = r->exec;
+	const struct libre_item *items = list->items;
 
-	if (pyvalue_is_absent(list))
-		return true;
-	if (list->type != PYVALUE_ARRAY)
-		return refuse(r, "files must be an array");
-	if (list->count > LIBRE_FILES_MAX)
-		return refuse(r, "files must have at most %d items",
-		    LIBRE_FILES_MAX);
-	exec->files = pyjson_tree_array(&exec->doc, list->count,
+	exec->files = jtree_array(&exec->doc, list->count + 1,
 	    sizeof(*exec->files));
-	for (const struct pyvalue *item = list->u.parts.first; item != NULL;
-	     item = item->next) {
-		if (!take_file(r, item, exec->file_count,
-			&exec->files[exec->file_count]))
+	for (size_t i = 0; i < list->count; i++) {
+		if (!read_item(r, &items[i], i, &exec->files[i]))
 			return false;
 		exec->file_count++;
 	}
@@ -383,15 +393,16 @@ take_files(struct reading *r, const struct pyvalue *list)
 static const char *
 choose_name(struct libre_exec *exec, const char *begin, const char *end)
 {
-	char *name = pyjson_tree_array(&exec->doc, 40, 1);
+	char *name = jtree_array(&exec->doc, 40, 1);
 
 	(void)snprintf(name, 40, "%s__%s", begin, end);
 	for (size_t i = 1; i <= exec->file_count; i++) {
 		struct libre_file self = { .name = name };
-		bool taken = find_name(exec, name) != NULL;
+		bool taken = false;
 
 		for (size_t j = 0; j < exec->file_count && !taken; j++)
-			taken = is_above(&self, &exec->files[j]);
+			taken = strcmp(exec->files[j].name, name) == 0 ||
+			    is_above(&self, &exec->files[j]);
 		if (!taken)
 			break;
 		(void)snprintf(name, 40, "%s_%zu__%s", begin, i, end);
@@ -402,133 +413,105 @@ choose_name(struct libre_exec *exec, const char *begin, const char *end)
 /* ---- the rest ---- */
 
 static bool
-take_args(struct reading *r, const struct pyvalue *list)
+libre_read_args(struct reading *r, const struct field_list *list)
 {
 	struct libre_exec *exec = r->exec;
+	const struct cell_bytes *args = list->items;
 	size_t bytes = 0;
-	size_t count = 0;
 
-	exec->args = pyjson_tree_array(&exec->doc,
-	    pyvalue_is_absent(list) || list->type != PYVALUE_ARRAY ?
-		1 :
-		list->count + 1,
+	exec->args = jtree_array(&exec->doc, list->count + 1,
 	    sizeof(*exec->args));
-	if (pyvalue_is_absent(list))
-		return true;
-	if (list->type != PYVALUE_ARRAY)
-		return refuse(r, "args must be an array of strings");
-	for (const struct pyvalue *item = list->u.parts.first; item != NULL;
-	     item = item->next) {
-		const char *text = pyvalue_text(item);
-
-		if (text == NULL)
-			return refuse(r, "args must be an array of strings");
-		bytes += strlen(text) + 1;
-		exec->args[count++] = text;
+	for (size_t i = 0; i < list->count; i++) {
+		if (strlen(args[i].data) != args[i].len ||
+		    utf8_has_surrogate(args[i].data, args[i].len))
+			return libre_refuse(r,
+			    "args[%zu] must be a text without NUL characters",
+			    i);
+		bytes += args[i].len + 1;
+		exec->args[i] = args[i].data;
 	}
-	return (count <= LIBRE_ARGS_MAX && bytes <= LIBRE_ARGS_BYTES) ||
-	    refuse(r, "args are too long");
+	return bytes <= LIBRE_ARGS_BYTES ||
+	    libre_refuse(r, "args must have at most %d bytes together",
+		LIBRE_ARGS_BYTES);
 }
 
 static bool
-take_lang(struct reading *r, const struct pyvalue *value)
+read_lang(struct reading *r, const struct cell_bytes *lang)
 {
-	const char *lang = pyvalue_text(value);
-
-	if (pyvalue_is_absent(value))
-		return refuse(r, "Missing required field: lang");
-	if (lang == NULL)
-		return refuse(r, "lang must be a string");
-	if (strcmp(lang, "py") == 0)
+	if (strcmp(lang->data, "py") == 0)
 		r->exec->lang = LIBRE_PYTHON;
-	else if (strcmp(lang, "bash") == 0)
+	else if (strcmp(lang->data, "bash") == 0)
 		r->exec->lang = LIBRE_BASH;
 	else
-		return refuse_text(r, "Unsupported language: ", lang, "");
+		return libre_refuse(r, "Unsupported language: %.*s",
+		    (int)text_prefix(lang->data, lang->len, NAME_SHOWN),
+		    lang->data);
 	return true;
 }
 
 static bool
-take_code(struct reading *r, const struct pyvalue *value)
+libre_read_code(struct reading *r, const struct cell_bytes *code)
 {
-	struct libre_exec *exec = r->exec;
-
-	if (pyvalue_is_absent(value))
-		return refuse(r, "Missing required field: code");
-	if (value->type != PYVALUE_STRING ||
-	    pyutf8_has_surrogate(value->u.text, value->count))
-		return refuse(r, "code must be a string");
-	if (exec->lang == LIBRE_BASH && strlen(value->u.text) != value->count)
-		return refuse(r, "code must not contain a NUL character");
-	exec->code = value->u.text;
-	exec->code_len = value->count;
-	return true;
+	r->exec->code = code->data;
+	r->exec->code_len = code->len;
+	return r->exec->lang != LIBRE_BASH || strlen(code->data) == code->len ||
+	    libre_refuse(r, "code must not contain a NUL character");
 }
 
-/* Whatever it is, it is a time that we have: other fields than ours may be
+/* Anything is taken for a time that we have: other fields than ours may be
  * anything, and this one is no client's of today. */
 static int64_t
-timeout_of(const struct pyvalue *value)
+timeout_of(const struct jvalue *value)
 {
 	int64_t ms;
 
-	if (value == NULL || !pyvalue_integer(value, &ms) || ms < 1)
+	if (!jvalue_integer(value, &ms) || ms < 1)
 		return LIBRE_TIMEOUT_MS;
 	return ms < LIBRE_TIMEOUT_MAX_MS ? ms : LIBRE_TIMEOUT_MAX_MS;
 }
 
-/* An empty one is none. */
+/* An empty hint is none. */
 static bool
-take_hint(struct reading *r, const struct pyvalue *value)
+read_hint(struct reading *r, const struct cell_bytes *hint)
 {
 	static const char set[] = "abcdefghijklmnopqrstuvwxyz"
 				  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-";
-	const char *text = pyvalue_text(value);
 
-	if (pyvalue_is_absent(value))
-		return true;
-	if (value->type != PYVALUE_STRING)
-		return refuse(r, "runtime_session_hint must be a string");
-	if (value->count > LIBRE_HINT_MAX)
-		return refuse(r,
-		    "runtime_session_hint must be at most %d characters",
-		    LIBRE_HINT_MAX);
-	if (value->count > 0 &&
-	    (text == NULL || text[strspn(text, set)] != '\0'))
-		return refuse(r,
-		    "runtime_session_hint may only contain letters, digits, "
-		    "\".\", \"_\", \":\", and \"-\"");
-	r->exec->hint = value->count > 0 ? text : NULL;
-	return true;
+	r->exec->hint = hint->len > 0 ? hint->data : NULL;
+	return hint->len == 0 || strspn(hint->data, set) == hint->len ||
+	    libre_refuse(r,
+		"runtime_session_hint may only contain letters, digits, "
+		"\".\", \"_\", \":\", and \"-\"");
 }
 
 bool
-libre_exec_parse(struct libre_exec *exec, const char *body, size_t len,
+libre_exec_parse(struct libre_exec *exec, const char *text, size_t len,
     int *status, struct buf *error)
 {
 	struct reading r = { exec, status, error };
-	const struct pyvalue *root;
-	struct pyjson_error fault;
+	struct libre_body body = { .timeout = NULL };
+	struct field_error wrong;
+	struct jtree_error fault;
 
 	memset(exec, 0, sizeof(*exec));
-	if (!pyjson_parse(&exec->doc, body, len, PYJSON_BYTES, &fault))
-		return refuse(&r, "The body is not valid JSON");
-	root = &exec->doc.root;
-	exec->timeout_ms = timeout_of(pyvalue_get(root, "timeout"));
-	if ((root->type == PYVALUE_OBJECT ||
-		refuse(&r, "The body must be a JSON object")) &&
-	    take_lang(&r, pyvalue_get(root, "lang")) &&
-	    take_code(&r, pyvalue_get(root, "code")) &&
-	    take_hint(&r, pyvalue_get(root, "runtime_session_hint")) &&
-	    take_args(&r, pyvalue_get(root, "args")) &&
-	    take_files(&r, pyvalue_get(root, "files"))) {
+	if (!jtree_parse(&exec->doc, text, len, &fault))
+		return libre_refuse(&r, "The body is not valid JSON");
+	if (!fields_read(&exec->doc, body_rows, &exec->doc.root, &body,
+		&wrong)) {
+		(void)libre_refuse(&r, "%s", "");
+		field_error_add(error, &wrong);
+	} else if (read_lang(&r, &body.lang) &&
+	    libre_read_code(&r, &body.code) && read_hint(&r, &body.hint) &&
+	    libre_read_args(&r, &body.args) &&
+	    libre_read_files(&r, &body.files)) {
+		exec->timeout_ms = timeout_of(body.timeout);
 		exec->entry = choose_name(exec, "__main", ".py");
-		/* Files are told by name, and so many of them: these come
+		/* Files are reported by name, and so many of them: these come
 		 * before a program's own, which do not hide them. */
 		exec->place = choose_name(exec, ".!tools", "");
 		return true;
 	}
-	pyjson_release(&exec->doc);
+	jtree_release(&exec->doc);
 	return false;
 }
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pytext/pyjson.h"
+#include "contract/jtree.h"
 
 struct buf;
 
@@ -54,7 +54,7 @@ const char *libre_name_type(const char *path);
 
 enum libre_lang { LIBRE_PYTHON, LIBRE_BASH };
 
-/* Whose a file is: a user's, or of all who use an agent or a skill. */
+/* The owner of a file: a user, or all who use an agent or a skill. */
 enum libre_kind { LIBRE_USER, LIBRE_AGENT, LIBRE_SKILL };
 
 /* Bytes of an id or a version of LibreChat's. */
@@ -99,7 +99,7 @@ struct libre_exec {
 	const char *entry;
 	/* A folder for what a run needs beside it: likewise. */
 	const char *place;
-	struct pyjson doc; /* owns all of these; to be released */
+	struct jtree doc; /* owns all of these; to be released */
 };
 
 /* A NUL follows the body.  False: the status to answer with, 400 or 403, and

@@ -7,20 +7,19 @@
 
 #include <sodium.h>
 
-#include "pytext/pyjson.h"
+#include "contract/jtree.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 
-/* What stands before the 32 bytes of an Ed25519 key in a PEM file (RFC 8410).
- */
+/* The bytes before the 32 of an Ed25519 key in a PEM file (RFC 8410). */
 static const unsigned char spki[] = { 0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b,
 	0x65, 0x70, 0x03, 0x21, 0x00 };
 
 /* ---- keys ---- */
 
-/* In any of the forms of base64 that are in use. */
+/* Decode a key in any of the forms of base64 that are in use. */
 static bool
 decode_key(const char *text, unsigned char key[LIBRE_KEY_LEN])
 {
@@ -89,7 +88,7 @@ libre_keys_parse(struct libre_keys *keys, const char *text, struct err *err)
 
 /* base64url without padding, and nothing else. */
 static bool
-decode(const char *text, size_t len, void *out, size_t max, size_t *n)
+token_decode(const char *text, size_t len, void *out, size_t max, size_t *n)
 {
 	return sodium_base642bin(out, max, text, len, NULL, n, NULL,
 		   sodium_base64_VARIANT_URLSAFE_NO_PADDING) == 0;
@@ -97,43 +96,43 @@ decode(const char *text, size_t len, void *out, size_t max, size_t *n)
 
 /* A part as an object.  False: it is none, and there is nothing to release. */
 static bool
-parse_part(struct pyjson *doc, const char *text, size_t len)
+parse_part(struct jtree *doc, const char *text, size_t len)
 {
 	char json[LIBRE_TOKEN_MAX + 1];
-	struct pyjson_error error;
+	struct jtree_error error;
 	size_t n = 0;
 
-	if (!decode(text, len, json, LIBRE_TOKEN_MAX, &n))
+	if (!token_decode(text, len, json, LIBRE_TOKEN_MAX, &n))
 		return false;
 	json[n] = '\0';
-	if (!pyjson_parse(doc, json, n, PYJSON_BYTES, &error))
+	if (!jtree_parse(doc, json, n, &error))
 		return false;
-	if (doc->root.type == PYVALUE_OBJECT)
+	if (doc->root.type == JVALUE_OBJECT)
 		return true;
-	pyjson_release(doc);
+	jtree_release(doc);
 	return false;
 }
 
 /* The key that signed it, by its name; a token without one fits a single key.
  * why: else. */
 static const struct libre_key *
-find_key(const struct libre_keys *keys, const struct pyvalue *header,
+find_key(const struct libre_keys *keys, const struct jvalue *header,
     const char **why)
 {
-	const char *kid = pyvalue_text(pyvalue_get(header, "kid"));
+	const char *kid = jvalue_text(jvalue_get(header, "kid"));
 
 	*why = "signed with something else than EdDSA";
-	if (pyvalue_is(pyvalue_get(header, "alg"), "RS256"))
+	if (jvalue_is(jvalue_get(header, "alg"), "RS256"))
 		*why = LIBRE_TOKEN_RS256;
-	if (!pyvalue_is(pyvalue_get(header, "alg"), "EdDSA"))
+	if (!jvalue_is(jvalue_get(header, "alg"), "EdDSA"))
 		return NULL;
 	*why = "it asks for more than is known here";
-	if (pyvalue_get(header, "crit") != NULL ||
-	    (pyvalue_get(header, "typ") != NULL &&
-		!pyvalue_is(pyvalue_get(header, "typ"), "JWT")))
+	if (jvalue_get(header, "crit") != NULL ||
+	    (jvalue_get(header, "typ") != NULL &&
+		!jvalue_is(jvalue_get(header, "typ"), "JWT")))
 		return NULL;
 	*why = "of a key that is not known here";
-	if (pyvalue_get(header, "kid") == NULL && keys->count == 1)
+	if (jvalue_get(header, "kid") == NULL && keys->count == 1)
 		return &keys->items[0];
 	for (size_t i = 0; kid != NULL && i < keys->count; i++)
 		if (strcmp(keys->items[i].kid, kid) == 0)
@@ -145,38 +144,32 @@ find_key(const struct libre_keys *keys, const struct pyvalue *header,
 
 /* A time in Unix seconds, which may have a fraction. */
 static bool
-time_of(const struct pyvalue *claims, const char *name, int64_t *seconds)
+time_of(const struct jvalue *claims, const char *name, int64_t *seconds)
 {
-	const struct pyvalue *value = pyvalue_get(claims, name);
+	double number;
 
-	if (value != NULL && value->type == PYVALUE_FLOAT &&
-	    value->u.real > -1e15 && value->u.real < 1e15) {
-		*seconds = (int64_t)value->u.real;
-		return true;
-	}
-	return value != NULL && value->type == PYVALUE_INT &&
-	    (*seconds = value->u.integer, *seconds > -1000000000000000) &&
-	    *seconds < 1000000000000000;
+	if (!jvalue_number(jvalue_get(claims, name), &number) ||
+	    number <= -1e15 || number >= 1e15)
+		return false;
+	*seconds = (int64_t)number;
+	return true;
 }
 
 /* For us alone, or for us among others. */
 static bool
-is_for(const struct pyvalue *claims, const char *audience)
+token_is_for(const struct jvalue *claims, const char *audience)
 {
-	const struct pyvalue *value = pyvalue_get(claims, "aud");
+	const struct jvalue *value = jvalue_get(claims, "aud");
+	const struct jvalue *item = jvalue_first(value);
 
-	if (value == NULL || value->type != PYVALUE_ARRAY)
-		return pyvalue_is(pyvalue_get(claims, "aud"), audience);
-	for (const struct pyvalue *item = value->u.parts.first; item != NULL;
-	     item = item->next)
-		if (pyvalue_is(item, audience))
-			return true;
-	return false;
+	while (item != NULL && !jvalue_is(item, audience))
+		item = item->next;
+	return item != NULL || jvalue_is(value, audience);
 }
 
 /* NULL: its time is now. */
 static const char *
-check_times(const struct pyvalue *claims, int64_t now_s)
+check_times(const struct jvalue *claims, int64_t now_s)
 {
 	int64_t at;
 
@@ -186,10 +179,10 @@ check_times(const struct pyvalue *claims, int64_t now_s)
 		return "expired";
 	if (at > now_s + LIBRE_LIFE_S + LIBRE_SKEW_S)
 		return "it would last longer than any that LibreChat makes";
-	if (pyvalue_get(claims, "nbf") != NULL &&
+	if (jvalue_get(claims, "nbf") != NULL &&
 	    (!time_of(claims, "nbf", &at) || at > now_s + LIBRE_SKEW_S))
 		return "not valid yet";
-	if (pyvalue_get(claims, "iat") != NULL &&
+	if (jvalue_get(claims, "iat") != NULL &&
 	    (!time_of(claims, "iat", &at) || at > now_s + LIBRE_SKEW_S))
 		return "made in the future";
 	return NULL;
@@ -197,10 +190,10 @@ check_times(const struct pyvalue *claims, int64_t now_s)
 
 /* Copy a claim that fits. */
 static bool
-copy_claim(char out[LIBRE_CLAIM_MAX + 1], const struct pyvalue *claims,
+copy_claim(char out[LIBRE_CLAIM_MAX + 1], const struct jvalue *claims,
     const char *name)
 {
-	const char *text = pyvalue_text(pyvalue_get(claims, name));
+	const char *text = jvalue_text(jvalue_get(claims, name));
 	size_t len = text == NULL ? 0 : strlen(text);
 
 	if (len == 0 || len > LIBRE_CLAIM_MAX)
@@ -210,15 +203,15 @@ copy_claim(char out[LIBRE_CLAIM_MAX + 1], const struct pyvalue *claims,
 }
 
 static const char *
-take_claims(struct libre_claims *out, const struct pyvalue *claims,
+token_read_claims(struct libre_claims *out, const struct jvalue *claims,
     const struct libre_expected *expected)
 {
-	const struct pyvalue *tenant = pyvalue_get(claims, "tenant_id");
+	const struct jvalue *tenant = jvalue_get(claims, "tenant_id");
 	const char *why = NULL;
 
-	if (!pyvalue_is(pyvalue_get(claims, "iss"), expected->issuer))
+	if (!jvalue_is(jvalue_get(claims, "iss"), expected->issuer))
 		why = "of another issuer";
-	else if (!is_for(claims, expected->audience))
+	else if (!token_is_for(claims, expected->audience))
 		why = "for another audience";
 	else
 		why = check_times(claims, expected->now_s);
@@ -227,7 +220,7 @@ take_claims(struct libre_claims *out, const struct pyvalue *claims,
 	out->tenant[0] = '\0';
 	if (!copy_claim(out->subject, claims, "sub"))
 		return "it names no user";
-	if (tenant != NULL && tenant->type != PYVALUE_NULL &&
+	if (!jvalue_is_absent(tenant) &&
 	    !copy_claim(out->tenant, claims, "tenant_id"))
 		return "its tenant has no name";
 	return NULL;
@@ -244,7 +237,7 @@ libre_token_check(struct libre_claims *claims,
 	unsigned char signature[crypto_sign_BYTES];
 	const struct libre_key *key;
 	const char *why = NULL;
-	struct pyjson doc;
+	struct jtree doc;
 	size_t n = 0;
 
 	if (len > LIBRE_TOKEN_MAX)
@@ -252,18 +245,18 @@ libre_token_check(struct libre_claims *claims,
 	if (second == NULL || !parse_part(&doc, token, (size_t)(dot - token)))
 		return "no token at all";
 	key = find_key(expected->keys, &doc.root, &why);
-	pyjson_release(&doc);
+	jtree_release(&doc);
 	if (key == NULL)
 		return why;
-	if (!decode(second + 1, len - (size_t)(second + 1 - token), signature,
-		sizeof(signature), &n) ||
+	if (!token_decode(second + 1, len - (size_t)(second + 1 - token),
+		signature, sizeof(signature), &n) ||
 	    n != sizeof(signature) ||
 	    crypto_sign_verify_detached(signature, (const unsigned char *)token,
 		(unsigned long long)(second - token), key->key) != 0)
 		return "its signature is wrong";
 	if (!parse_part(&doc, dot + 1, (size_t)(second - dot - 1)))
 		return "its claims are no JSON";
-	why = take_claims(claims, &doc.root, expected);
-	pyjson_release(&doc);
+	why = token_read_claims(claims, &doc.root, expected);
+	jtree_release(&doc);
 	return why;
 }

@@ -18,7 +18,7 @@
 #define LIBRE_SKEW_S 30
 #define LIBRE_LIFE_S 300
 
-/* ---- whose signatures are taken ---- */
+/* ---- keys ---- */
 
 #define LIBRE_KEYS_MAX 16
 #define LIBRE_KID_MAX 64
@@ -48,7 +48,7 @@ struct libre_claims {
 	char tenant[LIBRE_CLAIM_MAX + 1]; /* "": none */
 };
 
-/* Who made it, for whom, and when. */
+/* The maker, the audience and the time that a token must name. */
 struct libre_expected {
 	const struct libre_keys *keys;
 	const char *issuer;
@@ -56,7 +56,7 @@ struct libre_expected {
 	int64_t now_s;
 };
 
-/* What LibreChat can be set to, and what is not taken here. */
+/* The refusal of an algorithm that LibreChat can be set to. */
 #define LIBRE_TOKEN_RS256 \
 	"signed with RS256; only EdDSA is taken: set " \
 	"CODEAPI_JWT_ALGORITHM=EdDSA and an Ed25519 key in LibreChat"

@@ -304,7 +304,7 @@ static const struct {
 };
 
 static bool
-begins(const char *data, size_t len, const char *magic, size_t magic_len)
+media_begins(const char *data, size_t len, const char *magic, size_t magic_len)
 {
 	return len >= magic_len && memcmp(data, magic, magic_len) == 0;
 }
@@ -312,13 +312,14 @@ begins(const char *data, size_t len, const char *magic, size_t magic_len)
 const char *
 mcp_picture_type(const char *data, size_t len)
 {
-	if (begins(data, len, PNG_MAGIC, PNG_MAGIC_LEN))
+	if (media_begins(data, len, PNG_MAGIC, PNG_MAGIC_LEN))
 		return kinds[0].type;
-	if (begins(data, len, "\xff\xd8\xff", 3))
+	if (media_begins(data, len, "\xff\xd8\xff", 3))
 		return kinds[1].type;
-	if (begins(data, len, "GIF87a", 6) || begins(data, len, "GIF89a", 6))
+	if (media_begins(data, len, "GIF87a", 6) ||
+	    media_begins(data, len, "GIF89a", 6))
 		return kinds[2].type;
-	if (begins(data, len, "RIFF", 4) && len >= 12 &&
+	if (media_begins(data, len, "RIFF", 4) && len >= 12 &&
 	    memcmp(data + 8, "WEBP", 4) == 0)
 		return kinds[3].type;
 	return NULL;
@@ -444,7 +445,7 @@ mcp_uri_id(const char *uri, size_t len, const char **id)
 	const size_t prefix = strlen(PREFIX);
 	const char *slash;
 
-	if (!begins(uri, len, PREFIX, prefix))
+	if (!media_begins(uri, len, PREFIX, prefix))
 		return 0;
 	*id = uri + prefix;
 	slash = memchr(*id, '/', len - prefix);

@@ -30,12 +30,12 @@ const char *mcp_picture_fault(const char **type, const char *data, size_t len);
  * client asks for one of the store: inline://files/<id>/<name>.
  */
 
-/* Its media type, static.  Pictures are known by their bytes alone, so that
- * what is shown as one is one. */
+/* Its media type, static.  Pictures are known by their bytes alone, so
+ * that nothing else is shown as one. */
 const char *mcp_media_type(const char *name, const void *data, size_t len);
 /* The same by its name alone, for a list. */
 const char *mcp_media_of_name(const char *name);
-/* One that models see: PNG, JPEG, GIF, WebP. */
+/* Is it a type of pictures that models see: PNG, JPEG, GIF, WebP? */
 bool mcp_media_is_picture(const char *type);
 /* Is a file of that type text, if it is UTF-8? */
 bool mcp_media_is_text(const char *type);

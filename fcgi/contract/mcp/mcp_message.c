@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "contract/base64.h"
-#include "pytext/pydump.h"
+#include "contract/fields.h"
+#include "contract/jtext.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -76,61 +77,40 @@ mcp_refuse(struct mcp_fault *fault, const struct mcp_message *m, int status,
 /* ---- the envelope ---- */
 
 static bool
-is_type(const struct pyvalue *value, enum pyvalue_type type)
-{
-	return value != NULL && value->type == type;
-}
-
-/* application/json, with any parameters. */
-static bool
-is_json(const char *type)
-{
-	size_t len;
-
-	if (type == NULL)
-		return false;
-	type += strspn(type, " \t");
-	len = strcspn(type, "; \t");
-	return text_is(type, len, "application/json");
-}
-
-static bool
-parse_body(struct mcp_message *m, const char *body, size_t len,
+mcp_parse_body(struct mcp_message *m, const char *body, size_t len,
     struct mcp_fault *fault)
 {
-	struct pyjson_error error;
+	struct jtree_error error;
 
-	if (!utf8_valid(body, len))
+	if (!jtree_parse(&m->doc, body, len, &error))
 		return mcp_refuse(fault, NULL, 400, MCP_NOT_JSON,
-		    "Parse error: the body is not UTF-8");
-	if (!pyjson_parse(&m->doc, body, len, PYJSON_STRICT, &error)) {
-		memset(&m->doc, 0, sizeof(m->doc));
-		return mcp_refuse(fault, NULL, 400, MCP_NOT_JSON,
-		    "Parse error: %s at character %zu", error.text,
-		    error.position);
-	}
-	if (m->doc.root.type == PYVALUE_ARRAY)
+		    "Parse error: %s at line %zu, column %zu", error.text,
+		    error.line, error.column);
+	if (m->doc.root.type == JVALUE_ARRAY)
 		return mcp_refuse(fault, NULL, 400, MCP_NO_REQUEST,
 		    "Invalid request: one message for each POST, no array");
-	if (m->doc.root.type != PYVALUE_OBJECT)
+	if (m->doc.root.type != JVALUE_OBJECT)
 		return mcp_refuse(fault, NULL, 400, MCP_NO_REQUEST,
 		    "Invalid request: the body is no object");
 	return true;
 }
 
-/* A text or an integer, whose digits the parser has counted. */
+/* Is it a text or an integer of so many bytes? */
 static bool
-can_repeat(const struct pyvalue *value)
+can_repeat(const struct jvalue *value)
 {
-	return value->type == PYVALUE_INT || value->type == PYVALUE_BIG ||
-	    (value->type == PYVALUE_STRING && value->count <= MCP_ECHO_MAX);
+	int64_t number;
+
+	return (value->type == JVALUE_STRING ||
+		   jvalue_integer(value, &number)) &&
+	    value->count <= MCP_ECHO_MAX;
 }
 
 /* The id first: whatever else is wrong is told to it. */
 static bool
-take_id(struct mcp_message *m, struct mcp_fault *fault)
+read_id(struct mcp_message *m, struct mcp_fault *fault)
 {
-	const struct pyvalue *id = pyvalue_get(&m->doc.root, "id");
+	const struct jvalue *id = jvalue_get(&m->doc.root, "id");
 
 	m->kind = id == NULL ? MCP_NOTIFICATION : MCP_REQUEST;
 	if (id == NULL)
@@ -146,22 +126,21 @@ take_id(struct mcp_message *m, struct mcp_fault *fault)
 
 /* Take the parameters, and what _meta says. */
 static bool
-take_params(struct mcp_message *m, const struct pyvalue **meta,
+read_params(struct mcp_message *m, const struct jvalue **meta,
     struct mcp_fault *fault)
 {
-	const struct pyvalue *params = pyvalue_get(&m->doc.root, "params");
-	const struct pyvalue *token;
+	const struct jvalue *params = jvalue_get(&m->doc.root, "params");
+	const struct jvalue *token;
 
 	if (params == NULL)
 		return true;
-	if (params->type != PYVALUE_OBJECT)
+	if (params->type != JVALUE_OBJECT)
 		return mcp_refuse(fault, NULL, 400, MCP_BAD_PARAMS,
 		    "Invalid params: params must be an object");
 	m->params = params;
-	*meta = pyvalue_get(params, "_meta");
-	token = pyvalue_get(*meta, "progressToken");
-	if (token != NULL && token->type == PYVALUE_STRING &&
-	    !can_repeat(token))
+	*meta = jvalue_get(params, "_meta");
+	token = jvalue_get(*meta, "progressToken");
+	if (token != NULL && token->type == JVALUE_STRING && !can_repeat(token))
 		return mcp_refuse(fault, NULL, 400, MCP_BAD_PARAMS,
 		    "Invalid params: progressToken must have at most %d bytes",
 		    MCP_ECHO_MAX);
@@ -198,13 +177,13 @@ check_legacy(struct mcp_message *m, const struct mcp_head *head,
 /* A header that repeats a text of the body: the same bytes, or in base64 what
  * a header cannot hold.  Blanks around it are the transport's. */
 static bool
-repeats(const char *header, const struct pyvalue *text)
+repeats(const char *header, const struct jvalue *text)
 {
 	static const char mark[] = "=?base64?";
 	auto_free char *decoded = NULL;
 	size_t len;
 
-	if (header == NULL || !is_type(text, PYVALUE_STRING))
+	if (header == NULL || !jvalue_is_type(text, JVALUE_STRING))
 		return false;
 	header += strspn(header, " \t");
 	len = strlen(header);
@@ -231,11 +210,11 @@ check_headers(const struct mcp_message *m, const struct mcp_head *head,
 						       NULL;
 	const char *wrong = NULL;
 
-	if (!repeats(head->method, pyvalue_get(&m->doc.root, "method")))
+	if (!repeats(head->method, jvalue_get(&m->doc.root, "method")))
 		wrong = "Mcp-Method";
 	else if (member != NULL &&
-	    is_type(pyvalue_get(m->params, member), PYVALUE_STRING) &&
-	    !repeats(head->name, pyvalue_get(m->params, member)))
+	    jvalue_is_type(jvalue_get(m->params, member), JVALUE_STRING) &&
+	    !repeats(head->name, jvalue_get(m->params, member)))
 		wrong = "Mcp-Name";
 	if (wrong == NULL)
 		return true;
@@ -245,18 +224,18 @@ check_headers(const struct mcp_message *m, const struct mcp_head *head,
 
 static bool
 check_modern(struct mcp_message *m, const struct mcp_head *head,
-    const struct pyvalue *meta, struct mcp_fault *fault)
+    const struct jvalue *meta, struct mcp_fault *fault)
 {
-	const struct pyvalue *version = pyvalue_get(meta,
+	const struct jvalue *version = jvalue_get(meta,
 	    MCP_META "protocolVersion");
 
 	m->links = true;
-	if (!is_type(version, PYVALUE_STRING) || !can_repeat(version))
+	if (!jvalue_is_type(version, JVALUE_STRING) || !can_repeat(version))
 		return mcp_refuse(fault, NULL, 400, MCP_BAD_PARAMS,
 		    "Invalid params: _meta must have " MCP_META
 		    "protocolVersion, a string");
-	if (!is_type(pyvalue_get(meta, MCP_META "clientCapabilities"),
-		PYVALUE_OBJECT))
+	if (!jvalue_is_type(jvalue_get(meta, MCP_META "clientCapabilities"),
+		JVALUE_OBJECT))
 		return mcp_refuse(fault, NULL, 400, MCP_BAD_PARAMS,
 		    "Invalid params: _meta must have " MCP_META
 		    "clientCapabilities, an object");
@@ -264,7 +243,7 @@ check_modern(struct mcp_message *m, const struct mcp_head *head,
 		return mcp_refuse(fault, NULL, 400, MCP_BAD_HEADER,
 		    "Header mismatch: the header MCP-Protocol-Version must be "
 		    "what _meta says");
-	if (!pyvalue_is(version, MCP_VERSION_MODERN)) {
+	if (!jvalue_is(version, MCP_VERSION_MODERN)) {
 		(void)mcp_refuse(fault, NULL, 400, MCP_BAD_VERSION,
 		    "Unsupported protocol version");
 		fault->asked = version;
@@ -276,9 +255,9 @@ check_modern(struct mcp_message *m, const struct mcp_head *head,
 /* A request is modern if its body names a version, or its header the modern
  * one. */
 static enum mcp_era
-era_of(const struct mcp_head *head, const struct pyvalue *meta)
+era_of(const struct mcp_head *head, const struct jvalue *meta)
 {
-	return pyvalue_get(meta, MCP_META "protocolVersion") != NULL ||
+	return jvalue_get(meta, MCP_META "protocolVersion") != NULL ||
 		(head->version != NULL &&
 		    strcmp(head->version, MCP_VERSION_MODERN) == 0) ?
 	    MCP_MODERN :
@@ -290,11 +269,11 @@ era_of(const struct mcp_head *head, const struct pyvalue *meta)
 /* An answer to a request of ours: there are none, but who sends one means no
  * harm. */
 static bool
-take_response(struct mcp_message *m, const struct mcp_head *head,
+accept_response(struct mcp_message *m, const struct mcp_head *head,
     struct mcp_fault *fault)
 {
-	bool answers = pyvalue_get(&m->doc.root, "result") != NULL ||
-	    pyvalue_get(&m->doc.root, "error") != NULL;
+	bool answers = jvalue_get(&m->doc.root, "result") != NULL ||
+	    jvalue_get(&m->doc.root, "error") != NULL;
 
 	m->kind = MCP_NOTIFICATION;
 	if (answers && era_of(head, NULL) == MCP_LEGACY)
@@ -304,7 +283,7 @@ take_response(struct mcp_message *m, const struct mcp_head *head,
 }
 
 static bool
-take_method(struct mcp_message *m, const struct pyvalue *method,
+check_method(struct mcp_message *m, const struct jvalue *method,
     struct mcp_fault *fault)
 {
 	enum mcp_method i = m->method;
@@ -320,43 +299,43 @@ bool
 mcp_message_parse(struct mcp_message *m, const struct mcp_head *head,
     const char *body, size_t len, struct mcp_fault *fault)
 {
-	const struct pyvalue *meta = NULL;
-	const struct pyvalue *method;
+	const struct jvalue *meta = NULL;
+	const struct jvalue *method;
 
 	*m = (struct mcp_message){ .kind = MCP_REQUEST };
-	if (!is_json(head->content_type))
+	if (!fields_is_json(head->content_type))
 		return mcp_refuse(fault, NULL, 415, MCP_NO_REQUEST,
 		    "Unsupported media type: Content-Type must be "
 		    "application/json");
-	if (!parse_body(m, body, len, fault) || !take_id(m, fault))
+	if (!mcp_parse_body(m, body, len, fault) || !read_id(m, fault))
 		return false;
-	if (!pyvalue_is(pyvalue_get(&m->doc.root, "jsonrpc"), "2.0"))
+	if (!jvalue_is(jvalue_get(&m->doc.root, "jsonrpc"), "2.0"))
 		return mcp_refuse(fault, NULL, 400, MCP_NO_REQUEST,
 		    "Invalid request: jsonrpc must be \"2.0\"");
-	method = pyvalue_get(&m->doc.root, "method");
+	method = jvalue_get(&m->doc.root, "method");
 	if (method == NULL)
-		return take_response(m, head, fault);
-	if (method->type != PYVALUE_STRING)
+		return accept_response(m, head, fault);
+	if (method->type != JVALUE_STRING)
 		return mcp_refuse(fault, NULL, 400, MCP_NO_REQUEST,
 		    "Invalid request: method must be a string");
 	if (m->kind == MCP_NOTIFICATION)
 		return true;
 	while (m->method < MCP_METHODS &&
-	    !pyvalue_is(method, methods[m->method].method))
+	    !jvalue_is(method, methods[m->method].method))
 		m->method++;
-	if (!take_params(m, &meta, fault))
+	if (!read_params(m, &meta, fault))
 		return false;
 	m->era = era_of(head, meta);
 	if (!(m->era == MCP_LEGACY ? check_legacy(m, head, fault) :
 				     check_modern(m, head, meta, fault)))
 		return false;
-	return take_method(m, method, fault);
+	return check_method(m, method, fault);
 }
 
 void
 mcp_message_release(struct mcp_message *m)
 {
-	pyjson_release(&m->doc);
+	jtree_release(&m->doc);
 }
 
 /* ---- versions ---- */
@@ -373,10 +352,10 @@ mcp_add_versions(struct buf *out)
 const char *
 mcp_negotiate(const struct mcp_message *m)
 {
-	const struct pyvalue *asked = pyvalue_get(m->params, "protocolVersion");
+	const struct jvalue *asked = jvalue_get(m->params, "protocolVersion");
 
 	for (size_t i = 1; i < VERSIONS; i++)
-		if (pyvalue_is(asked, versions[i]))
+		if (jvalue_is(asked, versions[i]))
 			return versions[i];
 	return MCP_VERSION_LEGACY;
 }
@@ -386,7 +365,7 @@ mcp_negotiate(const struct mcp_message *m)
 void
 mcp_add_text(struct buf *out, const char *s, size_t len)
 {
-	pydump_add_string(out, s, len, PYDUMP_ASCII);
+	jtext_add_string(out, s, len, JTEXT_ASCII);
 }
 
 /* The most that a byte can take as mcp_add_text() writes it. */
@@ -414,13 +393,11 @@ mcp_fit_text(const char *s, size_t len, size_t room)
 }
 
 void
-mcp_add_value(struct buf *out, const struct pyvalue *value)
+mcp_add_value(struct buf *out, const struct jvalue *value)
 {
-	if (value->type == PYVALUE_INT)
-		buf_addf(out, "%" PRId64, value->u.integer);
-	else if (value->type == PYVALUE_BIG)
+	if (value->type == JVALUE_NUMBER)
 		buf_add(out, value->u.text, value->count);
-	else if (value->type == PYVALUE_STRING)
+	else if (value->type == JVALUE_STRING)
 		mcp_add_text(out, value->u.text, value->count);
 	else
 		buf_adds(out, "null");
@@ -485,7 +462,7 @@ mcp_add_ping(struct buf *out, const struct mcp_message *m)
 }
 
 void
-mcp_add_error(struct buf *out, const struct pyvalue *id,
+mcp_add_error(struct buf *out, const struct jvalue *id,
     const struct mcp_fault *fault)
 {
 	buf_adds(out, "{\"jsonrpc\":\"2.0\",\"id\":");
@@ -493,7 +470,7 @@ mcp_add_error(struct buf *out, const struct pyvalue *id,
 		mcp_add_value(out, id);
 	else
 		buf_adds(out, "null");
-	pydump_addf(out, PYDUMP_ASCII,
+	jtext_addf(out, JTEXT_ASCII,
 	    ",\"error\":{\"code\":%" PRId64 ",\"message\":\"%s\"",
 	    (int64_t)fault->code, fault->text);
 	if (fault->asked != NULL) {
@@ -515,8 +492,8 @@ mcp_add_error(struct buf *out, const struct pyvalue *id,
 void
 mcp_add_event(struct buf *out, const char *json, size_t len)
 {
-	pydump_addf(out, PYDUMP_ASCII, "event: message\ndata: %.*s\n\n",
-	    (int)len, json);
+	jtext_addf(out, JTEXT_ASCII, "event: message\ndata: %.*s\n\n", (int)len,
+	    json);
 }
 
 void
@@ -526,7 +503,7 @@ mcp_add_comment(struct buf *out)
 }
 
 void
-mcp_add_progress(struct buf *out, const struct pyvalue *token, int64_t ms,
+mcp_add_progress(struct buf *out, const struct jvalue *token, int64_t ms,
     int64_t total_ms, const char *text, size_t len)
 {
 	buf_adds(out,

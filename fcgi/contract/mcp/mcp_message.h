@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pytext/pyjson.h"
+#include "contract/jtree.h"
 
 struct buf;
 
@@ -56,11 +56,11 @@ struct mcp_message {
 	enum mcp_kind kind;
 	enum mcp_era era;
 	enum mcp_method method;
-	const struct pyvalue *id;	/* of a request: text or integer */
-	const struct pyvalue *params;	/* an object; NULL: none */
-	const struct pyvalue *progress; /* its token; NULL: none is wanted */
+	const struct jvalue *id;       /* of a request: text or integer */
+	const struct jvalue *params;   /* an object; NULL: none */
+	const struct jvalue *progress; /* its token; NULL: none is wanted */
 	bool links; /* the client knows content of the type resource_link */
-	struct pyjson doc; /* owns all of these */
+	struct jtree doc; /* owns all of these */
 };
 
 /* The codes of JSON-RPC, then those of the protocol. */
@@ -82,8 +82,8 @@ struct mcp_fault {
 	int status; /* of HTTP */
 	enum mcp_code code;
 	char text[MCP_TEXT_MAX];
-	const struct pyvalue *asked; /* MCP_BAD_VERSION: the version, a text */
-	const struct pyvalue *uri;   /* of a resource; NULL: not about one */
+	const struct jvalue *asked; /* MCP_BAD_VERSION: the version, a text */
+	const struct jvalue *uri;   /* of a resource; NULL: not about one */
 };
 
 /* Read a message that a NUL follows.  False: the fault is the answer, to m->id
@@ -98,7 +98,7 @@ bool mcp_refuse(struct mcp_fault *fault, const struct mcp_message *m,
     int status, enum mcp_code code, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
 
-/* Which version `initialize` is answered with. */
+/* The version that `initialize` is answered with. */
 const char *mcp_negotiate(const struct mcp_message *m);
 
 /*
@@ -115,7 +115,7 @@ void mcp_end(struct buf *out);
 #define MCP_NOT_KEPT (-1)
 
 /* A whole error.  id NULL: null. */
-void mcp_add_error(struct buf *out, const struct pyvalue *id,
+void mcp_add_error(struct buf *out, const struct jvalue *id,
     const struct mcp_fault *fault);
 
 /* Whole results: of `initialize`, `server/discover` and `ping`, which is
@@ -132,7 +132,7 @@ void mcp_add_event(struct buf *out, const char *json, size_t len);
 void mcp_add_comment(struct buf *out);
 /* The event of notifications/progress: ms of total_ms are over, which is to
  * grow from one to the next.  text: UTF-8. */
-void mcp_add_progress(struct buf *out, const struct pyvalue *token, int64_t ms,
+void mcp_add_progress(struct buf *out, const struct jvalue *token, int64_t ms,
     int64_t total_ms, const char *text, size_t len);
 
 /* ---- parts ---- */
@@ -143,6 +143,6 @@ void mcp_add_text(struct buf *out, const char *s, size_t len);
  * without its quotes.  It ends with a whole character. */
 size_t mcp_fit_text(const char *s, size_t len, size_t room);
 /* Append a text or an integer, as it came. */
-void mcp_add_value(struct buf *out, const struct pyvalue *value);
+void mcp_add_value(struct buf *out, const struct jvalue *value);
 
 #endif

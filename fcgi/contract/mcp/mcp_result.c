@@ -10,13 +10,14 @@
 #include "contract/mcp/mcp_message.h"
 #include "contract/outcome.h"
 #include "contract/stage.h"
-#include "pytext/pydump.h"
-#include "pytext/pyutf8.h"
+#include "contract/jtext.h"
+#include "contract/utf8_decoder.h"
 
 #include "base/utf8.h"
 #include "protocol/frame_limits.h"
 
-/* How long a client may keep a file: it never changes, but goes at its time. */
+/* A client may keep a file for so long: it never changes, but goes at its
+ * time. */
 #define CONTENTS_MS 60000
 #define PATH_MAX_BYTES (3 * (LIMIT_PATH + LIMIT_NAME + 1))
 /* An answer has the same twice, as a text and structured: bytes of each. */
@@ -35,7 +36,7 @@
 
 #define NO_ROOM "the rest of the answer leaves no room for it"
 
-/* ---- what a run prints ---- */
+/* ---- output of a run ---- */
 
 /* Keep the last MCP_TAIL_BYTES of the end, and what came since. */
 static void
@@ -101,7 +102,7 @@ mcp_output_text(struct buf *out, const struct mcp_output *o)
 	if (!mcp_output_is_cut(o)) {
 		buf_add(&all, buf_str(&o->head), o->head.len);
 		buf_add(&all, tail, tail_len);
-		pyutf8_add_whole(out, buf_str(&all), all.len);
+		utf8_decoder_add_whole(out, buf_str(&all), all.len);
 		return;
 	}
 	head_len = whole_len(buf_str(&o->head), o->head.len);
@@ -111,10 +112,10 @@ mcp_output_text(struct buf *out, const struct mcp_output *o)
 		tail++;
 		tail_len--;
 	}
-	pyutf8_add_whole(out, buf_str(&o->head), head_len);
+	utf8_decoder_add_whole(out, buf_str(&o->head), head_len);
 	buf_addf(out, "\n[... %" PRId64 " bytes are left out here ...]\n",
 	    o->total - (int64_t)head_len - (int64_t)tail_len);
-	pyutf8_add_whole(out, tail, tail_len);
+	utf8_decoder_add_whole(out, tail, tail_len);
 }
 
 void
@@ -131,7 +132,8 @@ mcp_output_last_line(struct buf *out, const struct mcp_output *o, size_t max)
 	while (start > 0 && s[start - 1] != '\n' && s[start - 1] != '\r')
 		start--;
 	end = end - start > max ? start + max : end;
-	pyutf8_add_whole(out, s + start, whole_len(s + start, end - start));
+	utf8_decoder_add_whole(out, s + start,
+	    whole_len(s + start, end - start));
 }
 
 /* ---- parts ---- */
@@ -140,7 +142,7 @@ mcp_output_last_line(struct buf *out, const struct mcp_output *o, size_t max)
 static void
 add_text_item(struct buf *out, const char *text, size_t len)
 {
-	pydump_addf(out, PYDUMP_ASCII, "{\"type\":\"text\",\"text\":\"%.*s\"}",
+	jtext_addf(out, JTEXT_ASCII, "{\"type\":\"text\",\"text\":\"%.*s\"}",
 	    (int)len, text);
 }
 
@@ -159,7 +161,7 @@ add_picture_item(struct buf *out, const char *type, const char *data,
 static void
 end_with(struct buf *out, const struct buf *text, const struct buf *structured)
 {
-	pydump_addf(out, PYDUMP_ASCII,
+	jtext_addf(out, JTEXT_ASCII,
 	    ",\"content\":[{\"type\":\"text\",\"text\":\"%.*s\"}],"
 	    "\"structuredContent\":%.*s,\"isError\":false}}",
 	    (int)text->len, buf_str(text), (int)structured->len,
@@ -170,7 +172,7 @@ void
 mcp_add_trouble(struct buf *out, const struct mcp_message *m, const char *text)
 {
 	mcp_begin(out, m, MCP_NOT_KEPT, false);
-	pydump_addf(out, PYDUMP_ASCII,
+	jtext_addf(out, JTEXT_ASCII,
 	    ",\"content\":[{\"type\":\"text\",\"text\":\"%s\"}],"
 	    "\"isError\":true}}",
 	    text);
@@ -248,7 +250,7 @@ mcp_add_listing(struct buf *out, const struct mcp_message *m,
 		path_text_write(&path, folder);
 		buf_adds(&path, folder[0] == '\0' ? "" : "/");
 		path_text_write(&path, entry->name);
-		pydump_addf(&list, PYDUMP_ASCII,
+		jtext_addf(&list, JTEXT_ASCII,
 		    "%s{\"path\":\"%s\",\"kind\":\"%s\",\"size\":%" PRId64 "}",
 		    i == 0 ? "" : ",", buf_str(&path), kinds[entry->kind],
 		    is_file ? entry->size : 0);
@@ -373,7 +375,7 @@ mcp_add_resource(struct buf *out, const char *id, const char *name,
 	auto_buf struct buf uri = BUF_INIT((size_t)64 << 10);
 
 	mcp_add_uri(&uri, id, name);
-	pydump_addf(out, PYDUMP_ASCII,
+	jtext_addf(out, JTEXT_ASCII,
 	    "{\"uri\":\"%s\",\"name\":\"%s\",\"mimeType\":\"%s\","
 	    "\"size\":%" PRId64 "}",
 	    buf_str(&uri), name, mcp_media_of_name(name), size);
@@ -381,7 +383,7 @@ mcp_add_resource(struct buf *out, const char *id, const char *name,
 
 void
 mcp_add_contents(struct buf *out, const struct mcp_message *m,
-    const struct pyvalue *uri, const char *name, const char *data, size_t len)
+    const struct jvalue *uri, const char *name, const char *data, size_t len)
 {
 	const char *type = mcp_media_type(name, data, len);
 
@@ -409,7 +411,7 @@ mcp_add_contents(struct buf *out, const struct mcp_message *m,
 
 /* The line that says how it ended. */
 static void
-add_end(struct buf *text, const struct mcp_run *run)
+mcp_add_end(struct buf *text, const struct mcp_run *run)
 {
 	const struct cell_result *cell = run->cell;
 
@@ -482,10 +484,10 @@ add_file_lines(struct buf *text, const struct mcp_message *m,
 		buf_adds(text, "[there are more files]\n");
 }
 
-/* ---- what is structured ---- */
+/* ---- structured content ---- */
 
 static void
-add_left(struct buf *out, const struct mcp_run *run, bool kept)
+mcp_add_left(struct buf *out, const struct mcp_run *run, bool kept)
 {
 	const char *comma = "";
 
@@ -494,7 +496,7 @@ add_left(struct buf *out, const struct mcp_run *run, bool kept)
 
 		if ((file->id != NULL) != kept)
 			continue;
-		pydump_addf(out, PYDUMP_ASCII,
+		jtext_addf(out, JTEXT_ASCII,
 		    "%s{\"path\":\"%s\",\"size\":%" PRId64, comma, file->path,
 		    file->size);
 		comma = ",";
@@ -518,7 +520,7 @@ add_stream_member(struct buf *out, const char *name, const struct mcp_output *o)
 	auto_buf struct buf text = BUF_INIT(MCP_OUTPUT_TEXT_MAX);
 
 	mcp_output_text(&text, o);
-	pydump_addf(out, PYDUMP_ASCII, "\"%s\":\"%.*s\",", name, (int)text.len,
+	jtext_addf(out, JTEXT_ASCII, "\"%s\":\"%.*s\",", name, (int)text.len,
 	    buf_str(&text));
 }
 
@@ -538,9 +540,9 @@ add_structured(struct buf *out, const struct mcp_run *run)
 	    outcome_reason(run->cell),
 	    run->cell->reason == REASON_TIME ? "true" : "false",
 	    run->duration_ms, cut ? "true" : "false");
-	add_left(out, run, true);
+	mcp_add_left(out, run, true);
 	buf_adds(out, "],\"left_out\":[");
-	add_left(out, run, false);
+	mcp_add_left(out, run, false);
 	buf_adds(out, "]}");
 }
 
@@ -562,7 +564,7 @@ add_item(struct buf *out, const struct mcp_message *m,
 	} else if (file->id != NULL && m->links) {
 		buf_adds(out, ",{\"type\":\"resource_link\",\"uri\":\"");
 		add_uri(out, file);
-		pydump_addf(out, PYDUMP_ASCII,
+		jtext_addf(out, JTEXT_ASCII,
 		    "\",\"name\":\"%s\",\"mimeType\":\"%s\",\"size\":%" PRId64
 		    "}",
 		    file->path, file->type, file->size);
@@ -645,7 +647,7 @@ mcp_add_run(struct buf *out, const struct mcp_message *m,
 	hide_what_does_not_fit(m, run);
 	add_stream(&text, run->out, NULL);
 	add_stream(&text, run->err, "stderr");
-	add_end(&text, run);
+	mcp_add_end(&text, run);
 	add_file_lines(&text, m, run);
 	mcp_begin(out, m, MCP_NOT_KEPT, false);
 	buf_adds(out, ",\"content\":[");

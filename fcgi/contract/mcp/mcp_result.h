@@ -10,7 +10,7 @@
 #include "protocol/cell.h"
 
 struct mcp_message;
-struct pyvalue;
+struct jvalue;
 
 /*
  * Output of a run, cut for a model: its beginning, and its end, where an error
@@ -45,8 +45,8 @@ void mcp_output_last_line(struct buf *out, const struct mcp_output *o,
     size_t max);
 
 /*
- * What the tools answer, whole messages each.  What is structured fits the
- * tool's outputSchema whatever has happened; its content says the same for
+ * Answers of the tools, whole messages each.  Structured content fits the
+ * tool's outputSchema whatever has happened; the content says the same for
  * clients that show nothing else.
  */
 
@@ -64,7 +64,7 @@ struct mcp_left {
 	const char *why;    /* because: static */
 	const char *type;   /* static */
 	const char *hidden; /* why a picture is not shown: static, or NULL */
-	struct buf content; /* of what is shown, whole; else empty */
+	struct buf content; /* whole where it is shown; else empty */
 };
 
 /* The file is whole: a picture that is not fit to be shown loses its content,
@@ -129,10 +129,10 @@ void mcp_add_read(struct buf *out, const struct mcp_message *m,
 void mcp_add_resource(struct buf *out, const char *id, const char *name,
     int64_t size);
 /* The content of one, up to MCP_RESOURCE_MAX bytes; uri, up to MCP_URI_MAX, as
- * it was asked for.  What would be too long as a text is a blob. */
+ * it was asked for.  A text that would be too long is a blob. */
 #define MCP_RESOURCE_MAX ((size_t)8 << 20)
 #define MCP_URI_MAX ((size_t)64 << 10)
 void mcp_add_contents(struct buf *out, const struct mcp_message *m,
-    const struct pyvalue *uri, const char *name, const char *data, size_t len);
+    const struct jvalue *uri, const char *name, const char *data, size_t len);
 
 #endif

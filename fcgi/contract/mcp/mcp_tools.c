@@ -7,43 +7,36 @@
 #include "contract/mcp/mcp_tools.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "contract/base64.h"
+#include "contract/fields.h"
 #include "contract/mcp/mcp_message.h"
 #include "contract/stage.h"
-#include "pytext/pyutf8.h"
+#include "contract/utf8_decoder.h"
 
 #include "base/buf.h"
 #include "protocol/frame_limits.h"
 
-#define AT(member) offsetof(struct mcp_call, member)
 #define HOME "/workspace"
 
-/* Rows and columns of the table.  All texts are ASCII without '"' and '\'. */
-enum mcp_rule_kind {
-	MCP_RULE_TEXT, /* any text of at most max bytes */
-	MCP_RULE_WORD, /* the same without NUL, and not empty */
-	MCP_RULE_PATH,
-	MCP_RULE_BASE64,
-	MCP_RULE_INT, /* from min to max */
-	MCP_RULE_PYTHON,
-	MCP_RULE_ARGS,
-	MCP_RULE_FILES,
+/* Arguments of which the fields' table does not say all.  All texts are ASCII
+ * without '"' and '\\'. */
+enum mcp_role {
+	MCP_PLAIN,
+	MCP_PATH,
+	MCP_BASE64,
+	MCP_PYTHON,
+	MCP_ARGS,
+	MCP_FILES,
 };
 
-/* An argument, and where in struct mcp_call its value goes. */
+/* An argument, and its place in struct mcp_call. */
 struct mcp_rule {
-	const char *name;
-	enum mcp_rule_kind kind;
-	size_t offset;
-	bool required;
-	int64_t standard; /* of what is not there */
-	int64_t min;
-	int64_t max;
+	struct field field;
 	const char *help; /* for the model */
+	enum mcp_role role;
 };
 
 #define MCP_RULES_MAX 8
@@ -62,52 +55,80 @@ struct mcp_tool_row {
 
 /* ---- arguments ---- */
 
-static const struct mcp_rule
-    arg_code = { "code", MCP_RULE_TEXT, AT(code), .required = true,
-	    .max = 16 << 20,
-	    .help = "The program. The value of a last line that is an "
-		    "expression is printed." },
-    arg_command = { "command", MCP_RULE_WORD, AT(code), .required = true,
-	    .max = MCP_COMMAND_MAX,
-	    .help = "For bash -c, or sh where there is no bash." },
-    arg_input = { "stdin", MCP_RULE_TEXT, AT(input), .max = 16 << 20,
-	    .help = "Standard input." },
-    arg_files = { "files", MCP_RULE_FILES, 0,
-	    .help = "Files that are put into the folder of the run before it "
-		    "begins: for each one of text, base64 and file_id." },
-    arg_args = { "args", MCP_RULE_ARGS, AT(args), .help = "sys.argv[1:]." },
-    arg_python = { "python", MCP_RULE_PYTHON, AT(python),
-	    .help = "The version of Python." },
-    arg_timeout = { "timeout_seconds", MCP_RULE_INT, AT(timeout_s),
-	    .standard = MCP_TIMEOUT_S, .min = 1, .max = MCP_TIMEOUT_MAX_S,
-	    .help = "After so many seconds the run is ended. Many clients "
-		    "give up after 60." },
-    arg_session = { "session", MCP_RULE_WORD, AT(session), .max = 256,
-	    .help = "Of create_session: the run sees and changes the files of "
-		    "the session. Without it: in a fresh, empty folder." },
-    arg_of_session = { "session", MCP_RULE_WORD, AT(session), .required = true,
-	    .max = 256, .help = "Of create_session." },
-    arg_ttl = { "ttl_seconds", MCP_RULE_INT, AT(ttl_s), .standard = MCP_TTL_S,
-	    .min = 1, .max = MCP_TTL_MAX_S,
-	    .help = "After so many seconds the session ends, with its "
-		    "files." },
-    arg_folder = { "path", MCP_RULE_PATH, AT(path),
-	    .help = "Of a folder, relative to that of the session." },
-    arg_path = { "path", MCP_RULE_PATH, AT(path), .required = true,
-	    .help = "Relative to the folder of the session." },
-    arg_offset = { "offset", MCP_RULE_INT, AT(offset), .max = 100 << 20,
-	    .help = "Bytes of the file to pass over; next_offset of the answer "
-		    "before goes on." },
-    arg_limit = { "limit", MCP_RULE_INT, AT(limit), .standard = MCP_READ_BYTES,
-	    .min = 4, .max = MCP_READ_MAX,
-	    .help = "Bytes at most. Where an answer would be over 1 "
-		    "MiB fewer come, and next_offset goes on." },
-    arg_text = { "text", MCP_RULE_TEXT, AT(content), .max = 16 << 20,
-	    .help = "What the file is to hold; or base64." },
-    arg_base64 = { "base64", MCP_RULE_BASE64, AT(content), .max = 16 << 20,
-	    .help = "The same for what is no text." };
+#define ARGUMENT(name, kind, member) \
+	name, kind, offsetof(struct mcp_call, member), .nullable = true
+#define TEXT_MAX (16 << 20)
 
-/* ---- what comes back ---- */
+static const struct field file_rows[] = {
+	{ "path", FIELD_WORD, offsetof(struct mcp_file, path),
+	    .required = true },
+	{ "text", FIELD_TEXT, offsetof(struct mcp_file, content),
+	    .required = false },
+	{ "base64", FIELD_TEXT, offsetof(struct mcp_file, base64),
+	    .required = false },
+	{ "file_id", FIELD_WORD, offsetof(struct mcp_file, id),
+	    .required = false },
+	{ .name = NULL },
+};
+
+static const struct mcp_rule
+    arg_code = { { ARGUMENT("code", FIELD_TEXT, code), .required = true,
+		     .max = TEXT_MAX },
+	    "The program. The value of a last line that is an expression is "
+	    "printed.",
+	    MCP_PLAIN },
+    arg_command = { { ARGUMENT("command", FIELD_WORD, code), .required = true,
+			.max = MCP_COMMAND_MAX },
+	    "For bash -c, or sh where there is no bash.", MCP_PLAIN },
+    arg_input = { { ARGUMENT("stdin", FIELD_TEXT, input), .max = TEXT_MAX },
+	    "Standard input.", MCP_PLAIN },
+    arg_files = { { ARGUMENT("files", FIELD_LIST, files), .max = MCP_FILES_MAX,
+		      .items = file_rows, .size = sizeof(struct mcp_file) },
+	    "Files that are put into the folder of the run before it begins: "
+	    "for each one of text, base64 and file_id.",
+	    MCP_FILES },
+    arg_args = { { ARGUMENT("args", FIELD_LIST, args), .max = MCP_ARGS_MAX },
+	    "sys.argv[1:].", MCP_ARGS },
+    arg_python = { { ARGUMENT("python", FIELD_TEXT, python) },
+	    "The version of Python.", MCP_PYTHON },
+    arg_timeout = { { ARGUMENT("timeout_seconds", FIELD_WHOLE, timeout_s),
+			.standard = MCP_TIMEOUT_S, .min = 1,
+			.max = MCP_TIMEOUT_MAX_S },
+	    "After so many seconds the run is ended. Many clients give up "
+	    "after 60.",
+	    MCP_PLAIN },
+    arg_session = { { ARGUMENT("session", FIELD_WORD, session), .max = 256 },
+	    "Of create_session: the run sees and changes the files of the "
+	    "session. Without it: in a fresh, empty folder.",
+	    MCP_PLAIN },
+    arg_of_session = { { ARGUMENT("session", FIELD_WORD, session),
+			   .required = true, .max = 256 },
+	    "Of create_session.", MCP_PLAIN },
+    arg_ttl = { { ARGUMENT("ttl_seconds", FIELD_WHOLE, ttl_s),
+		    .standard = MCP_TTL_S, .min = 1, .max = MCP_TTL_MAX_S },
+	    "After so many seconds the session ends, with its files.",
+	    MCP_PLAIN },
+    arg_folder = { { ARGUMENT("path", FIELD_WORD, path) },
+	    "Of a folder, relative to that of the session.", MCP_PATH },
+    arg_path = { { ARGUMENT("path", FIELD_WORD, path), .required = true },
+	    "Relative to the folder of the session.", MCP_PATH },
+    arg_offset = { { ARGUMENT("offset", FIELD_WHOLE, offset),
+		       .max = 100 << 20 },
+	    "Bytes of the file to pass over; next_offset of the answer before "
+	    "goes on.",
+	    MCP_PLAIN },
+    arg_limit = { { ARGUMENT("limit", FIELD_WHOLE, limit),
+		      .standard = MCP_READ_BYTES, .min = 4,
+		      .max = MCP_READ_MAX },
+	    "Bytes at most. Where an answer would be over 1 MiB fewer come, "
+	    "and next_offset goes on.",
+	    MCP_PLAIN },
+    arg_text = { { ARGUMENT("text", FIELD_TEXT, content), .max = TEXT_MAX },
+	    "What the file is to hold; or base64.", MCP_PLAIN },
+    arg_base64 = { { ARGUMENT("base64", FIELD_TEXT, base64) },
+	    "The same for what is no text.", MCP_BASE64 };
+
+/* ---- schemas of results ---- */
 
 #define SCHEMA(properties, required) \
 	"{\"type\":\"object\",\"properties\":{" properties \
@@ -217,46 +238,39 @@ static const char file_schema[] =
     "store: the id in its inline://files/ID/NAME.\"}},"
     "\"required\":[\"path\"],\"additionalProperties\":false}";
 
-/* Append the part of a property's schema that depends on its kind. */
+/* Append the type of a property, and its bounds. */
 static void
 add_kind(struct buf *out, const struct mcp_rule *rule,
     const char *const *interpreters)
 {
-	switch (rule->kind) {
-	case MCP_RULE_INT:
+	const struct field *field = &rule->field;
+
+	if (field->kind == FIELD_WHOLE) {
 		buf_addf(out,
 		    "\"type\":\"integer\",\"minimum\":%" PRId64
 		    ",\"maximum\":%" PRId64 ",\"default\":%" PRId64,
-		    rule->min, rule->max, rule->standard);
-		break;
-	case MCP_RULE_FILES:
-		buf_addf(out, "\"type\":\"array\",\"maxItems\":%d,\"items\":%s",
-		    MCP_FILES_MAX, file_schema);
-		break;
-	case MCP_RULE_ARGS:
-		buf_addf(out,
-		    "\"type\":\"array\",\"maxItems\":%d,"
-		    "\"items\":{\"type\":\"string\"}",
-		    MCP_ARGS_MAX);
-		break;
-	case MCP_RULE_PYTHON:
-		buf_adds(out, "\"type\":\"string\",\"enum\":[");
-		for (size_t i = 0; interpreters[i] != NULL; i++) {
-			buf_adds(out, i == 0 ? "" : ",");
-			mcp_add_text(out, interpreters[i],
-			    strlen(interpreters[i]));
-		}
-		buf_addc(out, ']');
-		break;
-	case MCP_RULE_TEXT:
-	case MCP_RULE_WORD:
-	case MCP_RULE_PATH:
-	case MCP_RULE_BASE64:
-		buf_adds(out, "\"type\":\"string\"");
-		if (rule->kind == MCP_RULE_PATH && !rule->required)
-			buf_adds(out, ",\"default\":\".\"");
-		break;
+		    field->min, field->max, field->standard);
+		return;
 	}
+	if (field->kind == FIELD_LIST) {
+		buf_addf(out,
+		    "\"type\":\"array\",\"maxItems\":%" PRId64 ",\"items\":%s",
+		    field->max,
+		    field->items == NULL ? "{\"type\":\"string\"}" :
+					   file_schema);
+		return;
+	}
+	buf_adds(out, "\"type\":\"string\"");
+	if (rule->role == MCP_PATH && !field->required)
+		buf_adds(out, ",\"default\":\".\"");
+	if (rule->role != MCP_PYTHON)
+		return;
+	buf_adds(out, ",\"enum\":[");
+	for (size_t i = 0; interpreters[i] != NULL; i++) {
+		buf_adds(out, i == 0 ? "" : ",");
+		mcp_add_text(out, interpreters[i], strlen(interpreters[i]));
+	}
+	buf_addc(out, ']');
 }
 
 static void
@@ -269,15 +283,16 @@ add_input_schema(struct buf *out, const struct mcp_tool_row *row,
 	for (size_t i = 0; row->rules[i] != NULL; i++) {
 		const struct mcp_rule *rule = row->rules[i];
 
-		buf_addf(out, "%s\"%s\":{", i == 0 ? "" : ",", rule->name);
+		buf_addf(out, "%s\"%s\":{", i == 0 ? "" : ",",
+		    rule->field.name);
 		add_kind(out, rule, interpreters);
 		buf_addf(out, ",\"description\":\"%s\"}", rule->help);
 	}
 	buf_adds(out, "},\"required\":[");
 	for (size_t i = 0; row->rules[i] != NULL; i++) {
-		if (!row->rules[i]->required)
+		if (!row->rules[i]->field.required)
 			continue;
-		buf_addf(out, "%s\"%s\"", comma, row->rules[i]->name);
+		buf_addf(out, "%s\"%s\"", comma, row->rules[i]->field.name);
 		comma = ",";
 	}
 	buf_adds(out, "],\"additionalProperties\":false}");
@@ -323,7 +338,7 @@ struct checking {
 
 /* Refuse an argument.  Always false.  label: its name, or a part of it. */
 static bool __attribute__((format(printf, 3, 4)))
-object_to(struct checking *c, const char *label, const char *fmt, ...)
+refuse_argument(struct checking *c, const char *label, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -337,57 +352,24 @@ object_to(struct checking *c, const char *label, const char *fmt, ...)
 /* ---- values ---- */
 
 static bool
-take_text(struct checking *c, const char *label, const struct pyvalue *value,
-    struct mcp_bytes *text)
+mcp_decode_base64(struct checking *c, const char *label,
+    struct cell_bytes *content)
 {
-	if (value->type != PYVALUE_STRING) {
-		(void)object_to(c, label, "must be a string.");
-		return false;
-	}
-	if (pyutf8_has_surrogate(value->u.text, value->count)) {
-		(void)object_to(c, label,
-		    "must be Unicode text; it holds half of a surrogate pair.");
-		return false;
-	}
-	*text = (struct mcp_bytes){ .data = value->u.text,
-		.len = value->count };
-	return true;
-}
-
-static bool
-take_word(struct checking *c, const char *label, const struct pyvalue *value,
-    struct mcp_bytes *text)
-{
-	if (!take_text(c, label, value, text))
-		return false;
-	if (text->len == 0)
-		return object_to(c, label, "must not be empty.");
-	if (strlen(text->data) != text->len)
-		return object_to(c, label, "must not hold a NUL character.");
-	return true;
-}
-
-static bool
-take_base64(struct checking *c, const char *label, const struct pyvalue *value,
-    struct mcp_bytes *content)
-{
-	char *data;
+	char *data = jtree_array(&c->m->doc, content->len + 1, 1);
 	size_t len;
 
-	if (!take_text(c, label, value, content))
-		return false;
-	data = pyjson_tree_array(&c->m->doc, content->len + 1, 1);
 	if (!base64_decode(content->data, content->len, data, &len))
-		return object_to(c, label, "must be base64, with its padding.");
+		return refuse_argument(c, label,
+		    "must be base64, with its padding.");
 	data[len] = '\0';
-	*content = (struct mcp_bytes){ .data = data, .len = len };
+	*content = (struct cell_bytes){ data, len };
 	return true;
 }
 
 /* Undo the escapes of a path that is too long, if it has any.  Its new
  * length. */
 static size_t
-shorten(char *path, size_t len)
+shorten_path(char *path, size_t len)
 {
 	auto_buf struct buf real = BUF_INIT(len + 1);
 
@@ -397,75 +379,49 @@ shorten(char *path, size_t len)
 	return real.len;
 }
 
-/* A path below the folder of the run; absolute ones of that folder are meant
- * so, too. */
+/* Resolve a path below the folder of the run; absolute ones of that folder are
+ * meant so, too.  *decoded: its escapes are undone. */
 static bool
-take_path(struct checking *c, const char *label, const struct pyvalue *value,
-    struct mcp_bytes *path)
+mcp_resolve_path(struct checking *c, const char *label, struct cell_bytes *path,
+    bool *decoded)
 {
 	enum stage_up up;
 	char *out;
 	size_t text_len;
 	size_t len;
 
-	if (!take_word(c, label, value, path))
-		return false;
 	if (strncmp(path->data, HOME, strlen(HOME)) == 0 &&
 	    (path->data[strlen(HOME)] == '/' ||
 		path->data[strlen(HOME)] == '\0')) {
 		path->data += strlen(HOME);
 		path->len -= strlen(HOME);
 	} else if (path->data[0] == '/') {
-		return object_to(c, label,
+		return refuse_argument(c, label,
 		    "must be relative to the folder of the run, " HOME ".");
 	}
-	out = pyjson_tree_array(&c->m->doc, path->len + 2, 1);
+	out = jtree_array(&c->m->doc, path->len + 2, 1);
 	len = stage_resolve(path->data, path->len, out, 0, &up);
 	if (up != STAGE_DOWN)
-		return object_to(c, label, "must not hold '..'.");
+		return refuse_argument(c, label, "must not hold '..'.");
 	text_len = len;
 	if (stage_is_long(out))
-		len = shorten(out, len);
+		len = shorten_path(out, len);
 	if (stage_is_long(out))
-		return object_to(c, label,
+		return refuse_argument(c, label,
 		    "must have at most %d bytes, and %d between two '/'.",
 		    LIMIT_PATH, LIMIT_NAME);
-	*path = (struct mcp_bytes){ out, len, len != text_len };
+	*path = (struct cell_bytes){ out, len };
+	*decoded = len != text_len;
 	return true;
 }
 
 static bool
-take_int(struct checking *c, const struct mcp_rule *rule,
-    const struct pyvalue *value, int64_t *number)
+check_python(struct checking *c)
 {
-	bool whole = value->type == PYVALUE_INT;
-
-	*number = whole ? value->u.integer : 0;
-	/* JSON has one kind of number: 5.0 is 5. */
-	if (value->type == PYVALUE_FLOAT && fabs(value->u.real) < 1e15 &&
-	    value->u.real == (double)(int64_t)value->u.real) {
-		whole = true;
-		*number = (int64_t)value->u.real;
-	}
-	if (whole && *number >= rule->min && *number <= rule->max)
-		return true;
-	return object_to(c, rule->name,
-	    "must be an integer from %" PRId64 " to %" PRId64 ".", rule->min,
-	    rule->max);
-}
-
-static bool
-take_python(struct checking *c, const struct mcp_rule *rule,
-    const struct pyvalue *value, struct mcp_bytes *python)
-{
-	for (size_t i = 0; c->interpreters[i] != NULL; i++) {
-		if (!pyvalue_is(value, c->interpreters[i]))
-			continue;
-		*python = (struct mcp_bytes){ .data = value->u.text,
-			.len = value->count };
-		return true;
-	}
-	(void)object_to(c, rule->name, "must be one of");
+	for (size_t i = 0; c->interpreters[i] != NULL; i++)
+		if (strcmp(c->call->python.data, c->interpreters[i]) == 0)
+			return true;
+	(void)refuse_argument(c, "python", "must be one of");
 	for (size_t i = 0; c->interpreters[i] != NULL; i++)
 		buf_addf(c->why, "%s \"%s\"", i == 0 ? "" : ",",
 		    c->interpreters[i]);
@@ -474,64 +430,55 @@ take_python(struct checking *c, const struct mcp_rule *rule,
 }
 
 static bool
-take_args(struct checking *c, const struct mcp_rule *rule,
-    const struct pyvalue *value, const char ***args)
+check_args(struct checking *c)
 {
-	const struct pyvalue *item;
+	struct mcp_call *call = c->call;
+	const struct cell_bytes *args = call->args.items;
 	size_t total = 0;
-	size_t n = 0;
 
-	if (value->type != PYVALUE_ARRAY || value->count > MCP_ARGS_MAX)
-		return object_to(c, rule->name,
-		    "must be an array of at most %d strings.", MCP_ARGS_MAX);
-	*args = pyjson_tree_array(&c->m->doc, value->count + 1, sizeof(**args));
-	for (item = value->u.parts.first; item != NULL; item = item->next) {
-		struct mcp_bytes word;
-
-		if (!take_text(c, rule->name, item, &word))
-			return false;
-		total += word.len;
-		if (strlen(word.data) != word.len || total > MCP_ARGS_BYTES)
-			return object_to(c, rule->name,
-			    "must hold no NUL character, and %d bytes at most.",
+	call->argv = jtree_array(&c->m->doc, call->args.count + 1,
+	    sizeof(*call->argv));
+	for (size_t i = 0; i < call->args.count; i++) {
+		total += args[i].len;
+		if (strlen(args[i].data) != args[i].len ||
+		    utf8_has_surrogate(args[i].data, args[i].len) ||
+		    total > MCP_ARGS_BYTES)
+			return refuse_argument(c, "args",
+			    "must be Unicode text without NUL characters, and "
+			    "have %d bytes at most.",
 			    MCP_ARGS_BYTES);
-		(*args)[n++] = word.data;
+		call->argv[i] = args[i].data;
 	}
 	return true;
 }
 
 /* ---- files ---- */
 
+/* Check a file, which was sent with so many members. */
 static bool
-take_file(struct checking *c, const struct pyvalue *value,
-    struct mcp_file *file, const char *label)
+mcp_check_file(struct checking *c, struct mcp_file *file, size_t members,
+    const char *label)
 {
-	const struct pyvalue *path = pyvalue_get(value, "path");
-	const struct pyvalue *text = pyvalue_get(value, "text");
-	const struct pyvalue *base64 = pyvalue_get(value, "base64");
-	const struct pyvalue *id = pyvalue_get(value, "file_id");
+	bool decoded;
 
-	if (value->type != PYVALUE_OBJECT || path == NULL)
-		return object_to(c, label,
-		    "must be an object with path, and one of text, base64 and "
-		    "file_id.");
-	if ((text != NULL) + (base64 != NULL) + (id != NULL) != 1 ||
-	    value->count != 2)
-		return object_to(c, label,
+	if ((file->content.data != NULL) + (file->base64.data != NULL) +
+		    (file->id.data != NULL) !=
+		1 ||
+	    members != 2)
+		return refuse_argument(c, label,
 		    "must have path, exactly one of text, base64 and file_id, "
 		    "and nothing else.");
-	if (!take_path(c, label, path, &file->path))
+	if (!mcp_resolve_path(c, label, &file->path, &decoded))
 		return false;
-	if (text != NULL)
-		return take_text(c, label, text, &file->content);
-	if (base64 != NULL)
-		return take_base64(c, label, base64, &file->content);
-	return take_word(c, label, id, &file->id);
+	if (file->base64.data == NULL)
+		return true;
+	file->content = file->base64;
+	return mcp_decode_base64(c, label, &file->content);
 }
 
 /* Can they be written one after the other? */
 static bool
-stage_file(struct checking *c, struct stage *stage, const char *path,
+mcp_stage_file(struct checking *c, struct stage *stage, const char *path,
     const char *label)
 {
 	static const char *const wrong[] = {
@@ -547,30 +494,22 @@ stage_file(struct checking *c, struct stage *stage, const char *path,
 
 	_Static_assert(LIMIT_NAME == 255, "as it is told");
 	return outcome == STAGE_FINE ||
-	    object_to(c, label, "%s", wrong[outcome]);
+	    refuse_argument(c, label, "%s", wrong[outcome]);
 }
 
 static bool
-take_files(struct checking *c, const struct mcp_rule *rule,
-    const struct pyvalue *value)
+mcp_check_files(struct checking *c, const struct jvalue *value)
 {
 	auto_stage struct stage stage = { .count = 0 };
-	const struct pyvalue *item;
-	struct mcp_call *call = c->call;
+	const struct jvalue *item = jvalue_first(value);
+	struct mcp_file *files = c->call->files.items;
 
-	if (value->type != PYVALUE_ARRAY || value->count > MCP_FILES_MAX)
-		return object_to(c, rule->name,
-		    "must be an array of at most %d files.", MCP_FILES_MAX);
-	call->files = pyjson_tree_array(&c->m->doc, value->count + 1,
-	    sizeof(*call->files));
-	for (item = value->u.parts.first; item != NULL; item = item->next) {
-		struct mcp_file *file = &call->files[call->file_count];
+	for (size_t i = 0; i < c->call->files.count; i++, item = item->next) {
 		char label[32];
 
-		(void)snprintf(label, sizeof(label), "files[%zu]",
-		    call->file_count++);
-		if (!take_file(c, item, file, label) ||
-		    !stage_file(c, &stage, file->path.data, label))
+		(void)snprintf(label, sizeof(label), "files[%zu]", i);
+		if (!mcp_check_file(c, &files[i], item->count, label) ||
+		    !mcp_stage_file(c, &stage, files[i].path.data, label))
 			return false;
 	}
 	return true;
@@ -578,111 +517,103 @@ take_files(struct checking *c, const struct mcp_rule *rule,
 
 /* ---- all of them ---- */
 
-/* Take an argument that was sent. */
+/* Check an argument that was sent. */
 static bool
-take(struct checking *c, const struct mcp_rule *rule,
-    const struct pyvalue *value)
+check_role(struct checking *c, const struct mcp_rule *rule,
+    const struct jvalue *value)
 {
-	void *field = (char *)c->call + rule->offset;
-	struct mcp_bytes *bytes = field;
+	struct mcp_call *call = c->call;
 
-	switch (rule->kind) {
-	case MCP_RULE_TEXT:
-	case MCP_RULE_WORD:
-		if (!(rule->kind == MCP_RULE_TEXT ?
-			    take_text(c, rule->name, value, bytes) :
-			    take_word(c, rule->name, value, bytes)))
-			return false;
-		if (bytes->len > (size_t)rule->max)
-			return object_to(c, rule->name,
-			    "must have at most %" PRId64 " bytes.", rule->max);
+	switch (rule->role) {
+	case MCP_PLAIN:
 		return true;
-	case MCP_RULE_PATH:
-		return take_path(c, rule->name, value, bytes);
-	case MCP_RULE_BASE64:
-		if (bytes->data != NULL)
-			return object_to(c, rule->name,
+	case MCP_PATH:
+		return mcp_resolve_path(c, rule->field.name, &call->path,
+		    &call->path_decoded);
+	case MCP_BASE64:
+		if (call->content.data != NULL)
+			return refuse_argument(c, rule->field.name,
 			    "must not come together with text.");
-		return take_base64(c, rule->name, value, bytes);
-	case MCP_RULE_INT:
-		return take_int(c, rule, value, field);
-	case MCP_RULE_PYTHON:
-		return take_python(c, rule, value, bytes);
-	case MCP_RULE_ARGS:
-		return take_args(c, rule, value, field);
-	case MCP_RULE_FILES:
-		return take_files(c, rule, value);
+		call->content = call->base64;
+		return mcp_decode_base64(c, rule->field.name, &call->content);
+	case MCP_PYTHON:
+		return check_python(c);
+	case MCP_ARGS:
+		return check_args(c);
+	case MCP_FILES:
+		return mcp_check_files(c, value);
 	}
 	return false;
 }
 
-static const struct mcp_rule *
-find_rule(const struct mcp_tool_row *row, const struct pyvalue *argument)
-{
-	for (size_t i = 0; row->rules[i] != NULL; i++)
-		if (strlen(row->rules[i]->name) == argument->name_len &&
-		    memcmp(row->rules[i]->name, argument->name,
-			argument->name_len) == 0)
-			return row->rules[i];
-	return NULL;
-}
-
 /* Refuse an argument that the tool does not have: it may be a misspelt one. */
 static bool
-refuse_unknown(struct checking *c, const struct pyvalue *argument)
+check_names(struct checking *c, const struct jvalue *arguments)
 {
+	const struct mcp_rule *const *rules = c->row->rules;
+	const struct jvalue *argument = jvalue_first(arguments);
+	size_t i = 0;
+
+	for (; argument != NULL; argument = argument->next) {
+		i = 0;
+		while (rules[i] != NULL &&
+		    (strlen(rules[i]->field.name) != argument->name_len ||
+			memcmp(rules[i]->field.name, argument->name,
+			    argument->name_len) != 0))
+			i++;
+		if (rules[i] == NULL)
+			break;
+	}
+	if (argument == NULL)
+		return true;
 	buf_addf(c->why, "%s: there is no argument '%.60s'; there are",
 	    c->row->name, argument->name);
-	for (size_t i = 0; c->row->rules[i] != NULL; i++)
+	for (i = 0; rules[i] != NULL; i++)
 		buf_addf(c->why, "%s %s", i == 0 ? "" : ",",
-		    c->row->rules[i]->name);
+		    rules[i]->field.name);
 	buf_addc(c->why, '.');
 	return false;
 }
 
+/* Some clients write null for an argument that they leave out. */
 static bool
-take_arguments(struct checking *c, const struct pyvalue *arguments)
+mcp_read_arguments(struct checking *c, const struct jvalue *arguments)
 {
-	const struct pyvalue *argument = NULL;
+	struct field_error error;
 
-	if (arguments != NULL)
-		argument = arguments->u.parts.first;
-	for (; argument != NULL; argument = argument->next)
-		if (find_rule(c->row, argument) == NULL)
-			return refuse_unknown(c, argument);
+	if (!check_names(c, arguments))
+		return false;
 	for (size_t i = 0; c->row->rules[i] != NULL; i++) {
 		const struct mcp_rule *rule = c->row->rules[i];
-		const struct pyvalue *value = pyvalue_get(arguments,
-		    rule->name);
+		const struct jvalue *value = jvalue_get(arguments,
+		    rule->field.name);
 
-		/* Some clients write null for an argument that they leave
-		 * out. */
-		if (value != NULL && value->type == PYVALUE_NULL)
-			value = NULL;
-		if (value == NULL && rule->required)
-			return object_to(c, rule->name, "is missing.");
-		if (rule->kind == MCP_RULE_INT)
-			*(int64_t *)(void *)((char *)c->call +
-			    rule->offset) = rule->standard;
-		if (value != NULL && !take(c, rule, value))
+		if (!field_read(&c->m->doc, &rule->field, arguments, c->call,
+			&error)) {
+			buf_addf(c->why, "%s: argument ", c->row->name);
+			field_error_add(c->why, &error);
+			buf_addc(c->why, '.');
+			return false;
+		}
+		if (!jvalue_is_absent(value) && !check_role(c, rule, value))
 			return false;
 	}
 	return true;
 }
 
-/* Rules that the table cannot state. */
+/* Check what the table cannot say. */
 static bool
-check_rest(struct checking *c)
+check_together(struct checking *c)
 {
 	const struct mcp_call *call = c->call;
 
 	if (call->tool == MCP_WRITE_FILE && call->content.data == NULL)
-		return object_to(c, "text", "is missing, or base64.");
+		return refuse_argument(c, "text", "is missing, or base64.");
 	if ((call->tool == MCP_READ_FILE || call->tool == MCP_WRITE_FILE) &&
 	    call->path.len == 0)
-		return object_to(c, "path", "must name a file.");
+		return refuse_argument(c, "path", "must name a file.");
 	if (call->python.data != NULL && call->session.data != NULL)
-		return object_to(c, "python",
+		return refuse_argument(c, "python",
 		    "belongs to create_session where there is a session.");
 	return true;
 }
@@ -691,20 +622,20 @@ enum mcp_verdict
 mcp_call_parse(struct mcp_call *call, struct mcp_message *m,
     const char *const *interpreters, struct mcp_fault *fault, struct buf *why)
 {
-	const struct pyvalue *name = pyvalue_get(m->params, "name");
-	const struct pyvalue *arguments = pyvalue_get(m->params, "arguments");
+	const struct jvalue *name = jvalue_get(m->params, "name");
+	const struct jvalue *arguments = jvalue_get(m->params, "arguments");
 	struct checking c = { call, m, NULL, interpreters, why };
 	size_t i = 0;
 
 	*call = (struct mcp_call){ .path = { .data = "" } };
-	if (name == NULL || name->type != PYVALUE_STRING ||
-	    (arguments != NULL && arguments->type != PYVALUE_OBJECT)) {
+	if (name == NULL || name->type != JVALUE_STRING ||
+	    (arguments != NULL && arguments->type != JVALUE_OBJECT)) {
 		(void)mcp_refuse(fault, m, 400, MCP_BAD_PARAMS,
 		    "Invalid params: name must be a string, arguments an "
 		    "object");
 		return MCP_CALL_FAULT;
 	}
-	while (i < MCP_TOOLS && !pyvalue_is(name, rows[i].name))
+	while (i < MCP_TOOLS && !jvalue_is(name, rows[i].name))
 		i++;
 	if (i == MCP_TOOLS) {
 		(void)mcp_refuse(fault, m, 400, MCP_BAD_PARAMS,
@@ -713,7 +644,7 @@ mcp_call_parse(struct mcp_call *call, struct mcp_message *m,
 	}
 	call->tool = (enum mcp_tool)i;
 	c.row = &rows[i];
-	return take_arguments(&c, arguments) && check_rest(&c) ?
+	return mcp_read_arguments(&c, arguments) && check_together(&c) ?
 	    MCP_CALL_FINE :
 	    MCP_CALL_MENDABLE;
 }

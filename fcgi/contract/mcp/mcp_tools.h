@@ -6,6 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "contract/fields.h"
+
+#include "protocol/cell.h"
+
 struct buf;
 struct mcp_fault;
 struct mcp_message;
@@ -36,33 +40,29 @@ enum mcp_tool {
 #define MCP_READ_BYTES 20000   /* of a file, when nothing is said */
 #define MCP_READ_MAX (1 << 20)
 
-/* Followed by a NUL; data NULL: it was not given. */
-struct mcp_bytes {
-	const char *data;
-	size_t len;
-	bool decoded; /* a path: path_text_read() has read it */
-};
-
 /* A file that a run gets: content, or the id of one in the store. */
 struct mcp_file {
-	struct mcp_bytes path; /* as a cell takes it: relative, normalised */
-	struct mcp_bytes content;
-	struct mcp_bytes id;
+	struct cell_bytes path; /* as a cell takes it: relative, normalised */
+	struct cell_bytes content;
+	struct cell_bytes base64; /* as it was sent */
+	struct cell_bytes id;
 };
 
-/* The arguments of a call.  All text is UTF-8; what has no NUL inside says so.
- * Everything lives as long as the message. */
+/* The arguments of a call.  All text is UTF-8, and a NUL follows it; data NULL:
+ * it was not given.  Everything lives as long as the message. */
 struct mcp_call {
 	enum mcp_tool tool;
-	struct mcp_bytes code;	  /* or the command, without NUL */
-	struct mcp_bytes input;	  /* standard input */
-	struct mcp_bytes session; /* without NUL */
-	struct mcp_bytes python;  /* one of those on offer */
-	struct mcp_bytes path;	  /* relative, normalised, without NUL */
-	struct mcp_bytes content; /* to be written */
-	struct mcp_file *files;
-	size_t file_count;
-	const char **args; /* ends with NULL; NULL: none */
+	struct cell_bytes code;	   /* or the command, without NUL */
+	struct cell_bytes input;   /* standard input */
+	struct cell_bytes session; /* without NUL */
+	struct cell_bytes python;  /* one of those on offer */
+	struct cell_bytes path;	   /* relative, normalised, without NUL */
+	struct cell_bytes content; /* to be written */
+	bool path_decoded;	   /* path_text_read() has read it */
+	struct cell_bytes base64;  /* of the content, as it was sent */
+	struct field_list files;   /* struct mcp_file */
+	struct field_list args;
+	const char **argv; /* of args; ends with NULL; NULL: none */
 	int64_t timeout_s;
 	int64_t ttl_s;
 	int64_t offset;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "pytext/pydump.h"
+#include "contract/jtext.h"
 
 #include "base/utf8.h"
 #include "protocol/cell.h"
@@ -41,7 +41,7 @@ put_character(struct eval_output *out, const char *s, size_t step)
 	out->after_return = *s == '\r';
 	if (joined)
 		return;
-	pydump_add_text(&out->text, *s == '\r' ? "\n" : s, step, PYDUMP_UTF8);
+	jtext_add_text(&out->text, *s == '\r' ? "\n" : s, step, JTEXT_UTF8);
 	if (step == 2 && (unsigned char)s[0] > 0xc3)
 		width = 3; /* above U+00FF */
 	if (width > out->widest)
@@ -50,8 +50,8 @@ put_character(struct eval_output *out, const char *s, size_t step)
 		end_piece(out);
 }
 
-/* What follows as one byte each and as it came, up to the end of the piece: how
- * many bytes it was. */
+/* Add characters of one byte that stay as they came, up to the end of the
+ * piece.  Returns their number. */
 static size_t
 put_plain(struct eval_output *out, const char *s, size_t len)
 {
@@ -60,14 +60,14 @@ put_plain(struct eval_output *out, const char *s, size_t len)
 
 	if (out->after_return)
 		return 0;
-	/* what is looked at may be looked at again: never much of it */
+	/* Bytes may be searched more than once, so never many. */
 	most = most < RUN ? most : RUN;
 	len = utf8_ascii(s, len < most ? len : most);
 	end = len == 0 ? NULL : memchr(s, '\r', len);
 	len = end == NULL ? len : (size_t)(end - s);
 	if (len == 0)
 		return 0;
-	pydump_add_text(&out->text, s, len, PYDUMP_UTF8);
+	jtext_add_text(&out->text, s, len, JTEXT_UTF8);
 	out->characters += len;
 	if (out->characters == PIECE)
 		end_piece(out);
@@ -81,7 +81,7 @@ eval_output_add(struct eval_output *out, const void *data, size_t len)
 	auto_buf struct buf text = BUF_INIT(sizeof(out->decoder.pending) + len);
 	size_t step;
 
-	pyutf8_add(&out->decoder, &text, data, len);
+	utf8_decoder_add(&out->decoder, &text, data, len);
 	for (size_t i = 0; i < text.len && out->state == EVAL_OUTPUT_OPEN;
 	     i += step) {
 		const char *s = text.data + i;
@@ -138,7 +138,7 @@ add_extras(struct buf *out, const struct eval_result *result)
 	for (size_t i = 0; left_out != NULL && i < left_out->count; i++) {
 		const struct run_file *file = &left_out->items[i];
 
-		pydump_addf(out, PYDUMP_UTF8,
+		jtext_addf(out, JTEXT_UTF8,
 		    "%s{\"path\": \"%s\", \"size\": %" PRId64
 		    ", \"why\": \"%s\"}",
 		    i > 0 ? ", " : "", file->path, file->size, file->why);
@@ -157,7 +157,7 @@ eval_answer(struct buf *out, struct eval_result *result)
 
 	buf_adds(out, "{\"stdout\": ");
 	if (text != NULL) {
-		pydump_add_string(out, text, strlen(text), PYDUMP_UTF8);
+		jtext_add_string(out, text, strlen(text), JTEXT_UTF8);
 		buf_adds(out, ", \"returncode\": null");
 	} else {
 		buf_addc(out, '"');
@@ -170,7 +170,7 @@ eval_answer(struct buf *out, struct eval_result *result)
 	for (size_t i = 0; files != NULL && i < files->count; i++) {
 		struct run_file *file = &files->items[i];
 
-		pydump_addf(out, PYDUMP_UTF8,
+		jtext_addf(out, JTEXT_UTF8,
 		    "%s{\"path\": \"%s\", \"size\": %" PRId64
 		    ", \"content\": \"",
 		    i > 0 ? ", " : "", file->path, file->size);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "contract/outcome.h"
-#include "pytext/pyutf8.h"
+#include "contract/utf8_decoder.h"
 
 #include "base/buf.h"
 
@@ -16,7 +16,7 @@ struct cell_result;
 /* ---- output ---- */
 
 /*
- * What a run prints, as snekbox takes it: strict UTF-8, every newline a "\n",
+ * Output of a run, as snekbox reads it: strict UTF-8, every newline a "\n",
  * read in pieces of 10,000 characters until the size of the pieces, as CPython
  * counts it, is over 1,000,000.
  */
@@ -37,7 +37,7 @@ struct eval_output {
 	unsigned widest;   /* its widest character: 1 ASCII, 2 up to U+00FF,
 			    * 3 up to U+FFFF, 4 */
 	bool after_return; /* a "\n" that comes next belongs to the last "\r" */
-	struct pyutf8 decoder; /* strict */
+	struct utf8_decoder decoder; /* strict */
 };
 
 /* False: it takes no more, now or ever. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pytext/pyjson.h"
+#include "contract/jtree.h"
 
 #include "base/buf.h"
 #include "protocol/cell.h"
@@ -19,8 +19,7 @@ struct eval_refusal {
 	struct buf description;
 };
 
-/* Bytes of a description; a longer one is cut and ends in "…". */
-#define EVAL_DESCRIPTION_MAX ((size_t)1 << 20)
+#define EVAL_DESCRIPTION_MAX ((size_t)1 << 17) /* bytes */
 
 /* Refuse without a description; the caller may then write one.  Always false,
  * so that a check can end with it. */
@@ -28,19 +27,13 @@ bool eval_refuse(struct eval_refusal *refusal, int status, const char *title);
 
 #define EVAL_TOO_LONG "The arguments, or standard input, are too long."
 
-/* The format that the client prefers, by its Accept header (NULL: none was
- * sent).  The answer's Content-Type; NULL: an empty body. */
-const char *eval_refusal_type(const char *accept);
-/* Append the body in that format. */
-void eval_refusal_add(struct buf *out, const struct eval_refusal *refusal,
-    const char *type);
+/* Append the body of the answer. */
+void eval_refusal_add(struct buf *out, const struct eval_refusal *refusal);
 
 /*
  * POST /eval: from the bytes of a request to what is to be run, or to the
- * answer that it gets without a run.  The contract is snekbox's, to the letter
- * of what its JSON Schema validator says; of several faults it names the one
- * nearest to the root and, among those, the one whose name comes last in the
- * alphabet or whose index is the highest.
+ * answer that it gets without a run.  The contract is snekbox's; of several
+ * faults the first one is reported.
  */
 
 /* All that it points to is of the document; but interpreter, which is one of
@@ -49,7 +42,7 @@ struct eval_request {
 	struct cell_bytes *words; /* arguments of the interpreter */
 	size_t word_count;
 	/* Files to be there before the run; of equal paths the last one counts.
-	 * What had a ".." in its path comes back in any case. */
+	 * A file whose path had a ".." comes back in any case. */
 	struct cell_input *inputs;
 	size_t input_count;
 	const char *interpreter; /* NULL: the default one */
@@ -57,7 +50,7 @@ struct eval_request {
 	const char *input;	 /* NULL: standard input is empty */
 	size_t input_len;
 	int64_t timeout_ms; /* 0: as configured */
-	struct pyjson doc;  /* to be released */
+	struct jtree doc;   /* to be released */
 };
 
 /* interpreters: "3.11", …, NULL; the first one is the default.  fallback: the

@@ -166,7 +166,7 @@ node {{ $name }}-{{ $i }} {{ $name }}-{{ $i }}.{{ $domain }}{{ if ge $i $settled
 
 {{/* The paths that an ingress brings. */}}
 {{- define "inline.apiPaths" -}}
-{{- list "/eval" "/v1" "/api/v2" "/librechat" "/mcp" "/versions" "/openapi.json" "/docs" "/redoc" "/health" | toJson }}
+{{- list "/eval" "/v1" "/api/v2" "/librechat" "/mcp" "/versions" "/openapi.json" "/docs" "/health" | toJson }}
 {{- end }}
 
 {{/* A pod of nobody's: no rights, nothing to write. */}}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "contract/piston/socket.h"
+#include "contract/piston/piston_socket.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,13 +30,13 @@ enum { CLOSE_PROTOCOL = 1002, CLOSE_NO_TEXT = 1007, CLOSE_TOO_LONG = 1009 };
 /* ---- SHA-1 ---- */
 
 static uint32_t
-rotate(uint32_t x, int n)
+sha1_rotate(uint32_t x, int n)
 {
 	return x << n | x >> (32 - n);
 }
 
 static void
-add_block(uint32_t h[5], const unsigned char *block)
+sha1_add_block(uint32_t h[5], const unsigned char *block)
 {
 	uint32_t w[ROUNDS];
 	uint32_t s[5];
@@ -46,7 +46,8 @@ add_block(uint32_t h[5], const unsigned char *block)
 		    (uint32_t)block[4 * i + 1] << 16 |
 		    (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
 	for (int i = 16; i < ROUNDS; i++)
-		w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+		w[i] = sha1_rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16],
+		    1);
 	memcpy(s, h, sizeof(s));
 	for (int i = 0; i < ROUNDS; i++) {
 		uint32_t f = i < 20 ?
@@ -58,11 +59,11 @@ add_block(uint32_t h[5], const unsigned char *block)
 		    i < 40	    ? 0x6ed9eba1 :
 		    i < 60	    ? 0x8f1bbcdc :
 				      0xca62c1d6;
-		uint32_t next = rotate(s[0], 5) + f + s[4] + k + w[i];
+		uint32_t next = sha1_rotate(s[0], 5) + f + s[4] + k + w[i];
 
 		s[4] = s[3];
 		s[3] = s[2];
-		s[2] = rotate(s[1], 30);
+		s[2] = sha1_rotate(s[1], 30);
 		s[1] = s[0];
 		s[0] = next;
 	}
@@ -81,7 +82,7 @@ sha1(const void *data, size_t len, unsigned char hash[SHA1_LEN])
 	size_t size = rest < BLOCK - 8 ? BLOCK : 2 * BLOCK;
 
 	for (size_t at = 0; at + BLOCK <= len; at += BLOCK)
-		add_block(h, in + at);
+		sha1_add_block(h, in + at);
 	memcpy(last, in + len - rest, rest);
 	last[rest] = 0x80;
 	for (size_t i = 0; i < 8; i++)
@@ -89,7 +90,7 @@ sha1(const void *data, size_t len, unsigned char hash[SHA1_LEN])
 			8 * i &
 		    0xff);
 	for (size_t at = 0; at < size; at += BLOCK)
-		add_block(h, last + at);
+		sha1_add_block(h, last + at);
 	for (size_t i = 0; i < SHA1_LEN; i++)
 		hash[i] = (unsigned char)(h[i / 4] >> (24 - 8 * (i % 4)));
 }
@@ -106,7 +107,7 @@ socket_head_end(const char *data, size_t len)
 
 /* Copy what fits; false: it does not. */
 static bool
-copy(char *out, size_t size, const char *text, size_t len)
+socket_copy(char *out, size_t size, const char *text, size_t len)
 {
 	if (len >= size || memchr(text, '\0', len) != NULL)
 		return false;
@@ -117,7 +118,7 @@ copy(char *out, size_t size, const char *text, size_t len)
 
 /* One header, if it is one that counts.  False: its value is too long. */
 static bool
-take_header(struct socket_head *head, const char *line, size_t len)
+socket_read_header(struct socket_head *head, const char *line, size_t len)
 {
 	const struct {
 		const char *name;
@@ -140,7 +141,8 @@ take_header(struct socket_head *head, const char *line, size_t len)
 			continue;
 		while (n < len && (line[n] == ' ' || line[n] == '\t'))
 			n++;
-		return copy(known[i].value, known[i].size, line + n, len - n);
+		return socket_copy(known[i].value, known[i].size, line + n,
+		    len - n);
 	}
 	return true;
 }
@@ -156,7 +158,7 @@ socket_head_read(struct socket_head *head, const char *data, size_t len)
 		return false;
 	blank = memchr(data + 4, ' ', (size_t)(end - data) - 4);
 	if (blank == NULL ||
-	    !copy(head->path, sizeof(head->path), data + 4,
+	    !socket_copy(head->path, sizeof(head->path), data + 4,
 		(size_t)(blank - data) - 4))
 		return false;
 	for (;;) {
@@ -165,7 +167,7 @@ socket_head_read(struct socket_head *head, const char *data, size_t len)
 		end = memmem(line, len - (size_t)(line - data), "\r\n", 2);
 		if (end == NULL || end == line)
 			return end != NULL;
-		if (!take_header(head, line, (size_t)(end - line)))
+		if (!socket_read_header(head, line, (size_t)(end - line)))
 			return false;
 	}
 }
@@ -205,7 +207,7 @@ socket_reader_release(struct socket_reader *r)
 void
 socket_reader_add(struct socket_reader *r, const void *data, size_t len)
 {
-	/* of who is no WebSocket nothing is read any more */
+	/* Nothing more is read from a peer that is no WebSocket. */
 	if (r->code != 0)
 		return;
 	buf_drop(&r->in, r->taken);
@@ -221,7 +223,7 @@ struct head {
 };
 
 static enum socket_event
-fault(struct socket_reader *r, int code)
+socket_fault(struct socket_reader *r, int code)
 {
 	r->code = code;
 	return SOCKET_FAULT;
@@ -229,7 +231,7 @@ fault(struct socket_reader *r, int code)
 
 /* 0 when the head is whole, else what there is instead. */
 static enum socket_event
-read_head(struct socket_reader *r, struct head *h)
+socket_read_head(struct socket_reader *r, struct head *h)
 {
 	const unsigned char *in = (const unsigned char *)buf_str(&r->in) +
 	    r->taken;
@@ -244,7 +246,7 @@ read_head(struct socket_reader *r, struct head *h)
 	bytes = h->len == 127 ? 8 : h->len == 126 ? 2 : 0;
 	/* no extension, and a client masks what it says */
 	if ((in[0] & 0x70) != 0 || (in[1] & 0x80) == 0)
-		return fault(r, CLOSE_PROTOCOL);
+		return socket_fault(r, CLOSE_PROTOCOL);
 	if (left < 2 + bytes)
 		return SOCKET_MORE;
 	if (bytes > 0)
@@ -255,13 +257,13 @@ read_head(struct socket_reader *r, struct head *h)
 	/* the shortest way to say it, and no other */
 	if ((bytes == 2 && h->len < 126) ||
 	    (bytes == 8 && (h->len <= UINT16_MAX || h->len > INT64_MAX)))
-		return fault(r, CLOSE_PROTOCOL);
+		return socket_fault(r, CLOSE_PROTOCOL);
 	return SOCKET_MESSAGE;
 }
 
 /* May such a frame come now? */
 static int
-judge(const struct socket_reader *r, const struct head *h)
+socket_check_frame(const struct socket_reader *r, const struct head *h)
 {
 	bool control = h->opcode >= OP_CLOSE;
 
@@ -277,8 +279,8 @@ judge(const struct socket_reader *r, const struct head *h)
 
 /* Append what a frame holds, without its mask. */
 static void
-unmask(struct buf *out, const unsigned char *mask, const unsigned char *data,
-    size_t len)
+socket_unmask(struct buf *out, const unsigned char *mask,
+    const unsigned char *data, size_t len)
 {
 	char *room = buf_reserve(out, len);
 
@@ -289,10 +291,10 @@ unmask(struct buf *out, const unsigned char *mask, const unsigned char *data,
 	buf_commit(out, len);
 }
 
-/* What a goodbye holds: nothing, or one of the codes that may be said (RFC
- * 6455, 7.4) and text. */
+/* A close frame holds nothing, or one of the codes that may be sent (RFC 6455,
+ * 7.4) and text. */
 static enum socket_event
-take_close(struct socket_reader *r)
+socket_read_close(struct socket_reader *r)
 {
 	const char *data = buf_str(&r->control);
 	size_t len = r->control.len;
@@ -301,23 +303,23 @@ take_close(struct socket_reader *r)
 	if (len == 0)
 		return SOCKET_CLOSE;
 	if (len == 1)
-		return fault(r, CLOSE_PROTOCOL);
+		return socket_fault(r, CLOSE_PROTOCOL);
 	code = (unsigned char)data[0] << 8 | (unsigned char)data[1];
 	if (code < 1000 || (code > 1003 && code < 1007) ||
 	    (code > 1014 && code < 3000) || code > 4999)
-		return fault(r, CLOSE_PROTOCOL);
+		return socket_fault(r, CLOSE_PROTOCOL);
 	if (!utf8_valid(data + 2, len - 2))
-		return fault(r, CLOSE_NO_TEXT);
+		return socket_fault(r, CLOSE_NO_TEXT);
 	return SOCKET_CLOSE;
 }
 
 /* The frame is whole: what does it mean?  MORE: nothing yet. */
 static enum socket_event
-take_frame(struct socket_reader *r, const struct head *h)
+socket_accept_frame(struct socket_reader *r, const struct head *h)
 {
 	switch (h->opcode) {
 	case OP_CLOSE:
-		return take_close(r);
+		return socket_read_close(r);
 	case OP_PING:
 		return SOCKET_PING;
 	case OP_PONG:
@@ -331,7 +333,7 @@ take_frame(struct socket_reader *r, const struct head *h)
 	if (!h->fin)
 		return SOCKET_MORE;
 	if (r->is_text && !utf8_valid(buf_str(&r->message), r->message.len))
-		return fault(r, CLOSE_NO_TEXT);
+		return socket_fault(r, CLOSE_NO_TEXT);
 	return SOCKET_MESSAGE;
 }
 
@@ -347,15 +349,15 @@ socket_next(struct socket_reader *r)
 	if (r->code != 0)
 		return SOCKET_FAULT;
 	do {
-		event = read_head(r, &h);
+		event = socket_read_head(r, &h);
 		if (event != SOCKET_MESSAGE)
 			return event;
 		/* the last message was taken when another one begins */
 		if (!r->within && h.opcode < OP_CLOSE)
 			buf_reset(&r->message);
-		code = judge(r, &h);
+		code = socket_check_frame(r, &h);
 		if (code != 0)
-			return fault(r, code);
+			return socket_fault(r, code);
 		if (r->in.len - h.at < 4 + h.len)
 			return SOCKET_MORE;
 		if (h.opcode == OP_TEXT || h.opcode == OP_BINARY)
@@ -364,9 +366,9 @@ socket_next(struct socket_reader *r)
 		if (to == &r->control)
 			buf_reset(to);
 		in = (const unsigned char *)buf_str(&r->in) + h.at;
-		unmask(to, in, in + 4, (size_t)h.len);
+		socket_unmask(to, in, in + 4, (size_t)h.len);
 		r->taken = h.at + 4 + (size_t)h.len;
-		event = take_frame(r, &h);
+		event = socket_accept_frame(r, &h);
 	} while (event == SOCKET_MORE);
 	return event;
 }
@@ -374,7 +376,8 @@ socket_next(struct socket_reader *r)
 /* ---- writing frames ---- */
 
 static void
-add_frame(struct buf *out, enum opcode opcode, const char *data, size_t len)
+socket_add_frame(struct buf *out, enum opcode opcode, const char *data,
+    size_t len)
 {
 	buf_addc(out, (char)(0x80 | opcode));
 	if (len < 126) {
@@ -394,13 +397,13 @@ add_frame(struct buf *out, enum opcode opcode, const char *data, size_t len)
 void
 socket_add_text(struct buf *out, const char *text, size_t len)
 {
-	add_frame(out, OP_TEXT, text, len);
+	socket_add_frame(out, OP_TEXT, text, len);
 }
 
 void
 socket_add_pong(struct buf *out, const char *data, size_t len)
 {
-	add_frame(out, OP_PONG, data, len);
+	socket_add_frame(out, OP_PONG, data, len);
 }
 
 void
@@ -409,5 +412,5 @@ socket_add_close(struct buf *out, int code, const char *reason)
 	char data[CONTROL_MAX + 1] = { (char)(code >> 8), (char)(code & 0xff) };
 
 	(void)snprintf(data + 2, sizeof(data) - 2, "%s", reason);
-	add_frame(out, OP_CLOSE, data, 2 + strlen(data + 2));
+	socket_add_frame(out, OP_CLOSE, data, 2 + strlen(data + 2));
 }

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "contract/semver.h"
-#include "pytext/pyjson.h"
+#include "contract/jtree.h"
 
 #include "base/buf.h"
 #include "protocol/cell.h"
@@ -18,8 +18,7 @@ struct piston_refusal {
 	struct buf body;
 };
 
-/* A language and a range may be as long as a body. */
-#define PISTON_REFUSAL_MAX ((size_t)1 << 30)
+#define PISTON_REFUSAL_MAX 65536 /* bytes of the body of one */
 
 /* Refuse with a text.  Always false. */
 bool piston_refuse(struct piston_refusal *refusal, int status, const char *fmt,
@@ -56,12 +55,10 @@ void piston_make_text(char *text, size_t len);
 
 /*
  * The body of POST /execute, or of an "init" message, as something to run.  One
- * fault is told, the first in the order of the contract: language, version,
- * files, their content, the runtime, the limits; then what the contract leaves
- * to chance: stdin, arguments, names of files.
+ * fault is reported, by the path of its field.
  */
 
-/* What the operator has set.  Milliseconds: the default, and the most that may
+/* Limits of the operator.  Milliseconds: the default, and the most that may
  * be asked for. */
 struct piston_limits {
 	int64_t run_ms;
@@ -78,29 +75,24 @@ struct piston_request {
 	size_t input_count;
 	const char *input; /* standard input, ends with a newline */
 	size_t input_len;
-	int64_t wall_ms;   /* at least 1 */
-	int64_t cpu_us;	   /* of all its processes together; may be 0 */
-	int64_t memory;	   /* bytes of address space; 0: no limit */
-	struct pyjson doc; /* owns all of these; to be released */
+	int64_t wall_ms;  /* at least 1 */
+	int64_t cpu_us;	  /* of all its processes together; may be 0 */
+	int64_t memory;	  /* bytes of address space; 0: no limit */
+	struct jtree doc; /* owns all of these; to be released */
 };
 
-#define PISTON_JSON "application/json"
-
-/* Is this what a body must be?  NULL: nothing was said. */
-bool piston_is_json(const char *content_type);
-
-/* Parse a body, which a NUL follows: an object, or something without members.
+/* Parse a body, which a NUL follows; no body is an object without members.
  * False: it is refused, and there is no document. */
-bool piston_parse(struct pyjson *doc, const char *body, size_t len,
+bool piston_parse(struct jtree *doc, const char *body, size_t len,
     struct piston_refusal *refusal);
 /* The same, and read it: the document is the request's then.  On false there is
  * nothing to release but the refusal. */
 bool piston_read(struct piston_request *req, const struct piston_limits *limits,
     const struct piston_runtime *runtimes, size_t count, const char *body,
     size_t len, struct piston_refusal *refusal);
-/* Read what is parsed, an object; it takes req->doc over, also on false. */
-bool piston_take(struct piston_request *req, const struct piston_limits *limits,
-    const struct piston_runtime *runtimes, size_t count,
-    struct piston_refusal *refusal);
+/* Read what is parsed.  On false req->doc is released. */
+bool piston_accept(struct piston_request *req,
+    const struct piston_limits *limits, const struct piston_runtime *runtimes,
+    size_t count, struct piston_refusal *refusal);
 
 #endif

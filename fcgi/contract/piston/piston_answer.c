@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "contract/piston/answer.h"
+#include "contract/piston/piston_answer.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 
-#include "pytext/pydump.h"
+#include "contract/jtext.h"
 
 /* U+FFFD has three bytes. */
 #define TEXT_MAX (3 * PISTON_OUTPUT_MAX)
-#define SIGNALS_END 32 /* those of real time follow */
+#define SIGNALS_END 32 /* the signals of real time follow */
 
 /* ---- output ---- */
 
@@ -45,8 +45,8 @@ piston_output_add(struct piston_output *output, int64_t stream,
 		output->full = stream == 2 ? 2 : 1;
 	}
 	s->left -= len;
-	pyutf8_add(&s->decoder, &s->text, data, len);
-	pyutf8_add(&s->both, &output->all, data, len);
+	utf8_decoder_add(&s->decoder, &s->text, data, len);
+	utf8_decoder_add(&s->both, &output->all, data, len);
 	return output->full == 0;
 }
 
@@ -58,8 +58,8 @@ piston_output_end(struct piston_output *output)
 
 		if (output->full == i + 1)
 			continue;
-		pyutf8_end(&s->decoder, &s->text);
-		pyutf8_end(&s->both, &output->all);
+		utf8_decoder_end(&s->decoder, &s->text);
+		utf8_decoder_end(&s->both, &output->all);
 	}
 }
 
@@ -80,13 +80,13 @@ piston_signal_name(char name[PISTON_SIGNAL_MAX], int64_t number)
 }
 
 int
-piston_signal_number(const struct pyvalue *name)
+piston_signal_number(const struct jvalue *name)
 {
 	char text[PISTON_SIGNAL_MAX];
 
 	for (int i = 1; i < SIGNALS_END; i++) {
 		piston_signal_name(text, i);
-		if (pyvalue_is(name, text))
+		if (jvalue_is(name, text))
 			return i;
 	}
 	return 0;
@@ -144,7 +144,7 @@ piston_end(struct piston_end *end, const struct piston_request *req,
 
 /* Append a member: a word of ours, or null where there is none. */
 static void
-add_word(struct buf *out, const char *name, const char *word)
+piston_add_word(struct buf *out, const char *name, const char *word)
 {
 	if (word == NULL || word[0] == '\0')
 		buf_addf(out, "\"%s\":null", name);
@@ -153,7 +153,7 @@ add_word(struct buf *out, const char *name, const char *word)
 }
 
 static void
-add_code(struct buf *out, int64_t code)
+piston_add_code(struct buf *out, int64_t code)
 {
 	if (code < 0)
 		buf_adds(out, "\"code\":null");
@@ -162,9 +162,9 @@ add_code(struct buf *out, int64_t code)
 }
 
 static void
-add_output(struct buf *out, const char *name, const struct buf *text)
+piston_add_output(struct buf *out, const char *name, const struct buf *text)
 {
-	pydump_addf(out, PYDUMP_UTF8, ",\"%s\":\"%.*s\"", name, (int)text->len,
+	jtext_addf(out, JTEXT_UTF8, ",\"%s\":\"%.*s\"", name, (int)text->len,
 	    buf_str(text));
 }
 
@@ -177,16 +177,16 @@ piston_add_answer(struct buf *out, const struct piston_request *req,
 	piston_output_end(output);
 	piston_end(&end, req, cell, output->full);
 	buf_adds(out, "{\"run\":{");
-	add_word(out, "signal", end.signal);
-	add_output(out, "stdout", &output->streams[0].text);
-	add_output(out, "stderr", &output->streams[1].text);
+	piston_add_word(out, "signal", end.signal);
+	piston_add_output(out, "stdout", &output->streams[0].text);
+	piston_add_output(out, "stderr", &output->streams[1].text);
 	buf_addc(out, ',');
-	add_code(out, end.code);
-	add_output(out, "output", &output->all);
+	piston_add_code(out, end.code);
+	piston_add_output(out, "output", &output->all);
 	buf_addf(out, ",\"memory\":%" PRId64 ",", cell->max_rss);
-	add_word(out, "message", end.message);
+	piston_add_word(out, "message", end.message);
 	buf_addc(out, ',');
-	add_word(out, "status", end.status);
+	piston_add_word(out, "status", end.status);
 	buf_addf(out, ",\"cpu_time\":%" PRId64 ",\"wall_time\":%" PRId64,
 	    cell->cpu_us / 1000, cell->wall_us / 1000);
 	buf_adds(out, "},");
@@ -200,7 +200,7 @@ static enum piston_message
 wrong(struct piston_said *said, struct piston_refusal *refusal,
     const char *text)
 {
-	pyjson_release(&said->doc);
+	jtree_release(&said->doc);
 	(void)piston_refuse(refusal, 400, "%s", text);
 	return PISTON_WRONG;
 }
@@ -208,15 +208,14 @@ wrong(struct piston_said *said, struct piston_refusal *refusal,
 static enum piston_message
 hear_data(struct piston_said *said, struct piston_refusal *refusal)
 {
-	const struct pyvalue *root = &said->doc.root;
-	const struct pyvalue *data = pyvalue_get(root, "data");
-	const struct pyvalue *eof = pyvalue_get(root, "eof");
+	const struct jvalue *root = &said->doc.root;
+	const struct jvalue *data = jvalue_get(root, "data");
 
-	said->is_input = pyvalue_is(pyvalue_get(root, "stream"), "stdin");
-	said->eof = eof != NULL && eof->type == PYVALUE_BOOL && eof->u.truth;
+	said->is_input = jvalue_is(jvalue_get(root, "stream"), "stdin");
+	said->eof = jvalue_is_true(jvalue_get(root, "eof"));
 	if (!said->is_input)
 		return PISTON_DATA;
-	if (data == NULL || data->type != PYVALUE_STRING)
+	if (!jvalue_is_type(data, JVALUE_STRING))
 		return wrong(said, refusal, "data must be a string");
 	piston_make_text(data->u.text, data->count);
 	said->text = data->u.text;
@@ -228,19 +227,19 @@ enum piston_message
 piston_hear(struct piston_said *said, const char *data, size_t len,
     struct piston_refusal *refusal)
 {
-	const struct pyvalue *type;
+	const struct jvalue *type;
 
 	*said = (struct piston_said){ .text = "" };
 	if (!piston_parse(&said->doc, data, len, refusal))
 		return PISTON_WRONG;
-	type = pyvalue_get(&said->doc.root, "type");
-	if (pyvalue_is(type, "init"))
+	type = jvalue_get(&said->doc.root, "type");
+	if (jvalue_is(type, "init"))
 		return PISTON_INIT;
-	if (pyvalue_is(type, "data"))
+	if (jvalue_is(type, "data"))
 		return hear_data(said, refusal);
-	if (!pyvalue_is(type, "signal"))
+	if (!jvalue_is(type, "signal"))
 		return PISTON_OTHER;
-	said->number = piston_signal_number(pyvalue_get(&said->doc.root,
+	said->number = piston_signal_number(jvalue_get(&said->doc.root,
 	    "signal"));
 	return PISTON_SIGNAL;
 }
@@ -264,7 +263,7 @@ piston_say_stage(struct buf *out)
 void
 piston_say_data(struct buf *out, int64_t stream, const char *text, size_t len)
 {
-	pydump_addf(out, PYDUMP_UTF8,
+	jtext_addf(out, JTEXT_UTF8,
 	    "{\"type\":\"data\",\"stream\":\"%s\",\"data\":\"%.*s\"}",
 	    stream == 2 ? "stderr" : "stdout", (int)len, text);
 }
@@ -273,9 +272,9 @@ void
 piston_say_exit(struct buf *out, const struct piston_end *end)
 {
 	buf_adds(out, "{\"type\":\"exit\",\"stage\":\"run\",");
-	add_code(out, end->code);
+	piston_add_code(out, end->code);
 	buf_addc(out, ',');
-	add_word(out, "signal", end->signal);
+	piston_add_word(out, "signal", end->signal);
 	buf_addc(out, '}');
 }
 

@@ -6,16 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "contract/piston/request.h"
-#include "pytext/pyjson.h"
-#include "pytext/pyutf8.h"
+#include "contract/piston/piston_request.h"
+#include "contract/jtree.h"
+#include "contract/utf8_decoder.h"
 
 #include "base/buf.h"
 
 struct cell_result;
 
 /*
- * What a run has printed, and how it ended, as Piston tells it.
+ * Output of a run, and its end, in Piston's form.
  */
 
 /* Bytes of each stream; what is over it ends the run. */
@@ -26,8 +26,8 @@ struct cell_result;
 /* One stream, as text. */
 struct piston_stream {
 	struct buf text;
-	struct pyutf8 decoder;
-	struct pyutf8 both; /* the same for piston_output.all */
+	struct utf8_decoder decoder;
+	struct utf8_decoder both; /* the same for piston_output.all */
 	size_t left;
 };
 
@@ -48,7 +48,7 @@ void piston_output_end(struct piston_output *output);
 
 #define PISTON_SIGNAL_MAX 16
 
-/* How a run ended, in the contract's words. */
+/* The end of a run, in the contract's words. */
 struct piston_end {
 	char signal[PISTON_SIGNAL_MAX]; /* "": none */
 	int64_t code;			/* -1: none */
@@ -67,13 +67,13 @@ void piston_add_answer(struct buf *out, const struct piston_request *req,
  * "SIGRTMIN" or "SIG" alone. */
 void piston_signal_name(char name[PISTON_SIGNAL_MAX], int64_t number);
 /* The number of a name; 0: there is none of that name, or it is no text. */
-int piston_signal_number(const struct pyvalue *name);
+int piston_signal_number(const struct jvalue *name);
 
 /*
  * The messages of /connect: JSON, one in each message of the WebSocket.
  */
 enum piston_message {
-	PISTON_INIT,   /* the document is a request: piston_take() */
+	PISTON_INIT,   /* the document is a request: piston_accept() */
 	PISTON_DATA,   /* text of len bytes; eof: none follows */
 	PISTON_SIGNAL, /* number; 0: there is none of that name */
 	PISTON_OTHER,  /* a type that means nothing */
@@ -81,8 +81,8 @@ enum piston_message {
 };
 
 struct piston_said {
-	struct pyjson doc; /* owns the text; to be released */
-	bool is_input;	   /* of PISTON_DATA: for standard input */
+	struct jtree doc; /* owns the text; to be released */
+	bool is_input;	  /* of PISTON_DATA: for standard input */
 	const char *text;
 	size_t len;
 	bool eof;

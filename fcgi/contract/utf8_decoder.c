@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "pytext/pyutf8.h"
+#include "contract/utf8_decoder.h"
 
 #include <string.h>
 
@@ -8,31 +8,9 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* One byte is told by its value, several by where they are. */
-void
-pyutf8_explain(struct buf *out, const char *s, size_t len, size_t at)
-{
-	static const char *const why[] = {
-		[UTF8_FINE] = "",
-		[UTF8_START] = "invalid start byte",
-		[UTF8_CONTINUATION] = "invalid continuation byte",
-		[UTF8_END] = "unexpected end of data",
-	};
-	enum utf8_fault fault;
-	size_t step = utf8_look(s + at, len - at, false, &fault);
-
-	buf_adds(out, "'utf-8' codec can't decode byte");
-	if (step == 1)
-		buf_addf(out, " 0x%02x in position %zu",
-		    (unsigned)(unsigned char)s[at], at);
-	else
-		buf_addf(out, "s in position %zu-%zu", at, at + step - 1);
-	buf_addf(out, ": %s", why[fault]);
-}
-
 /* They are ED A0 80 to ED BF BF, and ED A0 begins nothing else. */
 bool
-pyutf8_has_surrogate(const char *s, size_t len)
+utf8_has_surrogate(const char *s, size_t len)
 {
 	const char *end = s + len;
 
@@ -44,9 +22,10 @@ pyutf8_has_surrogate(const char *s, size_t len)
 	return false;
 }
 
-/* What may be the beginning of a character waits for the next piece. */
+/* Bytes that may begin a character wait for the next piece. */
 void
-pyutf8_add(struct pyutf8 *d, struct buf *out, const char *data, size_t len)
+utf8_decoder_add(struct utf8_decoder *d, struct buf *out, const char *data,
+    size_t len)
 {
 	auto_buf struct buf joined = BUF_INIT(sizeof(d->pending) + len);
 	enum utf8_fault fault;
@@ -82,7 +61,7 @@ pyutf8_add(struct pyutf8 *d, struct buf *out, const char *data, size_t len)
 }
 
 void
-pyutf8_end(struct pyutf8 *d, struct buf *out)
+utf8_decoder_end(struct utf8_decoder *d, struct buf *out)
 {
 	if (d->count > 0)
 		buf_adds(out, REPLACEMENT);
@@ -90,10 +69,10 @@ pyutf8_end(struct pyutf8 *d, struct buf *out)
 }
 
 void
-pyutf8_add_whole(struct buf *out, const char *data, size_t len)
+utf8_decoder_add_whole(struct buf *out, const char *data, size_t len)
 {
-	struct pyutf8 decoder = { .count = 0 };
+	struct utf8_decoder decoder = { .count = 0 };
 
-	pyutf8_add(&decoder, out, data, len);
-	pyutf8_end(&decoder, out);
+	utf8_decoder_add(&decoder, out, data, len);
+	utf8_decoder_end(&decoder, out);
 }

@@ -17,7 +17,8 @@ void sha1(const void *data, size_t len, unsigned char hash[SHA1_LEN]);
 
 /*
  * A WebSocket as RFC 6455 has it, the server's side, without extensions: the
- * request that opens it, and frames.  What is read is a stranger's.
+ * request that opens it, and frames.  All bytes that are read are a
+ * stranger's.
  */
 #define SOCKET_HEAD_MAX 16384
 #define SOCKET_MESSAGE_MAX ((size_t)8 << 20)
@@ -40,7 +41,7 @@ struct socket_head {
 size_t socket_head_end(const char *data, size_t len);
 /* Read one that has ended.  False: it is none. */
 bool socket_head_read(struct socket_head *head, const char *data, size_t len);
-/* What proves that the key was understood, and a NUL. */
+/* The proof that the key was understood, and a NUL. */
 void socket_answer(const char *key, char answer[SOCKET_ANSWER_LEN + 1]);
 
 /* ---- frames ---- */

@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: MIT */
+#include "contract/piston/piston_request.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "contract/base64.h"
+#include "contract/fields.h"
+#include "contract/stage.h"
+#include "contract/jtext.h"
+
+#include "base/text.h"
+#include "protocol/frame_limits.h"
+
+#define ALIASES_MAX 6
+#define ALIAS_MAX 128  /* an interpreter's name is shorter */
+#define NAME_DIGITS 32 /* of "file0.code" */
+#define NAME_SHOWN 500 /* code points of a client's text in an error */
+#define MEMORY_MAX ((double)((int64_t)1 << 50)) /* as good as none */
+
+/* ---- errors ---- */
+
+bool
+piston_refuse(struct piston_refusal *refusal, int status, const char *fmt, ...)
+{
+	auto_buf struct buf text = BUF_INIT(PISTON_REFUSAL_MAX / 8);
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_addv(&text, fmt, ap);
+	va_end(ap);
+	*refusal = (struct piston_refusal){ .status = status,
+		.body = BUF_INIT(PISTON_REFUSAL_MAX) };
+	jtext_addf(&refusal->body, JTEXT_UTF8, "{\"message\":\"%.*s\"}",
+	    (int)text.len, buf_str(&text));
+	return false;
+}
+
+/* ---- languages in their versions ---- */
+
+/* Names of a runtime beside its language's. */
+struct aliases {
+	size_t count;
+	char names[ALIASES_MAX][ALIAS_MAX];
+};
+
+static const char *
+piston_language_name(enum piston_language language)
+{
+	return language == PISTON_BASH ? "bash" : "python";
+}
+
+static void
+piston_add_alias(struct aliases *all, const char *name, const char *rest)
+{
+	int n = snprintf(all->names[all->count], ALIAS_MAX, "%s%s", name, rest);
+
+	if (n > 0 && n < ALIAS_MAX)
+		all->count++;
+}
+
+/* List them.  Python's are those of the program, and the operator's name. */
+static void
+list_aliases(const struct piston_runtime *runtime, struct aliases *all)
+{
+	char minor[48];
+
+	all->count = 0;
+	if (runtime->language == PISTON_BASH) {
+		piston_add_alias(all, "sh", "");
+		return;
+	}
+	(void)snprintf(minor, sizeof(minor), "%" PRId64 ".%" PRId64,
+	    runtime->version.major, runtime->version.minor);
+	piston_add_alias(all, "py", "");
+	piston_add_alias(all, "py3", "");
+	piston_add_alias(all, "python3", "");
+	piston_add_alias(all, "python", minor);
+	if (strcmp(minor, runtime->interpreter) != 0)
+		piston_add_alias(all, "python", runtime->interpreter);
+}
+
+/* Is that a name of the runtime? */
+static bool
+answers_to(const struct piston_runtime *runtime, const char *name)
+{
+	bool found = strcmp(name, piston_language_name(runtime->language)) == 0;
+	struct aliases all;
+
+	list_aliases(runtime, &all);
+	for (size_t i = 0; i < all.count && !found; i++)
+		found = strcmp(name, all.names[i]) == 0;
+	return found;
+}
+
+/* The newest runtime of a language, or of one of its aliases, whose version
+ * matches; the first one of equal versions.  nearest: the one nearest to the
+ * version that is asked for.  NULL: there is none. */
+static const struct piston_runtime *
+find_runtime(const struct piston_runtime *runtimes, size_t count,
+    const struct cell_bytes *language, const struct cell_bytes *asked,
+    bool nearest)
+{
+	const struct semver *best = NULL;
+	const struct piston_runtime *found = NULL;
+	struct semver wanted = { 0 };
+
+	if (nearest && !semver_read_wanted(&wanted, asked->data, asked->len))
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		const struct semver *version = &runtimes[i].version;
+
+		if (!answers_to(&runtimes[i], language->data) ||
+		    !(nearest ?
+			    semver_is_nearer(version, best, &wanted) :
+			    semver_matches(version, asked->data, asked->len) &&
+				(best == NULL ||
+				    semver_compare(version, best) > 0)))
+			continue;
+		found = &runtimes[i];
+		best = version;
+	}
+	return found;
+}
+
+/* ---- lists ---- */
+
+void
+piston_add_runtime(struct buf *out, const struct piston_runtime *runtime,
+    const char *version)
+{
+	buf_addf(out,
+	    "\"language\":\"%s\",\"%s\":\"%" PRId64 ".%" PRId64 ".%" PRId64
+	    "\"",
+	    piston_language_name(runtime->language), version,
+	    runtime->version.major, runtime->version.minor,
+	    runtime->version.patch);
+}
+
+void
+piston_add_runtimes(struct buf *out, const struct piston_runtime *runtimes,
+    size_t count)
+{
+	struct aliases all;
+
+	buf_addc(out, '[');
+	for (size_t i = 0; i < count; i++) {
+		buf_adds(out, i == 0 ? "{" : ",{");
+		piston_add_runtime(out, &runtimes[i], "version");
+		buf_adds(out, ",\"aliases\":[");
+		list_aliases(&runtimes[i], &all);
+		for (size_t k = 0; k < all.count; k++)
+			buf_addf(out, "%s\"%s\"", k == 0 ? "" : ",",
+			    all.names[k]);
+		buf_adds(out, "]}");
+	}
+	buf_addc(out, ']');
+}
+
+void
+piston_add_packages(struct buf *out, const struct piston_runtime *runtimes,
+    size_t count)
+{
+	buf_addc(out, '[');
+	for (size_t i = 0; i < count; i++) {
+		buf_adds(out, i == 0 ? "{" : ",{");
+		piston_add_runtime(out, &runtimes[i], "language_version");
+		buf_adds(out, ",\"installed\":true}");
+	}
+	buf_addc(out, ']');
+}
+
+/* ---- files: what they hold ---- */
+
+struct piston_file {
+	struct cell_bytes content;
+	struct cell_bytes name;
+	struct cell_bytes encoding;
+};
+
+enum encoding { ENCODING_UTF8, ENCODING_BASE64, ENCODING_HEX, ENCODING_OTHER };
+
+void
+piston_make_text(char *text, size_t len)
+{
+	static const unsigned char replacement[] = { 0xef, 0xbf, 0xbd };
+	unsigned char *s = (unsigned char *)text;
+
+	for (size_t i = 0; i + 2 < len; i++)
+		if (s[i] == 0xed && s[i + 1] >= 0xa0)
+			memcpy(s + i, replacement, sizeof(replacement));
+}
+
+/* Decode in place as far as the text is base64, as Buffer.from() does.  Returns
+ * the length. */
+static size_t
+decode_base64(char *text, size_t len)
+{
+	size_t n;
+
+	(void)base64_decode(text, len, text, &n);
+	return n;
+}
+
+/* Decode hex in the same way. */
+static size_t
+decode_hex(char *text, size_t len)
+{
+	unsigned char byte;
+	size_t n = 0;
+
+	for (; 2 * n + 1 < len && text_parse_hex(text + 2 * n, 2, &byte, 1);
+	     n++)
+		text[n] = (char)byte;
+	return n;
+}
+
+/* The encoding of a file; without a name it is UTF-8. */
+static enum encoding
+encoding_of(const struct piston_file *file)
+{
+	static const char *const names[] = { "utf8", "base64", "hex" };
+	enum encoding i = ENCODING_UTF8;
+
+	if (file->encoding.len == 0)
+		return ENCODING_UTF8;
+	while (i < ENCODING_OTHER && strcmp(file->encoding.data, names[i]) != 0)
+		i++;
+	return i;
+}
+
+static struct cell_bytes
+decode_content(const struct cell_bytes *content, enum encoding encoding)
+{
+	char *text = (char *)(uintptr_t)content->data;
+	size_t len = content->len;
+
+	if (encoding == ENCODING_BASE64)
+		len = decode_base64(text, len);
+	else if (encoding == ENCODING_HEX)
+		len = decode_hex(text, len);
+	else
+		piston_make_text(text, len);
+	return (struct cell_bytes){ text, len };
+}
+
+/* ---- files: their names ---- */
+
+/* Set the path to write to.  NULL, or the fault of the name. */
+static const char *
+stage_name(struct jtree *doc, struct stage *stage,
+    const struct cell_bytes *name, size_t index, struct cell_input *input)
+{
+	static const char *const wrong[] = {
+		[STAGE_FINE] = NULL,
+		[STAGE_EMPTY] = "is no name of a file",
+		[STAGE_LONG] = "is too long",
+		[STAGE_FULL] = "is one too many",
+		[STAGE_IS_FOLDER] = "is the folder of another file",
+		[STAGE_PARENT_IS_FILE] = "lies below another file",
+		[STAGE_ABOVE_IS_FILE] = "lies below another file",
+	};
+	char *path = jtree_array(doc, name->len + NAME_DIGITS, 1);
+	enum stage_up up = STAGE_DOWN;
+
+	if (name->len == 0)
+		(void)snprintf(path, NAME_DIGITS, "file%zu.code", index);
+	else if (memchr(name->data, '\0', name->len) != NULL)
+		return "must not contain a NUL character";
+	else
+		piston_make_text(path,
+		    stage_resolve(name->data, name->len, path, 0, &up));
+	if (up == STAGE_OUT)
+		return "leads out of the folder";
+	input->path = path;
+	return wrong[stage_add(stage, path)];
+}
+
+/* ---- files: all of them ---- */
+
+/* Is there a file that can be the program? */
+static bool
+check_main(const struct field_list *list, struct piston_refusal *refusal)
+{
+	const struct piston_file *files = list->items;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (encoding_of(&files[i]) == ENCODING_UTF8)
+			return true;
+	return piston_refuse(refusal, 400,
+	    "files must include at least one utf8 encoded file");
+}
+
+/* The first word is the main file's path, written so that it is no option. */
+static void
+set_main(struct piston_request *req, const char *path)
+{
+	size_t size = strlen(path) + 3;
+	char *word = jtree_array(&req->doc, size, 1);
+
+	(void)snprintf(word, size, "%s%s", path[0] == '-' ? "./" : "", path);
+	req->words[0] = (struct cell_bytes){ word, strlen(word) };
+}
+
+/* Check the names, decode what the files hold in its place, and find the
+ * program.  The words are there by then. */
+static bool
+set_files(struct piston_request *req, const struct field_list *list,
+    struct piston_refusal *refusal)
+{
+	auto_stage struct stage stage = { .count = 0 };
+	const struct piston_file *files = list->items;
+
+	req->inputs = jtree_array(&req->doc, list->count + 1,
+	    sizeof(*req->inputs));
+	for (size_t i = 0; i < list->count; i++) {
+		struct cell_input *input = &req->inputs[req->input_count++];
+		enum encoding encoding = encoding_of(&files[i]);
+		const char *wrong = stage_name(&req->doc, &stage,
+		    &files[i].name, i, input);
+
+		if (wrong != NULL)
+			return piston_refuse(refusal, 400, "files[%zu].name %s",
+			    i, wrong);
+		input->mtime = -1;
+		input->content = decode_content(&files[i].content, encoding);
+		if (req->words[0].data == NULL &&
+		    (encoding == ENCODING_UTF8 || encoding == ENCODING_OTHER))
+			set_main(req, input->path);
+	}
+	return true;
+}
+
+/* The runtime that was asked for is not there. */
+static bool
+refuse_runtime(struct piston_refusal *refusal,
+    const struct cell_bytes *language, const struct cell_bytes *version)
+{
+	return piston_refuse(refusal, 400, "%.*s-%.*s runtime is unknown",
+	    (int)text_prefix(language->data, language->len, NAME_SHOWN),
+	    language->data,
+	    (int)text_prefix(version->data, version->len, NAME_SHOWN),
+	    version->data);
+}
+
+/* ---- the body ---- */
+
+bool
+piston_parse(struct jtree *doc, const char *body, size_t len,
+    struct piston_refusal *refusal)
+{
+	auto_buf struct buf text = BUF_INIT(1024);
+	struct jtree_error error;
+
+	/* no body is an object without members */
+	if (len == 0) {
+		body = "{}";
+		len = 2;
+	}
+	if (jtree_parse(doc, body, len, &error))
+		return true;
+	buf_adds(&text, "The body is no JSON: ");
+	jtree_explain(&text, &error);
+	return piston_refuse(refusal, 400, "%s", buf_str(&text));
+}
+
+/* A body as its table reads it. */
+struct piston_body {
+	struct cell_bytes language;
+	struct cell_bytes version;
+	struct field_list files;
+	struct cell_bytes input;
+	const struct jvalue *args;
+	/* In milliseconds and bytes; UNSET: nothing was asked for. */
+	double compile_timeout;
+	double run_timeout;
+	double compile_cpu_time;
+	double run_cpu_time;
+	double compile_memory;
+	double run_memory;
+};
+#define UNSET (-1)
+
+static const struct field file_rows[] = {
+	{ "content", FIELD_RAW, offsetof(struct piston_file, content),
+	    .required = true },
+	{ "name", FIELD_RAW, offsetof(struct piston_file, name),
+	    .nullable = true },
+	{ "encoding", FIELD_RAW, offsetof(struct piston_file, encoding),
+	    .nullable = true },
+	{ .name = NULL },
+};
+
+#define AT(member) offsetof(struct piston_body, member)
+#define MILLISECONDS(name) \
+	{ \
+#name, FIELD_NUMBER, AT(name), .nullable = true, \
+					       .standard = UNSET \
+	}
+#define BYTES(name, member) \
+	{ \
+		name, FIELD_NUMBER, AT(member), \
+		    .nullable = true, .standard = UNSET, .min = INT64_MIN \
+	}
+
+static const struct field body_rows[] = {
+	{ "language", FIELD_WORD, AT(language), .required = true },
+	{ "version", FIELD_WORD, AT(version), .required = true },
+	{ "files", FIELD_LIST, AT(files), .required = true, .items = file_rows,
+	    .size = sizeof(struct piston_file) },
+	BYTES("compile_memory_limit", compile_memory),
+	BYTES("run_memory_limit", run_memory),
+	MILLISECONDS(compile_timeout),
+	MILLISECONDS(run_timeout),
+	MILLISECONDS(compile_cpu_time),
+	MILLISECONDS(run_cpu_time),
+	{ "stdin", FIELD_RAW, AT(input), .nullable = true,
+	    .max = LIMIT_PART - 1 },
+	{ "args", FIELD_ANY, AT(args), .nullable = true },
+	{ .name = NULL },
+};
+
+/* ---- limits ---- */
+
+/* May so much be asked for?  A limit that was not asked for becomes the
+ * most. */
+static bool
+check_limit(const char *name, int64_t most, double *asked,
+    struct piston_refusal *refusal)
+{
+	if (*asked < 0)
+		*asked = (double)most;
+	return *asked <= (double)most ||
+	    piston_refuse(refusal, 400,
+		"%s cannot exceed the configured limit of %" PRId64, name,
+		most);
+}
+
+static bool
+set_limits(struct piston_request *req, struct piston_body *body,
+    const struct piston_limits *limits, struct piston_refusal *refusal)
+{
+	double wall;
+
+	if (!check_limit("compile_timeout", limits->compile_ms,
+		&body->compile_timeout, refusal) ||
+	    !check_limit("run_timeout", limits->run_ms, &body->run_timeout,
+		refusal) ||
+	    !check_limit("compile_cpu_time", limits->compile_ms,
+		&body->compile_cpu_time, refusal) ||
+	    !check_limit("run_cpu_time", limits->run_ms, &body->run_cpu_time,
+		refusal))
+		return false;
+	wall = body->run_timeout;
+	req->wall_ms = (int64_t)wall;
+	/* A part of one counts, and at least one is needed to end the run. */
+	if ((double)req->wall_ms < wall || req->wall_ms < 1)
+		req->wall_ms++;
+	req->cpu_us = (int64_t)(body->run_cpu_time * 1000);
+	if (body->run_memory > 0 && body->run_memory <= MEMORY_MAX)
+		req->memory = (int64_t)body->run_memory;
+	return true;
+}
+
+/* ---- input and arguments ---- */
+
+/* Standard input ends with a newline. */
+static void
+set_input(struct piston_request *req, const struct cell_bytes *input)
+{
+	size_t len = input->len;
+	char *text = jtree_array(&req->doc, len + 2, 1);
+
+	if (len > 0)
+		memcpy(text, input->data, len);
+	piston_make_text(text, len);
+	if (len == 0 || text[len - 1] != '\n')
+		text[len++] = '\n';
+	req->input = text;
+	req->input_len = len;
+}
+
+/* An argument, which may be no text: numbers stand as they were sent.  NULL: it
+ * is a list or an object. */
+static const char *
+argument_text(const struct jvalue *value, size_t *len)
+{
+	const char *text = value->type == JVALUE_NULL ? "null" :
+	    value->type != JVALUE_BOOL		      ? value->u.text :
+	    value->u.truth			      ? "true" :
+							"false";
+
+	if (value->type == JVALUE_ARRAY || value->type == JVALUE_OBJECT)
+		return NULL;
+	*len = value->type == JVALUE_STRING ? value->count : strlen(text);
+	return text;
+}
+
+/* The main file's word has its place by then. */
+static bool
+set_words(struct piston_request *req, const struct jvalue *args,
+    struct piston_refusal *refusal)
+{
+	const struct jvalue *arg = jvalue_first(args);
+
+	if (args != NULL && args->type != JVALUE_ARRAY)
+		return piston_refuse(refusal, 400, "args must be an array");
+	req->words = jtree_array(&req->doc,
+	    (args == NULL ? 0 : args->count) + 1, sizeof(*req->words));
+	req->word_count = 1;
+	for (; arg != NULL; arg = arg->next) {
+		size_t len = 0;
+		const char *text = argument_text(arg, &len);
+		char *copy;
+
+		if (text == NULL || memchr(text, '\0', len) != NULL)
+			return piston_refuse(refusal, 400,
+			    "args[%zu] must be a string without NUL characters",
+			    req->word_count - 1);
+		copy = jtree_copy(&req->doc, text, len);
+		piston_make_text(copy, len);
+		req->words[req->word_count++] = (struct cell_bytes){ copy,
+			len };
+	}
+	return true;
+}
+
+/* ---- all of it ---- */
+
+static bool
+piston_read_body(struct piston_request *req, const struct piston_limits *limits,
+    const struct piston_runtime *runtimes, size_t count,
+    struct piston_refusal *refusal)
+{
+	struct piston_body body = { .args = NULL };
+	struct field_error error;
+
+	if (!fields_read(&req->doc, body_rows, &req->doc.root, &body, &error)) {
+		auto_buf struct buf text = BUF_INIT(1024);
+
+		field_error_add(&text, &error);
+		return piston_refuse(refusal, 400, "%s", buf_str(&text));
+	}
+	req->runtime = find_runtime(runtimes, count, &body.language,
+	    &body.version, false);
+	if (req->runtime == NULL && !limits->strict) {
+		req->runtime = find_runtime(runtimes, count, &body.language,
+		    &body.version, true);
+		req->stands_in = req->runtime != NULL;
+	}
+	if (req->runtime == NULL)
+		return refuse_runtime(refusal, &body.language, &body.version);
+	set_input(req, &body.input);
+	return check_main(&body.files, refusal) &&
+	    set_limits(req, &body, limits, refusal) &&
+	    set_words(req, body.args, refusal) &&
+	    set_files(req, &body.files, refusal);
+}
+
+bool
+piston_accept(struct piston_request *req, const struct piston_limits *limits,
+    const struct piston_runtime *runtimes, size_t count,
+    struct piston_refusal *refusal)
+{
+	if (piston_read_body(req, limits, runtimes, count, refusal))
+		return true;
+	jtree_release(&req->doc);
+	return false;
+}
+
+bool
+piston_read(struct piston_request *req, const struct piston_limits *limits,
+    const struct piston_runtime *runtimes, size_t count, const char *body,
+    size_t len, struct piston_refusal *refusal)
+{
+	memset(req, 0, sizeof(*req));
+	return piston_parse(&req->doc, body, len, refusal) &&
+	    piston_accept(req, limits, runtimes, count, refusal);
+}
