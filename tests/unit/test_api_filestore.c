@@ -167,7 +167,7 @@ test_life(void)
 	    entry.uploaded_ms);
 	is_str(buf_str(&json),
 	    "{\"file_id\":\"ID\",\"filename\":\"é\\\"\","
-	    "\"size_bytes\":3,\"upload_time\":1700000000.25}",
+	    "\"size_bytes\":3,\"upload_time\":1700000000.250}",
 	    "as JSON");
 	buf_reset(&json);
 	execute_add_file(&json, "ID", "a", 1, -1);
