@@ -96,7 +96,7 @@ manuals() {
 }
 
 # The generated configuration with and without stand-in, and production's, for
-# one host and for one of several, as nginx/README.md makes that of it.
+# one host and for one of several, as systemd/INSTALL.md makes that of it.
 nginx_configurations() {
 	dir=$(mktemp -d) || return 1
 	status=0
