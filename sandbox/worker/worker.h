@@ -46,7 +46,7 @@ struct worker {
 	struct rest *rest;
 	/* The other nodes (node_table.h); NULL: there are none. */
 	struct node_table *nodes;
-	struct tally *tally;	/* run.c */
+	struct tally *tally;	/* job_run.c */
 	struct pulse *pulse;	/* condition.h; NULL: it could not be opened */
 	struct command_ids ids; /* for the texts; loaded for each job */
 	struct rules rules;	/* the operator's, loaded for each job */
@@ -95,7 +95,7 @@ struct task {
 	/* of the cell's Python; "": any; command_choose_version() */
 	char version[COMMAND_VERSION_MAX + 1];
 
-	/* run.c: the cell, its events and the outcome of the last request */
+	/* job_run.c: the cell, its events and the outcome of the last request */
 	struct lease lease;
 	int64_t asked_ms;	  /* monotonic, of the last request */
 	bool keep;		  /* the cell may keep an interpreter, or
@@ -106,7 +106,7 @@ struct task {
 	struct collect collect;
 	struct run_outcome run;
 	bool at_packages; /* the cell mounts the packages alone */
-	bool renamed;	  /* the stored names may be out of date: run.c */
+	bool renamed;	  /* the stored names may be out of date: job_run.c */
 
 	struct config limits; /* the settings, with the operator's rules for
 			       * this person: env.config */
@@ -122,7 +122,7 @@ struct task {
 	bool remove; /* delete the message of the button */
 };
 
-/* ---- run.c: the requests of a job ---- */
+/* ---- job_run.c: the requests of a job ---- */
 
 /* The events of a leased cell go to task->collect, the outcome to
  * task->run. */
@@ -149,7 +149,7 @@ void run_keep_names(struct task *task);
 void run_once(struct task *task, const char *class,
     const struct cell_request *request);
 
-/* ---- run.c: the counters and the pulse of a worker ---- */
+/* ---- job_run.c: the counters and the pulse of a worker ---- */
 
 /* Open the worker's counters for the operator (protocol/tally.h), and its pulse
  * (protocol/condition.h).  The worker goes on without a file that cannot be

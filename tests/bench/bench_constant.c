@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a FastCGI program costs at the least: answers a constant; with a FILE as
- * argument what is in there, having read the request's body, as `cat` would.
- * Beside it `make bench` measures il-fcgi and il-api behind the same nginx.  It
+ * The least that a FastCGI program costs: it answers a constant.  With a FILE as
+ * argument it reads the request's body and answers what is in the file.
+ * `make bench` measures il-fcgi and il-api beside it, behind the same nginx.  It
  * listens on descriptor 0, as such programs do.
  */
 #include <fcntl.h>

@@ -12,7 +12,7 @@
  *	first SINCE_US MOST_MS TARGET
  *	discord				(answers edits until it is killed)
  *
- * What each does is in drive.h, what a target is in target.h.  Times are taken
+ * drive.h describes the drivers, target.h the targets.  Times are taken
  * here, where the bytes leave and arrive; each answer is checked.  It prints
  * one JSON object; the status is 1 when anything was wrong.
  *

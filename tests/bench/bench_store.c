@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How fast the store is, without a service around it:
+ * The store's speed, without a service around it:
  *
  *	bench_store FILE migrate
  *	bench_store FILE commands COUNT
@@ -34,7 +34,7 @@
 static const struct job_limits no_limits = { .queue_max = INT64_MAX,
 	.user_rate = INT64_MAX };
 
-/* What the processes tell each other. */
+/* Memory that the processes share. */
 static struct shared {
 	_Atomic int64_t done;
 	_Atomic int ready;

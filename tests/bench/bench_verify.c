@@ -22,7 +22,7 @@
 
 #define IN_ROUND 50
 
-/* What a request's bytes are, taken apart. */
+/* Parts of a signed request. */
 struct signed_body {
 	char timestamp[16];
 	char signature[2 * crypto_sign_BYTES + 1];

@@ -111,7 +111,7 @@ send_some(struct http_client *client)
 		return;
 	}
 	left -= sent > 0 ? (size_t)sent : 0;
-	/* what is short goes at once, and nothing has to be watched for it */
+	/* a short request is sent at once: there is nothing to wait for */
 	if (left > 0 && client->sent == 0)
 		watch(client, EPOLLIN | EPOLLOUT);
 	if (left == 0 && client->sent > 0)

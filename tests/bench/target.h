@@ -14,8 +14,8 @@
 struct loop;
 
 /*
- * What is measured.  A target is one kind of thing to do; a lane does it, again
- * and again, one at a time; several lanes of a target make a concurrency.
+ * Targets of a measurement.  A target is one kind of request.  A lane sends it,
+ * again and again, one at a time; several lanes of a target make a concurrency.
  *
  *	eval:PORT:REQUEST:EXPECTED	an HTTP request, as it is in a file; the
  *					answer's body must be that of a file
@@ -79,7 +79,7 @@ struct target {
 	uint64_t errors;
 	char error[200]; /* the first one */
 	double cpu_s;	 /* of programs */
-	double seconds;	 /* in which `counted` were done */
+	double seconds;	 /* the time that `counted` took */
 	uint64_t counted;
 };
 
@@ -94,7 +94,7 @@ void target_print(struct target *target, FILE *out);
 
 struct lane *lane_new(struct bench *bench, struct target *target, size_t index);
 void lane_free(struct lane *lane);
-/* What need not be measured: sign, connect. */
+/* Sign and connect, outside the measured time. */
 void lane_prepare(struct lane *lane);
 void lane_start(struct lane *lane);
 

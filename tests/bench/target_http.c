@@ -15,7 +15,7 @@
 #define REQUEST_MAX (2 << 20)
 /* More than il-fcgi remembers, so that none of them comes twice for it. */
 #define PINGS 12288
-/* What an edit that is no result begins with. */
+/* The beginning of an edit that is no result. */
 #define RUNNING "\"content\":\"Running "
 
 struct exchange {
@@ -328,7 +328,7 @@ command_edited(struct lane *lane, const char *token, const char *body,
 		return; /* of one that has failed before */
 	if (memmem(body, len, "\"cancel:", 9) != NULL ||
 	    memmem(body, len, RUNNING, strlen(RUNNING)) != NULL)
-		return; /* how it goes on */
+		return; /* progress, no result */
 	if (memmem(body, len, want->data, want->len) == NULL) {
 		lane_fail(lane, "another result", body, len);
 		return;

@@ -14,7 +14,7 @@
  */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What must hold for every input: otherwise the target dies. */
+/* An invariant of every input: the target dies where it does not hold. */
 static inline void
 fuzz_holds(int truth, const char *what)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a cell sends back.  The input is a row of packets, each behind two bytes
- * of length; the first byte of all says what had been asked for.
+ * Packets from a cell.  Two bytes of length stand before each packet of the
+ * input; the first byte of all says which request the packets answer.
  */
 #include "fuzz.h"
 

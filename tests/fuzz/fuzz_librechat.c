@@ -159,7 +159,7 @@ check_program(const char *body, size_t len)
 	}
 }
 
-/* What a run leaves comes back with its results, and is taken then. */
+/* The calls that a run leaves open come back with their results. */
 static void
 check_calls(const char *text, size_t len)
 {
@@ -192,7 +192,7 @@ check_calls(const char *text, size_t len)
 	libre_program_release(&p);
 }
 
-/* Whatever the client says of a call, the program goes on. */
+/* The program goes on, with any result of a call. */
 static void
 check_results(const char *text, size_t len)
 {

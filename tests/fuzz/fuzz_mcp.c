@@ -77,7 +77,7 @@ check_call(struct mcp_message *m)
 	}
 }
 
-/* What the client is told of a run that goes on. */
+/* Progress of a run, as the client gets it. */
 static void
 check_progress(const struct mcp_message *m, const struct mcp_output *o)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a terminal shows of any bytes: text, a bounded amount, with sequences
- * of colours alone. */
+/* A terminal shows any bytes as a bounded text; only sequences of colours are
+ * left in it. */
 #include "fuzz.h"
 
 #include <string.h>

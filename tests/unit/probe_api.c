@@ -206,7 +206,7 @@ output(struct buf *out, const char *in, size_t len)
 	    taken.state == EVAL_OUTPUT_OPEN	? "OPEN " :
 		taken.state == EVAL_OUTPUT_FULL ? "FULL " :
 						  "INVALID ");
-	/* what is in there is the inside of a JSON string */
+	/* the text is the inside of a JSON string */
 	buf_addf(&text, "\"%s\"", buf_str(&taken.text));
 	if (taken.state != EVAL_OUTPUT_INVALID &&
 	    jtree_parse(&doc, buf_str(&text), text.len, &error)) {

@@ -2,7 +2,7 @@
 #ifndef TEST_STORE_H
 #define TEST_STORE_H
 
-/* What the store's unit tests share: a fresh database, and rows to put in. */
+/* Helpers of the store's unit tests: a fresh database, and rows to put in. */
 #include <sqlite3.h>
 
 #include "base/buf.h"

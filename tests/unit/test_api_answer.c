@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What /eval answers: files, order, numbers, the extras. */
+/* Answers of /eval: files, order, numbers, the extras. */
 #include "contract/snekbox/eval_answer.h"
 
 #include "base/buf.h"

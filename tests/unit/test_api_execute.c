@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the code-interpreter routes answer, whole and as a stream. */
+/* Answers of the code-interpreter routes, whole and as a stream. */
 #include "contract/code_interpreter/execute_answer.h"
 
 #include "base/buf.h"

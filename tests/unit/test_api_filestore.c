@@ -87,7 +87,7 @@ count_in_folder(void)
 	return count;
 }
 
-/* What is accounted for: bytes, or files. */
+/* The use that is accounted for, in bytes or files. */
 static int64_t
 used(bool of_bytes)
 {
@@ -330,7 +330,7 @@ test_count(void)
 	is_int(used(true), before, "what stands still is");
 }
 
-/* How many files of four bytes fit in, at most 20. */
+/* The number of files of four bytes that fit in, at most 20. */
 static int
 fill(const char *content)
 {
@@ -389,8 +389,8 @@ test_senders(void)
 	store.limits.ttl_ms = 3600000;
 }
 
-/* What an owner has is counted by all processes together, and looked for on the
- * disk once. */
+/* All processes count an owner's files together, and read them from the disk
+ * once. */
 static void
 test_share(void)
 {
@@ -502,7 +502,7 @@ test_sweep(void)
 	(void)unlinkat(store.dir, "README", 0);
 }
 
-/* What has expired makes room at once. */
+/* An expired file makes room at once. */
 static void
 test_room(void)
 {

@@ -141,7 +141,7 @@ test_slots(void)
 	    "no slot is needed where there are as many as can be");
 }
 
-/* Whose token nobody knows is counted by address, apart from all tokens. */
+/* A client with an unknown token is counted by its address. */
 static void
 test_strangers(void)
 {

@@ -71,8 +71,8 @@ count_in_children(void)
 		;
 }
 
-/* One that ends as it should, one that dies in the middle, one that lives on:
- * its pid. */
+/* Three children: the first ends as it should, the second dies in the middle,
+ * the third lives on.  Returns the pid of the third. */
 static pid_t
 change_in_children(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which profile an API container gets. */
+/* The AppArmor profile of an API container. */
 #include "base/docker_cli.h"
 
 #include <stdio.h>

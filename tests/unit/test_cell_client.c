@@ -127,7 +127,7 @@ say_result(enum frame_tag tag, int64_t value, enum frame_tag tag2,
 	say(&frame);
 }
 
-/* ---- what is sent ---- */
+/* ---- requests ---- */
 
 static struct frame_view
 heard(unsigned char packet[FRAME_MAX])
@@ -249,7 +249,7 @@ test_send_fails(void)
 	is_int(err.code, ERR_PROTOCOL, "is a broken protocol");
 }
 
-/* ---- what comes back ---- */
+/* ---- answers ---- */
 
 static void
 test_run(void)

@@ -37,7 +37,7 @@ well(void)
 	};
 }
 
-/* What is judged, that its text has this and its mend that. */
+/* The facts lead to this condition, with this text and this mend. */
 static void
 finds(const struct condition_facts *facts, enum condition what,
     const char *text, const char *mend)

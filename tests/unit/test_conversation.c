@@ -67,7 +67,7 @@ reset(void)
 		.within_ms = 1000 };
 }
 
-/* What the cell has said before it is asked to. */
+/* Send a frame of the cell's before it is asked to. */
 static void
 say(int fd, enum frame_kind kind, enum frame_tag tag, int64_t value)
 {
@@ -100,7 +100,7 @@ hold(void)
 	return conversation_hold(&c, &request, &result, &err);
 }
 
-/* How often the client has sent a frame of this kind. */
+/* The number of frames of this kind that the client has sent. */
 static int
 count_sent(enum frame_kind kind)
 {

@@ -107,7 +107,7 @@ test_nodes(void)
 	auto_buf struct buf small = BUF_INIT(64);
 	struct err err = { 0 };
 
-	/* what is installed */
+	/* the installed files */
 	conf.lib_dir = xprintf("%s/lib",
 	    getenv("BUILD") != NULL ? getenv("BUILD") : "build");
 	is_int(fill(&out, "x @NODES@ y", &err), 0, "one host");

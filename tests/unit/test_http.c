@@ -66,7 +66,7 @@ take(int client, unsigned char *out, size_t *longest)
 	return len;
 }
 
-/* What is short, what is long and what is short again. */
+/* A short body, a long one, and a short one again. */
 static void
 test_long(struct http_request *req)
 {

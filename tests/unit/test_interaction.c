@@ -77,7 +77,7 @@ test_not_json(void)
 	bad("{\"type\":1,\"a\":1e400.1}", "no number at all");
 }
 
-/* What jansson's values cannot hold, in a field that nobody reads. */
+/* A value that jansson cannot hold, in a field that il-fcgi does not read. */
 static void
 test_unread(void)
 {
@@ -166,7 +166,7 @@ test_envelope(void)
 	bad("{\"type\":2," HEAD USER "\"data\":{}}", "no name");
 }
 
-/* What has come to Discord's objects, and may be null. */
+/* Fields that Discord added to its objects, and that may be null. */
 static void
 test_new_fields(void)
 {

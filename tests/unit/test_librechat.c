@@ -80,7 +80,7 @@ test_names(void)
 	is_str(libre_name_type("x.PNG"), "image/png", "in any case");
 }
 
-/* What the request is answered with; "" for one that runs. */
+/* The refusal of a request; "" for a request that runs. */
 static const char *
 refusal(const char *body)
 {
@@ -200,7 +200,7 @@ test_request(void)
 	jtree_release(&exec.doc);
 }
 
-/* Which of these files are replaced, as '-' and 'x'. */
+/* Marks the files that are replaced with 'x', the others with '-'. */
 static const char *
 replaced(const char *const *names)
 {

@@ -41,7 +41,7 @@ make_token(struct buf *token, const struct libre_asked *by)
 	libre_program_release(&p);
 }
 
-/* What a request is answered with; "" for one that runs. */
+/* The refusal of a request; "" for a request that runs. */
 static const char *
 refusal(const char *body)
 {

@@ -115,7 +115,7 @@ test_ids(void)
 	    200, -32601, "\"\\u2028\\\"\"", "a text, in ASCII");
 }
 
-/* What is said back has its bounds, or no answer would hold it. */
+/* An id that is sent back is bounded: otherwise no answer would hold it. */
 static void
 test_long(void)
 {

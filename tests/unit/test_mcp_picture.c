@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which pictures may be put before a model.  The samples have 5 x 3 pixels; the
- * numbers are where their width and height stand, and how.
+ * Pictures that may be put before a model.  The samples have 5 x 3 pixels; the
+ * numbers say where their width and height stand, and how.
  */
 #include "contract/mcp/mcp_media.h"
 
@@ -200,7 +200,7 @@ test_size(size_t i)
 	is_str(judge(len), "it is no whole picture", "without pixels");
 }
 
-/* Whatever its bytes are: nothing beyond them is read. */
+/* The reader stays within a picture of any bytes. */
 static void
 test_any(size_t i)
 {

@@ -369,7 +369,7 @@ test_many_files(void)
 	}
 }
 
-/* What does not fit comes next. */
+/* The rest of a file is read by the next call. */
 static void
 test_long_read(const char *data, size_t len)
 {

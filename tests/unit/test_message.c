@@ -226,7 +226,7 @@ test_output_colours(void)
 	is_str(content, "```\n100%\n```", "none");
 	message_release(&m);
 
-	/* what is left out may hold the sequences that hold at its end */
+	/* a colour that begins in the omitted part holds after it */
 	buf_adds(&text, "\033[31m");
 	for (int i = 1; i <= 30; i++)
 		buf_addf(&text, "%d\n%s", i, i == 20 ? "\033[1;44m" : "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What another node says of a file: a head is read whole or not at all. */
+/* Another node's answer about a file: a head is read whole or not at all. */
 #include "protocol/node_ask.h"
 
 #include "base/buf.h"

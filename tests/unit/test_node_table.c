@@ -26,7 +26,7 @@ parse(const char *text, const char *own, struct err *err)
 	    NULL;
 }
 
-/* One that is right. */
+/* A table without a fault. */
 static struct node_table *
 parsed(const char *text, const char *own)
 {
@@ -46,7 +46,7 @@ owner_of(struct node_table *table, int slot)
 	return node_table_owner(table, slot)->name;
 }
 
-/* ---- what never changes ---- */
+/* ---- slots and hashes never change ---- */
 
 static void
 test_slots_for_ever(void)
@@ -86,7 +86,7 @@ test_owners_for_ever(void)
 	node_table_free(table);
 }
 
-/* ---- whose a slot is ---- */
+/* ---- owners of slots ---- */
 
 static void
 test_fourth_node(void)
@@ -165,7 +165,7 @@ test_changes(void)
 	struct node_table *new;
 	struct err err;
 
-	(void)owner_of(table, 12); /* what hashing says is no line */
+	(void)owner_of(table, 12); /* hashing needs no line */
 	new = node_table_with(table, b, false, &err);
 	ok(same_owners(new, joined), "a node takes part");
 	node_table_free(new);
@@ -248,7 +248,7 @@ test_one_host(void)
 	node_table_free(table);
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static void
 wrong(const char *text, const char *why)
@@ -439,7 +439,7 @@ count_after(struct node_table *table, int64_t ms)
 	return count;
 }
 
-/* What is wrong is logged once, however often it is looked at. */
+/* A fault is logged once, also where the table is read again. */
 static void
 test_logged_once(struct node_table *table)
 {

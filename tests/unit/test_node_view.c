@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a node is told of a run of another one. */
+/* A run's view, as another node asks for it. */
 #include "protocol/node_ask.h"
 
 #include <stdlib.h>
@@ -77,7 +77,7 @@ test_wrong(void)
 	ok(!view.timeit, "as it was run");
 }
 
-/* One whose code is as long as it gets, and of what takes most room. */
+/* A view with the longest code, of the characters that take the most room. */
 static void
 test_long(void)
 {

@@ -32,7 +32,7 @@ read_request(struct piston_request *req, const char *body,
 	    refusal);
 }
 
-/* What is refused, and how. */
+/* Refused requests, and their texts. */
 static const struct {
 	const char *body;
 	const char *message;
@@ -121,7 +121,7 @@ test_nearest(const char *language, const char *version, const char *ran)
 	}
 }
 
-/* What is taken: its limits, and its words with '|' between. */
+/* Accepted requests: their limits, and their words with '|' between. */
 static const struct {
 	const char *more;
 	int64_t wall_ms;

@@ -161,7 +161,7 @@ test_frame(size_t i)
 	socket_reader_release(&r);
 }
 
-/* What a goodbye may say: RFC 6455, 5.5.1 and 7.4. */
+/* Valid and invalid close frames: RFC 6455, 5.5.1 and 7.4. */
 static const struct {
 	int code;
 	size_t len;

@@ -188,7 +188,7 @@ test_ends(void)
 	has("stopped at the output limit of 1 MiB", "output limit");
 }
 
-/* What is said of an error that the output ends in. */
+/* The hint for an error at the end of the output. */
 static void
 hint(const char *said, enum slip_kind kind, const char *want, const char *name)
 {
@@ -642,7 +642,7 @@ test_file(void)
 static void
 test_pip(void)
 {
-	/* what the cell says, what people are told */
+	/* the cell's text, the text for people */
 	static const char *const missing[][2] = {
 		{ "Inline: no project nunpy\n",
 		    "There is no project `nunpy`. Nearest to that: `numpy`" },

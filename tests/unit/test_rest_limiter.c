@@ -122,8 +122,8 @@ test_never_near_the_ban(void)
 	limiter_close(limiter);
 }
 
-/* What a killed process had begun holds for those that live, and for those that
- * come later. */
+/* A block that a killed process noted holds for all processes, also for later
+ * ones. */
 static void
 test_processes(void)
 {

@@ -129,7 +129,7 @@ test_blocked(void)
 	}
 }
 
-/* What concerns this call alone, or is no fault of ours. */
+/* Answers that concern this call alone, or that are no fault of ours. */
 static void
 test_not_blocked(void)
 {

@@ -47,7 +47,7 @@ static const struct {
 	{ "latest", "-------" },
 };
 
-/* What is one version, whole. */
+/* Texts that are, or are not, one whole version. */
 static const struct {
 	const char *text;
 	bool whole;

@@ -101,7 +101,7 @@ test_start(void)
 	(void)store_sql(err.text);
 }
 
-/* What SQLite says about a text for a connection of a role. */
+/* SQLite's result for a text, on a connection of a role. */
 static int
 verdict(struct db *db, const char *sql)
 {

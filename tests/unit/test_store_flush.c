@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which changes are flushed to the disk before they are reported as done.  This
+ * Changes that are flushed to the disk before they are reported as done.  This
  * program's own fdatasync() stands before the C library's, and counts.
  */
 #include <errno.h>

@@ -49,7 +49,7 @@ test_insert(struct db *db)
 	(void)store_sql("DELETE FROM jobs");
 }
 
-/* Who looks does so beside a run, and two of them at a time. */
+/* A job that lists files runs beside a run; two of them run at a time. */
 static void
 test_beside(struct db *db)
 {

@@ -128,7 +128,7 @@ test_people(struct db *db)
 	(void)store_sql("DELETE FROM sandboxes WHERE user_id <> 7");
 }
 
-/* Nobody but those whom a test makes. */
+/* Delete all people: a test makes its own. */
 static void
 clear(void)
 {

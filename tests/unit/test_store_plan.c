@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How SQLite will find the rows of each statement: never by walking through a
- * whole table, except in the partial indexes that hold only unfinished jobs, or
+ * SQLite's way to the rows of each statement: it never walks through a whole
+ * table, except in the partial indexes that hold only unfinished jobs, or
  * the sandboxes that there are.
  * The plan does not depend on how much is stored: ANALYZE is never run.
  */
@@ -30,8 +30,8 @@ is_slow(const char *step)
 	return true;
 }
 
-/* Those that the store uses as long as the service runs; lists for operators
- * may take longer. */
+/* Does the running service use the statement?  Lists for operators may take
+ * longer. */
 static bool
 is_in_use(const char *name)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the operator has said: whose rule holds, who may write it, which limits
- * a new job meets. */
+/* The operator's rules: the rule that holds, the role that may write it, the
+ * limits that a new job meets. */
 #include "store.h"
 #include "store/connection.h"
 #include "store/rule.h"

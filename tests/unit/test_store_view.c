@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What buttons and modals refer to. */
+/* Rows that buttons and modals refer to. */
 #include "store/view.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static char files[] = "a//b c//";
 static char package[] = "numpy";
 static const struct view_texts given = { code, input, output, files, package };
 
-/* What is kept of a run, and of the run after it. */
+/* The view of a run, and of the run after it. */
 static void
 test_run(struct db *db)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Which names are suggested for what was typed, in which order. */
+/* Names that are suggested for a typed text, in order. */
 #include "discord/chat_answer.h"
 
 #include "base/buf.h"
 #include "tap.h"
 
-/* What is suggested, with blanks between; d: a directory. */
+/* The suggested names, with blanks between; d: a directory. */
 static const char *
 suggested(const char *cwd, const char *typed, const struct name *names)
 {

@@ -268,7 +268,7 @@ test_pieces(void)
 
 /* ---- a file ---- */
 
-/* What is borrowed from these two is looked at later. */
+/* Buffers: later checks borrow from them. */
 static struct frame head;
 static struct frame file;
 

@@ -226,7 +226,7 @@ send_lease(int broker, uint8_t kind, int fd)
 		exit(1);
 }
 
-/* What becomes of a process that asks for a lease now: its exit status. */
+/* The exit status of a process that asks for a lease now. */
 static int
 ask_for_lease(void)
 {

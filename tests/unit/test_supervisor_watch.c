@@ -84,13 +84,13 @@ begin(void (*what)(void), size_t input)
 		what();
 		_exit(7);
 	}
-	(void)setpgid(process, process); /* whoever comes first */
+	(void)setpgid(process, process); /* or the child */
 	for (int i = 0; i < 3; i++)
 		(void)close(theirs[i]);
 	must(watch.process = (int)syscall(SYS_pidfd_open, process, 0));
 }
 
-/* What the client has been sent so far, or until it is at its end. */
+/* Read the client's end: what is there, or all until its end. */
 static void
 take(int fd, int how)
 {
@@ -156,7 +156,7 @@ run_to_end(uint64_t wall_ms, uint64_t output_max, bool drains)
 	return ended;
 }
 
-/* ---- what it does ---- */
+/* ---- actions ---- */
 
 static void
 put(int fd, const void *data, size_t len)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What workers count: in one file, together, and whatever ends one of them. */
+/* Counters of workers: in one file, together; a worker's death loses none. */
 #include "protocol/tally.h"
 
 #include <signal.h>
