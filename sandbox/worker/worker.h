@@ -95,7 +95,7 @@ struct task {
 	/* of the cell's Python; "": any; command_choose_version() */
 	char version[COMMAND_VERSION_MAX + 1];
 
-	/* job_run.c: the cell, its events and the outcome of the last request */
+	/* job_run.c: the cell, its events, the outcome of the last request */
 	struct lease lease;
 	int64_t asked_ms;	  /* monotonic, of the last request */
 	bool keep;		  /* the cell may keep an interpreter, or

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The least that a FastCGI program costs: it answers a constant.  With a FILE as
- * argument it reads the request's body and answers what is in the file.
- * `make bench` measures il-fcgi and il-api beside it, behind the same nginx.  It
- * listens on descriptor 0, as such programs do.
+ * The least that a FastCGI program costs: it answers a constant.  With a FILE
+ * as argument it reads the request's body and answers what is in the file.
+ * `make bench` measures il-fcgi and il-api beside it, behind the same nginx.
+ * It listens on descriptor 0, as such programs do.
  */
 #include <fcntl.h>
 #include <signal.h>
