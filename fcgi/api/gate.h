@@ -20,7 +20,7 @@ struct http_request;
 
 enum gate_use {
 	GATE_OPEN,    /* needs no token */
-	GATE_GLANCE,  /* read-only: needs a token and no cell */
+	GATE_GLANCE,  /* needs a token and no cell */
 	GATE_CELL,    /* needs a cell */
 	GATE_SESSION, /* needs a cell, maybe that of a session at rest */
 	GATE_COMMAND, /* a command in a session */

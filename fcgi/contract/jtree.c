@@ -344,6 +344,8 @@ jtree_read_number(struct parser *p, struct jvalue *value)
 	}
 	value->type = JVALUE_NUMBER;
 	value->count = (size_t)(end - start);
+	if (value->count > JTREE_NUMBER_MAX)
+		return jtree_fail(p, "a number is too long", false);
 	value->u.text = jtree_copy(p->doc, start, value->count);
 	p->at += value->count;
 	return true;
@@ -464,7 +466,6 @@ locate(const struct parser *p)
 	const char *line = memrchr(p->s, '\n', p->at);
 
 	line = line == NULL ? p->s : line + 1;
-	error->position = text_codepoints(p->s, p->at);
 	error->column = 1 +
 	    text_codepoints(line, (size_t)(p->s + p->at - line));
 	error->line = 1;
@@ -489,7 +490,7 @@ jtree_parse(struct jtree *doc, const char *body, size_t len,
 	memset(doc, 0, sizeof(*doc));
 	doc->memory = xmalloc(sizeof(*doc->memory));
 	obstack_begin(doc->memory, CHUNK);
-	p.at = utf8_span(p.s, p.len, false);
+	p.at = utf8_span(p.s, p.len);
 	good = p.at == p.len || jtree_fail(&p, "it is not in UTF-8", false);
 	if (good) {
 		p.at = 0;

@@ -97,13 +97,14 @@ char *jtree_copy(struct jtree *doc, const char *s, size_t len);
  */
 #define JTREE_DEPTH_MAX 1000
 #define JTREE_VALUES_MAX 1000000
+/* Digits that Python's int() takes. */
+#define JTREE_NUMBER_MAX 4300
 
 struct jtree_error {
 	const char *text; /* static: "',' or '}' is missing" */
-	bool is_syntax;	  /* else the encoding or one of the two bounds */
+	bool is_syntax;	  /* else the encoding or one of the bounds */
 	size_t line;	  /* from 1 */
 	size_t column;	  /* from 1, in code points */
-	size_t position;  /* from 0, in code points of the whole */
 };
 
 /* Parse a body that a NUL follows; it is not needed afterwards.  On false there

@@ -39,7 +39,7 @@ utf8_decoder_add(struct utf8_decoder *d, struct buf *out, const char *data,
 		d->count = 0;
 	}
 	while (len > 0) {
-		step = utf8_span(data, len, false);
+		step = utf8_span(data, len);
 		buf_add(out, data, step);
 		data += step;
 		len -= step;

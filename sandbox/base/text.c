@@ -360,9 +360,10 @@ text_parse_hex(const char *s, size_t len, unsigned char *out, size_t n)
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		int high = text_hex_digit(s[2 * i]);
-		int low = text_hex_digit(s[2 * i + 1]);
+		/* s may end after the first digit that is none */
+		int low = high < 0 ? -1 : text_hex_digit(s[2 * i + 1]);
 
-		if (high < 0 || low < 0)
+		if (low < 0)
 			return false;
 		out[i] = (unsigned char)(high * 16 + low);
 	}

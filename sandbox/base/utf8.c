@@ -42,7 +42,7 @@ utf8_look(const char *s, size_t len, bool surrogates, enum utf8_fault *fault)
 	if (u[0] < 0x80)
 		return 1;
 	if (u[0] < 0xc2 || u[0] > 0xf4) {
-		*fault = UTF8_START;
+		*fault = UTF8_WRONG;
 		return 1;
 	}
 	n = u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
@@ -51,7 +51,7 @@ utf8_look(const char *s, size_t len, bool surrogates, enum utf8_fault *fault)
 			*fault = UTF8_END;
 		else if (!utf8_is_tail(s[i]) ||
 		    (i == 1 && !utf8_is_second(u[0], u[1], surrogates)))
-			*fault = UTF8_CONTINUATION;
+			*fault = UTF8_WRONG;
 		if (*fault != UTF8_FINE)
 			return i;
 	}
@@ -76,7 +76,7 @@ utf8_ascii(const char *s, size_t len)
 }
 
 size_t
-utf8_span(const char *s, size_t len, bool surrogates)
+utf8_span(const char *s, size_t len)
 {
 	enum utf8_fault fault = UTF8_FINE;
 	size_t i = 0;
@@ -88,7 +88,7 @@ utf8_span(const char *s, size_t len, bool surrogates)
 		i += utf8_ascii(s + i, len - i);
 		if (i == len)
 			return i;
-		step = utf8_look(s + i, len - i, surrogates, &fault);
+		step = utf8_look(s + i, len - i, false, &fault);
 		if (fault != UTF8_FINE)
 			return i;
 		i += step;
@@ -134,7 +134,7 @@ utf8_encode(uint32_t code, char out[4])
 bool
 utf8_valid(const char *s, size_t len)
 {
-	return utf8_span(s, len, false) == len;
+	return utf8_span(s, len) == len;
 }
 
 bool

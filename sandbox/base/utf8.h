@@ -6,12 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Fault of a sequence, as CPython's codec tells it apart. */
+/* Fault of a sequence. */
 enum utf8_fault {
 	UTF8_FINE,
-	UTF8_START,	   /* invalid start byte */
-	UTF8_CONTINUATION, /* invalid continuation byte */
-	UTF8_END,	   /* cut off by the end of the data */
+	UTF8_WRONG, /* an invalid byte */
+	UTF8_END,   /* cut off by the end of the data */
 };
 
 /* Look at what starts at s (len > 0 bytes there).  The length of the sequence
@@ -22,7 +21,7 @@ size_t utf8_look(const char *s, size_t len, bool surrogates,
 /* Bytes of s before the first that is not ASCII; len when there is none. */
 size_t utf8_ascii(const char *s, size_t len);
 /* Bytes of s before the first faulty sequence; len when there is none. */
-size_t utf8_span(const char *s, size_t len, bool surrogates);
+size_t utf8_span(const char *s, size_t len);
 
 /* Length in bytes of the valid UTF-8 sequence at s (len bytes there), or 0 when
  * there is none. */

@@ -368,7 +368,7 @@ container_ready(struct container *c, const struct frame_view *view)
 
 /* ---- frames on the control socket ---- */
 
-/* The scheduler decides how long the cell stays: a ticket may be waiting for
+/* The pool decides how long the cell stays: a ticket may be waiting for
  * exactly this cell. */
 void
 container_idle(struct container *c)

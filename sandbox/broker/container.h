@@ -15,8 +15,8 @@ struct reservation;
 struct ticket;
 
 /*
- * The life of one container, a state machine on the event loop.  The pool owns
- * it and acts on its state after each change.
+ * The life of one container, a state machine on the event loop.  `struct
+ * cells` owns it; the pool acts on its state after each change.
  *
  *	PREPARING ─ volumes locked and attached ─▶ PREPARED ─ container_run() ─▶
  *	STARTING ─ READY ─▶ IDLE ◀─▶ LEASED ─▶ RELEASING ─ IDLE ─▶ IDLE
@@ -45,9 +45,9 @@ struct container {
 	uint32_t uid, owner;	  /* of the code; of the files that it mounts */
 	uint32_t imports, absent; /* modules; of those, the missing ones */
 	bool standby, adopting, adopted; /* prepare.c */
-	bool derived, claimed; /* image has byte code; the scheduler's mark */
-	char python[32];       /* from READY; "" before */
-	int64_t isolation;     /* from READY: enum isolation; 0: unset */
+	bool derived, claimed;	    /* image has byte code; policy.c's mark */
+	char python[32];	    /* from READY; "" before */
+	int64_t isolation;	    /* from READY: enum isolation; 0: unset */
 	char isolation_reason[128]; /* from READY: why not more */
 	int64_t runs;		    /* finished leases */
 	bool retire, masked;	    /* not to be leased again; docker.c */
@@ -87,7 +87,7 @@ struct container {
 	struct loop_timer *watch; /* next check whether it died at its start */
 };
 
-/* The packages of a version for the runs of the APIs (api_packages.c).  All its
+/* The packages of a version for the runs of the APIs (prepare.c).  All its
  * cells mount one loop device, so that the kernel has one file system for them,
  * and one copy of what they read. */
 struct api_packages_volume {
@@ -179,7 +179,7 @@ void mounter_forbid(struct container *m);
 /* Handle a mounter's frame.  False: the frame breaks the protocol. */
 bool mounter_handle(struct container *m, const struct frame_view *view);
 
-/* ---- packages of the APIs' runs (api_packages.c) ---- */
+/* ---- packages of the APIs' runs (prepare.c) ---- */
 
 /* Close the device of a version's older volume; cells that have mounted it, or
  * are about to, are not leased again. */

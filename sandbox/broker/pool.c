@@ -533,6 +533,7 @@ warm_trim(struct pool *pool)
 		idle += c->class->reuse == REUSE_SANDBOX && !c->has_session &&
 		    !c->standby;
 	}
+	/* Only cells of people's sandboxes have sessions (docker.c). */
 	for (; sessions > config->sessions; sessions--)
 		cell_end_idle(pool_oldest_idle(pool, BUDGET_SANDBOXES, true),
 		    KEPT_GAVE_WAY);

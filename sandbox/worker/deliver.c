@@ -294,6 +294,14 @@ form_send(struct delivery *d, enum form form)
 static enum rest_outcome
 deliver(struct delivery *d)
 {
+	static const char *const names[FORMS] = {
+		[FORM_REMOVED] = "",
+		[FORM_WHOLE] = "with its files",
+		[FORM_TEXT] = "as text",
+		[FORM_FILE] = "as a file",
+		[FORM_APART] = "in private",
+		[FORM_REASON] = "with the reason alone",
+	};
 	enum rest_outcome outcome = REST_REFUSED;
 
 	for (enum form form = 0; form < FORMS && outcome == REST_REFUSED;
@@ -303,8 +311,8 @@ deliver(struct delivery *d)
 		outcome = form_send(d, form);
 		if (outcome != REST_REFUSED || form == FORM_REMOVED)
 			continue;
-		log_warn("Discord refused the answer: %s job=%" PRId64,
-		    d->err.text, d->job->id);
+		log_warn("Discord refused the answer %s: %s job=%" PRId64,
+		    names[form], d->err.text, d->job->id);
 		if (form > FORM_TEXT)
 			continue;
 		d->objection = d->reply;

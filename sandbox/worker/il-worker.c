@@ -30,7 +30,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -49,8 +48,8 @@
 #define EXIT_CONFIG 78
 #define SLOT_MOST 255
 /* A worker that sweeps may lock our slot for a moment. */
-#define LOCK_ROUND_MS 100
-#define LOCK_ROUNDS 200
+#define LOCK_WAIT_MS 20000
+#define LOCK_ROUND_MS 100 /* until a signal is seen */
 /* Longest time between rounds: operators change rows with sqlite3, and a byte
  * in the FIFO can be lost with the worker that read it. */
 #define ROUND_MS 10000
@@ -104,18 +103,19 @@ lock_slot(const struct worker *worker, int64_t slot, int64_t timeout_ms,
 static void
 lock_own_slot(struct worker *worker)
 {
+	int64_t until_ms = clock_monotonic_ms() + LOCK_WAIT_MS;
 	struct err err = { 0 };
 
-	for (int round = 0; round < LOCK_ROUNDS; round++) {
+	do {
 		worker->slot_lock = lock_slot(worker, worker->slot,
 		    LOCK_ROUND_MS, &err);
 		if (worker->slot_lock >= 0)
 			return;
 		if (err.code != ERR_BUSY)
 			break;
-		if (is_stopping(worker, 0))
+		if (is_stopping(worker, 1))
 			exit(0);
-	}
+	} while (clock_monotonic_ms() < until_ms);
 	log_fatal(1, "%s", err.text);
 }
 

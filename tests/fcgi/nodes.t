@@ -177,7 +177,7 @@ def check_rows(fronts):
               "what he submits is done there")
     b.finish_jobs()
     body = f.submit("py:%d" % view, user=ann, code="print(2)")
-    tap.ok("not kept" in a.send(body).text and body["id"] not in b.log(),
+    tap.ok("no longer stored" in a.send(body).text and body["id"] not in b.log(),
            "and by somebody else, on that one's node")
     b.query("UPDATE views SET share = 1, kind = 'py' WHERE id = ?", view)
     got = a.send(f.press("py-try:%d" % view, user=ann))

@@ -70,9 +70,8 @@ check_output(const uint8_t *data, size_t size)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const types[] = { NULL,
-		"application/x-www-form-urlencoded", "multipart/form-data",
-		"text/plain" };
+	static const char *const types[] = { NULL, "application/json",
+		"application/json; charset=utf-8", "text/plain" };
 	static const char *const names[] = { "3.11", NULL };
 	auto_buf struct buf body = BUF_INIT((size_t)8 << 20);
 	struct eval_request req;

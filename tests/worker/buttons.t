@@ -76,7 +76,7 @@ def what_was_installed_is_told_where_its_run_has_gone():
     house.press(message, "Install PyYAML", "py-install",
                 view_id=view).wait_final()
     text = message.refresh().text()
-    assert "not kept" in text and "`PyYAML` was installed" in text, text
+    assert "no longer stored" in text and "`PyYAML` was installed" in text, text
 
 
 @test

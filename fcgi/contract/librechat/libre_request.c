@@ -251,7 +251,7 @@ struct libre_body {
 #define AT(member) offsetof(struct libre_body, member)
 
 static const struct field body_rows[] = {
-	{ "lang", FIELD_TEXT, AT(lang), .required = true, .nullable = true },
+	{ "lang", FIELD_WORD, AT(lang), .required = true, .nullable = true },
 	{ "code", FIELD_TEXT, AT(code), .required = true, .nullable = true },
 	{ "runtime_session_hint", FIELD_RAW, AT(hint), .nullable = true,
 	    .max = LIBRE_HINT_MAX },

@@ -393,7 +393,7 @@ mcp_media_type(const char *name, const void *data, size_t len)
 			return endings[i].type;
 	/* The last character may be cut. */
 	if ((len == 0 || memchr(data, '\0', len) == NULL) &&
-	    utf8_span(data, len, false) + 3 >= len)
+	    utf8_span(data, len) + 3 >= len)
 		return "text/plain";
 	return "application/octet-stream";
 }

@@ -279,7 +279,7 @@ mcp_add_listing(struct buf *out, const struct mcp_message *m,
 static size_t
 text_len(const char *data, size_t len, bool at_end)
 {
-	size_t whole = utf8_span(data, len, false);
+	size_t whole = utf8_span(data, len);
 
 	if (memchr(data, '\0', whole) != NULL)
 		return 0;

@@ -89,7 +89,7 @@ static const struct mcp_rule
 	    MCP_FILES },
     arg_args = { { ARGUMENT("args", FIELD_LIST, args), .max = MCP_ARGS_MAX },
 	    "sys.argv[1:].", MCP_ARGS },
-    arg_python = { { ARGUMENT("python", FIELD_TEXT, python) },
+    arg_python = { { ARGUMENT("python", FIELD_WORD, python) },
 	    "The version of Python.", MCP_PYTHON },
     arg_timeout = { { ARGUMENT("timeout_seconds", FIELD_WHOLE, timeout_s),
 			.standard = MCP_TIMEOUT_S, .min = 1,

@@ -193,18 +193,8 @@ piston_make_text(char *text, size_t len)
 			memcpy(s + i, replacement, sizeof(replacement));
 }
 
-/* Decode in place as far as the text is base64, as Buffer.from() does.  Returns
- * the length. */
-static size_t
-decode_base64(char *text, size_t len)
-{
-	size_t n;
-
-	(void)base64_decode(text, len, text, &n);
-	return n;
-}
-
-/* Decode hex in the same way. */
+/* Decode in place as far as the text is hex, as Buffer.from() does.  Returns the
+ * length. */
 static size_t
 decode_hex(char *text, size_t len)
 {
@@ -226,24 +216,31 @@ encoding_of(const struct piston_file *file)
 
 	if (file->encoding.len == 0)
 		return ENCODING_UTF8;
-	while (i < ENCODING_OTHER && strcmp(file->encoding.data, names[i]) != 0)
+	while (i < ENCODING_OTHER &&
+	    (strlen(names[i]) != file->encoding.len ||
+		memcmp(file->encoding.data, names[i], file->encoding.len) != 0))
 		i++;
 	return i;
 }
 
-static struct cell_bytes
-decode_content(const struct cell_bytes *content, enum encoding encoding)
+/* Decode what a file holds in its place.  False: it is no base64. */
+static bool
+decode_content(const struct cell_bytes *content, enum encoding encoding,
+    struct cell_bytes *decoded)
 {
 	char *text = (char *)(uintptr_t)content->data;
 	size_t len = content->len;
 
-	if (encoding == ENCODING_BASE64)
-		len = decode_base64(text, len);
-	else if (encoding == ENCODING_HEX)
+	if (encoding == ENCODING_BASE64) {
+		if (!base64_decode(text, len, text, &len))
+			return false;
+	} else if (encoding == ENCODING_HEX) {
 		len = decode_hex(text, len);
-	else
+	} else {
 		piston_make_text(text, len);
-	return (struct cell_bytes){ text, len };
+	}
+	*decoded = (struct cell_bytes){ text, len };
+	return true;
 }
 
 /* ---- files: their names ---- */
@@ -325,7 +322,10 @@ set_files(struct piston_request *req, const struct field_list *list,
 			return piston_refuse(refusal, 400, "files[%zu].name %s",
 			    i, wrong);
 		input->mtime = -1;
-		input->content = decode_content(&files[i].content, encoding);
+		if (!decode_content(&files[i].content, encoding,
+			&input->content))
+			return piston_refuse(refusal, 400,
+			    "files[%zu].content must be base64", i);
 		if (req->words[0].data == NULL &&
 		    (encoding == ENCODING_UTF8 || encoding == ENCODING_OTHER))
 			set_main(req, input->path);

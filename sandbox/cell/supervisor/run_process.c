@@ -33,6 +33,8 @@
 #define STREAMS 4	 /* standard streams and the task */
 #define PROC_PATH_MAX 32 /* "PID/root", "PID/ns/mnt" */
 
+_Static_assert(STREAMS <= BASE_FDS_MAX, "base_receive() has room for them");
+
 /* Every packet that is sent is counted by the one device, or as refused. */
 static const char *const counters[NETWORK_FILES] = { "self/net/dev",
 	"self/net/snmp", "self/net/snmp6" };
