@@ -52,6 +52,12 @@ static const struct {
 	    "files must include at least one utf8 encoded file" },
 	{ "{" PY ",\"files\":[{\"content\":\"\",\"encoding\":\"utf\"}]}",
 	    "files must include at least one utf8 encoded file" },
+	{ "{" PY ",\"files\":[{\"content\":\"\"},"
+	  "{\"content\":\"aGVs*bG8=\",\"encoding\":\"base64\"}]}",
+	    "files[1].content must be base64" },
+	{ "{" PY ",\"files\":[{\"content\":\"\","
+	  "\"encoding\":\"utf8\\u0000x\"}]}",
+	    "files must include at least one utf8 encoded file" },
 	{ "{" ONE ",\"run_timeout\":3000.5}",
 	    "run_timeout cannot exceed the configured limit of 3000" },
 	{ "{" ONE ",\"run_timeout\":\"\"}", "run_timeout must be a number" },
@@ -208,7 +214,7 @@ test_files(void)
 {
 	static const char body[] =
 	    "{" PY ",\"stdin\":\"in\\n\",\"files\":["
-	    "{\"content\":\"-_8=x\",\"encoding\":\"base64\",\"name\":\"/b\"},"
+	    "{\"content\":\"-_8=\",\"encoding\":\"base64\",\"name\":\"/b\"},"
 	    "{\"content\":\"00fFg0\",\"encoding\":\"hex\"},"
 	    "{\"content\":\"\\ud800\",\"encoding\":\"utf-8\"},"
 	    "{\"content\":\"y\",\"name\":\"d/../-m\"}]}";

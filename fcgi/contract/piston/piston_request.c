@@ -193,8 +193,8 @@ piston_make_text(char *text, size_t len)
 			memcpy(s + i, replacement, sizeof(replacement));
 }
 
-/* Decode in place as far as the text is hex, as Buffer.from() does.  Returns the
- * length. */
+/* Decode in place as far as the text is hex, as Buffer.from() does.  Returns
+ * the length. */
 static size_t
 decode_hex(char *text, size_t len)
 {
