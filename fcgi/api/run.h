@@ -71,12 +71,12 @@ struct run_front {
 	void (*lost)(struct api_run *run);
 };
 
+#define API_REFERENCE_LEN 16
+
 /*
  * A run in a leased cell.  If its client hangs up, the lease is closed, which
  * ends the run.
  */
-#define API_REFERENCE_LEN 16
-
 struct api_run {
 	/* set by the caller; all else is zero */
 	const struct run_front *front;

@@ -56,6 +56,18 @@ def main():
           f"{len(sizes)} functions, median {statistics.median(sizes):.0f} "
           f"lines, {sum(n <= 8 for n in sizes) / len(sizes):.0%} of 8 or less")
     print(f"Python  {python_lines()} lines of code")
+    count = len(files(".c", ".h", tests=False))
+    rows = len(re.findall(r'"(?:IL|SANDBOX|DISCORD|ECHO)_\w+",',
+                          read("sandbox/base/config.def")))
+    print("Targets " + "; ".join(
+        f"{what} {value}, {'at most' if most else 'at least'} {target}"
+        + ("" if (value <= target) == most or value == target
+           else " (NOT YET)")
+        for what, value, most, target in (
+            ("lines of C", sum(rooms.values()), True, 50000),
+            ("files of C", count, True, 290),
+            ("lines a file", sum(rooms.values()) // count, False, 170),
+            ("settings", rows, True, 50))))
     words = re.findall(r"^\| ", read("sandbox/README.md").split(
         "## Glossary\n")[1].split("\n## ")[0], re.M)
     count = read("README.md").count("\n")
