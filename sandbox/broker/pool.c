@@ -501,6 +501,22 @@ is_outdated(const struct pool *pool, const struct container *c)
 		c->interpreter.image) != 0;
 }
 
+/* End the oldest of so many idle cells, with and without a session, that are
+ * beyond the settings.  Only cells of people's sandboxes have sessions
+ * (docker.c). */
+static void
+end_surplus(struct pool *pool, int64_t sessions, int64_t idle)
+{
+	const struct config *config = pool->host->config;
+
+	for (; sessions > config->sessions; sessions--)
+		cell_end_idle(pool_oldest_idle(pool, BUDGET_SANDBOXES, true),
+		    KEPT_GAVE_WAY);
+	for (; idle > config->warm_cells; idle--)
+		container_end(pool_oldest_idle(pool, BUDGET_SANDBOXES, false),
+		    false);
+}
+
 void
 warm_trim(struct pool *pool)
 {
@@ -533,13 +549,7 @@ warm_trim(struct pool *pool)
 		idle += c->class->reuse == REUSE_SANDBOX && !c->has_session &&
 		    !c->standby;
 	}
-	/* Only cells of people's sandboxes have sessions (docker.c). */
-	for (; sessions > config->sessions; sessions--)
-		cell_end_idle(pool_oldest_idle(pool, BUDGET_SANDBOXES, true),
-		    KEPT_GAVE_WAY);
-	for (; idle > config->warm_cells; idle--)
-		container_end(pool_oldest_idle(pool, BUDGET_SANDBOXES, false),
-		    false);
+	end_surplus(pool, sessions, idle);
 }
 
 /* The cell has served as many runs as it may, or lacks imports that are wanted
