@@ -32,7 +32,7 @@ void reply_json(struct http_request *req, int status, const char *headers,
 void reply_file(struct http_request *req, const char *type,
     const char *disposition, int fd, int64_t size);
 /* Append the header with the number of a run's files that do not come back;
- * more: there may be others.  Nothing is appended if all do. */
+ * more: there may be others.  A full list gets none. */
 void reply_add_left_out(struct buf *headers, size_t count, bool more);
 
 /* ---- refusals in the form of the request's contract; all other paths have the

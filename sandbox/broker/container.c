@@ -358,7 +358,7 @@ container_ready(struct container *c, const struct frame_view *view)
 			LOG_LEVEL_WARN,
 		    "IL_PRELOAD: %s image=%s cell=%s", trouble,
 		    c->interpreter.image, c->name);
-	/* Nothing is mounted from a standby cell's devices yet. */
+	/* A standby cell's devices are not mounted yet. */
 	if (!c->standby)
 		container_release_volumes(c);
 	log_debug("ready after %" PRId64 " ms cell=%s",

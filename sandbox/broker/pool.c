@@ -54,7 +54,7 @@ fit(const struct container *c, const struct ticket *ticket)
 	    __builtin_popcount(c->imports & ~ticket->imports);
 }
 
-/* Of two cells that fit alike, the one used last is better. */
+/* The cell that was used last is better than another that fits alike. */
 static bool
 is_better(const struct container *c, const struct container *other,
     const struct ticket *ticket)

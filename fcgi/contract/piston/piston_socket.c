@@ -207,7 +207,7 @@ socket_reader_release(struct socket_reader *r)
 void
 socket_reader_add(struct socket_reader *r, const void *data, size_t len)
 {
-	/* Nothing more is read from a peer that is no WebSocket. */
+	/* A peer that is no WebSocket is not read any more. */
 	if (r->code != 0)
 		return;
 	buf_drop(&r->in, r->taken);
