@@ -54,7 +54,8 @@ decode_groups(const struct digits *digits, const char *text, size_t text_len,
 
 /* libsodium's decoder takes the same time for all data, four times ours. */
 bool
-base64_decode(const char *text, size_t text_len, char *out, size_t *len)
+base64_decode(const char *text, size_t text_len, bool padded, char *out,
+    size_t *len)
 {
 	struct digits digits;
 	unsigned bits = 0;
@@ -79,7 +80,8 @@ base64_decode(const char *text, size_t text_len, char *out, size_t *len)
 			out[(*len)++] = (char)(bits >> (6 - 2 * place) & 0xff);
 		place = (place + 1) % 4;
 	}
-	return place != 1 && pads == (4 - place) % 4;
+	return place != 1 &&
+	    (pads == (4 - place) % 4 || (pads == 0 && !padded));
 }
 
 /* libsodium's encoder takes the same time for all data, four times ours. */

@@ -53,7 +53,7 @@ base64(struct buf *out, const char *in, size_t len)
 	/* where it lies, as il-api does */
 	if (len > 0)
 		memcpy(decoded, in, len);
-	if (base64_decode(decoded, len, decoded, &n)) {
+	if (base64_decode(decoded, len, true, decoded, &n)) {
 		buf_adds(out, "OK ");
 		buf_add(out, decoded, n);
 	} else {

@@ -194,7 +194,7 @@ repeats(const char *header, const struct jvalue *text)
 	    memcmp(header + len - 2, "?=", 2) == 0) {
 		decoded = xmalloc(len);
 		if (!base64_decode(header + strlen(mark),
-			len - strlen(mark) - 2, decoded, &len))
+			len - strlen(mark) - 2, true, decoded, &len))
 			return false;
 		header = decoded;
 	}

@@ -358,7 +358,7 @@ mcp_decode_base64(struct checking *c, const char *label,
 	char *data = jtree_array(&c->m->doc, content->len + 1, 1);
 	size_t len;
 
-	if (!base64_decode(content->data, content->len, data, &len))
+	if (!base64_decode(content->data, content->len, true, data, &len))
 		return refuse_argument(c, label,
 		    "must be base64, with its padding.");
 	data[len] = '\0';

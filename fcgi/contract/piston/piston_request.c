@@ -232,7 +232,7 @@ decode_content(const struct cell_bytes *content, enum encoding encoding,
 	size_t len = content->len;
 
 	if (encoding == ENCODING_BASE64) {
-		if (!base64_decode(text, len, text, &len))
+		if (!base64_decode(text, len, false, text, &len))
 			return false;
 	} else if (encoding == ENCODING_HEX) {
 		len = decode_hex(text, len);

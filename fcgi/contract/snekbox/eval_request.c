@@ -386,7 +386,7 @@ eval_read_files(struct eval_request *req, const struct field_list *list,
 			return false;
 		if (content.data == NULL)
 			content.data = "";
-		else if (!base64_decode(content.data, content.len,
+		else if (!base64_decode(content.data, content.len, true,
 			     (char *)(uintptr_t)content.data, &content.len))
 			return eval_refuse_file(refusal,
 			    "Invalid base64 encoding for file '",
