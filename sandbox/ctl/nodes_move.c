@@ -37,7 +37,7 @@
 #define ROUNDS_MOST 100 /* of new people who come to a slot meanwhile */
 /* As nginx/nodes.conf has them. */
 #define STALL_SECONDS 60
-#define ANSWER_MS 300000
+#define ANSWER_MS 110000
 #define ANSWER_MAX 65536
 
 struct mover {
