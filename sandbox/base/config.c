@@ -618,50 +618,31 @@ images_next(const char *text, size_t *pos, struct image_entry *entry)
 	return true;
 }
 
-/* Is a name there twice? */
-static bool
-is_repeated(const char *text)
-{
-	struct image_entry entry;
-	struct image_entry other;
-
-	for (size_t pos = 0; images_next(text, &pos, &entry);) {
-		size_t rest = pos;
-
-		while (images_next(text, &rest, &other))
-			if (strcmp(entry.name, other.name) == 0)
-				return true;
-	}
-	return false;
-}
-
 const char *
 images_check(const char *text)
 {
-	size_t entries = 0;
+	struct image_entry entry;
+	struct image_entry other;
+	size_t pos = 0;
+	size_t begin = 0;
 
-	for (const char *at = text;; at++) {
-		size_t name = strspn(at, NAME_CHARS);
-		size_t image;
-
-		if (name == 0 || at[name] != '=')
-			return "must be NAME=IMAGE,NAME=IMAGE,…";
-		at += name + 1;
-		image = strspn(at, IMAGE_CHARS);
-		if (image == 0)
-			return "a name without an image";
-		if (at[image] != ',' && at[image] != '\0')
-			return "a character that is not allowed";
-		if (*at == '-')
-			return "an image must not start with '-'";
-		if (name > IMAGES_NAME_MAX || image > IMAGES_IMAGE_MAX)
-			return "a name or an image is too long";
-		if (++entries > ENTRIES_MAX)
+	for (size_t i = 0; images_next(text, &pos, &entry); i++) {
+		if (i == ENTRIES_MAX)
 			return "too many entries";
-		at += image;
-		if (*at == '\0')
-			return is_repeated(text) ? "a name twice" : NULL;
+		if (entry.name[strspn(entry.name, NAME_CHARS)] != '\0' ||
+		    entry.image[strspn(entry.image, IMAGE_CHARS)] != '\0')
+			return "a character that is not allowed";
+		if (entry.image[0] == '-')
+			return "an image must not start with '-'";
+		for (size_t at = 0;
+		     at < begin && images_next(text, &at, &other);)
+			if (strcmp(entry.name, other.name) == 0)
+				return "a name twice";
+		begin = pos;
 	}
+	return begin == 0 || text[begin] != '\0' || text[begin - 1] == ',' ?
+	    "must be NAME=IMAGE,NAME=IMAGE,…" :
+	    NULL;
 }
 
 bool

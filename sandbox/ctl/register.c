@@ -33,10 +33,10 @@
 #define KEY_SIZE 65
 #define URL_MAX 512
 /* Bounds of what is shown of an answer that is an error: its depth, its lines,
- * and the code points of each text in them. */
+ * and the code points of a line. */
 #define DEPTH_MAX 12
 #define LINES_MAX 25
-#define TEXT_MOST 300
+#define TEXT_MOST 500
 #define PATH_MAX_BYTES 256
 #define ERROR_MAX (64 << 10)
 #define DESCRIPTION N_("Run Python in a sandbox of your own")
@@ -347,89 +347,63 @@ doctor_application(struct doctor *d)
 
 /* ---- API errors of Discord ---- */
 
-/* Where the walk through "errors" is, and how many lines may still come. */
-struct walk {
-	struct buf path; /* "0.options.3" */
-	int lines;
-};
-
-/* Append a text of Discord's, made safe for a line. */
+/* Print an API error, {"code", "message"}, of the value at the path, while
+ * lines are left.  The text is Discord's: nothing in it moves a terminal's
+ * cursor. */
 static void
-add_foreign(struct buf *line, const char *text)
+print_error(const char *path, const json_t *error, int *lines)
 {
-	size_t at = line->len;
-
-	text_add_clean(line, text, text_prefix(text, strlen(text), TEXT_MOST));
-	for (; at < line->len; at++)
-		if (line->data[at] == '\n' || line->data[at] == '\t')
-			line->data[at] = ' ';
-}
-
-/* Print an API error, {"code", "message"}, of the value at the path. */
-static void
-print_error(const struct buf *path, const json_t *error)
-{
-	auto_buf struct buf line = BUF_INIT(ERROR_MAX);
 	const char *message = table_json_text(error, "message");
 	const char *code = table_json_text(error, "code");
+	auto_free char *said = xprintf("%s%s%s%s%s%s", path,
+	    *path != '\0' ? ": " : "", message != NULL ? message : "no message",
+	    code != NULL ? " (" : "", code != NULL ? code : "",
+	    code != NULL ? ")" : "");
+	auto_buf struct buf line = BUF_INIT(ERROR_MAX);
 
-	if (path->len > 0) {
-		add_foreign(&line, buf_str(path));
-		buf_adds(&line, ": ");
-	}
-	add_foreign(&line, message != NULL ? message : "no message");
-	if (code != NULL) {
-		buf_adds(&line, " (");
-		add_foreign(&line, code);
-		buf_adds(&line, ")");
-	}
+	if (--*lines < 0)
+		return;
+	text_add_clean(&line, said, text_prefix(said, strlen(said), TEXT_MOST));
+	for (size_t i = 0; i < line.len; i++)
+		if (line.data[i] == '\n' || line.data[i] == '\t')
+			line.data[i] = ' ';
 	(void)fprintf(stderr, "  %s\n", buf_str(&line));
 }
 
 /* An object has its errors, and those of its members. */
 static void
-print_errors(struct walk *w, json_t *node, int depth)
+print_errors(const char *path, json_t *node, int depth, int *lines)
 {
 	const char *key;
 	json_t *below;
 	json_t *one;
 	size_t i;
 
+	json_array_foreach(json_object_get(node, "_errors"), i, one)
+		print_error(path, one, lines);
 	json_object_foreach(node, key, below) {
-		size_t len = w->path.len;
+		auto_free char *longer = xprintf("%s%s%s", path,
+		    *path != '\0' ? "." : "", key);
 
-		if (depth == 0)
-			return;
-		if (strcmp(key, "_errors") == 0) {
-			json_array_foreach(below, i, one)
-				if (w->lines-- > 0)
-					print_error(&w->path, one);
-		} else if (w->lines > 0) {
-			buf_addf(&w->path, "%s%s", len > 0 ? "." : "", key);
-			if (!w->path.overflow)
-				print_errors(w, below, depth - 1);
-			w->path.overflow = false;
-			buf_cut(&w->path, len);
-		}
+		if (depth > 0 && *lines > 0 && strcmp(key, "_errors") != 0 &&
+		    strlen(longer) < PATH_MAX_BYTES)
+			print_errors(longer, below, depth - 1, lines);
 	}
 }
 
 /* Print an answer that is an error: a line for its message, and one for each
- * path of "errors".  The lines are bounded, and nothing in them moves a
- * terminal's cursor. */
+ * path of "errors", all of them bounded. */
 static void
 explain_answer(const char *answer)
 {
 	json_auto_t *root = json_loads(answer, 0, NULL);
-	struct walk walk = { .path = BUF_INIT(PATH_MAX_BYTES),
-		.lines = LINES_MAX };
+	int lines = LINES_MAX;
 
 	if (table_json_text(root, "message") != NULL)
-		print_error(&walk.path, root);
-	print_errors(&walk, json_object_get(root, "errors"), DEPTH_MAX);
-	if (walk.lines <= 0)
+		print_error("", root, &lines);
+	print_errors("", json_object_get(root, "errors"), DEPTH_MAX, &lines);
+	if (lines <= 0)
 		(void)fputs("  …\n", stderr);
-	buf_release(&walk.path);
 }
 
 /* ---- register ---- */

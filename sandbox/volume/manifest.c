@@ -33,7 +33,6 @@
 #define BLOCKS_MAX ((size_t)1 << 32)
 #define SIZE_MOST ((int64_t)4 << 40)
 #define HEX_LEN (2 * MANIFEST_HASH)
-#define WORDS_MAX 8
 
 /* Of a file: network file systems lock no folders.  In a copy that cannot be
  * written to there may be none, and nobody at work. */
@@ -326,69 +325,79 @@ manifest_is_name(const char *name)
 		volume[0] != '.');
 }
 
-static bool
-manifest_parse_number(const char *word, int64_t most, int64_t *value)
+/* The line of a file, and of a block. */
+static void
+print_file(char line[LINE_MAX_BYTES], const struct saved *file)
 {
-	return word != NULL && text_parse_int(word, 0, most, value);
+	(void)snprintf(line, LINE_MAX_BYTES,
+	    "f %u %u %u %" PRId64 " %" PRId64 " %zu %s", file->mode, file->uid,
+	    file->gid, file->size, file->mtime_ns, file->count, file->name);
 }
 
-static bool
-manifest_parse_file(struct manifest *m, char *const *words, size_t *left)
+static void
+print_block(char line[LINE_MAX_BYTES], const struct block *block)
 {
-	struct saved *file;
-	int64_t mode;
-	int64_t uid;
-	int64_t gid;
-	int64_t size;
-	int64_t mtime;
-	int64_t count;
+	char hex[HEX_LEN + 1];
+
+	(void)sodium_bin2hex(hex, sizeof(hex), block->hash, MANIFEST_HASH);
+	(void)snprintf(line, LINE_MAX_BYTES, "b %" PRId64 " %u %s",
+	    block->offset, block->len, hex);
+}
+
+/* A line is good only as it would be printed: without blanks, signs, leading
+ * zeros, or a number that does not fit. */
+/* NOLINTBEGIN(cert-err34-c): what does not fit is printed otherwise */
+static bool
+manifest_parse_file(struct manifest *m, const char *line, size_t *left)
+{
+	struct saved file = { .first = m->block_count };
+	char again[LINE_MAX_BYTES];
 
 	if (*left != 0 || m->file_count >= FILES_MAX ||
-	    !manifest_parse_number(words[1], 0777, &mode) ||
-	    !manifest_parse_number(words[2], UINT32_MAX - 1, &uid) ||
-	    !manifest_parse_number(words[3], UINT32_MAX - 1, &gid) ||
-	    !manifest_parse_number(words[4], SIZE_MOST, &size) ||
-	    !manifest_parse_number(words[5], INT64_MAX, &mtime) ||
-	    !manifest_parse_number(words[6], (int64_t)BLOCKS_MAX, &count) ||
-	    words[7] == NULL || strlen(words[7]) >= MANIFEST_NAME_MAX ||
-	    !manifest_is_name(words[7]))
+	    sscanf(line, "f %u %u %u %" SCNd64 " %" SCNd64 " %zu %99s",
+		&file.mode, &file.uid, &file.gid, &file.size, &file.mtime_ns,
+		&file.count, file.name) != 7)
 		return false;
-	file = manifest_add(m, words[7]);
-	file->mode = (uint32_t)mode;
-	file->uid = (uint32_t)uid;
-	file->gid = (uint32_t)gid;
-	file->size = size;
-	file->mtime_ns = mtime;
-	*left = (size_t)count;
+	print_file(again, &file);
+	if (strcmp(line, again) != 0 || file.mode > 0777 ||
+	    file.uid == UINT32_MAX || file.gid == UINT32_MAX || file.size < 0 ||
+	    file.size > SIZE_MOST || file.mtime_ns < 0 ||
+	    file.count > BLOCKS_MAX || !manifest_is_name(file.name))
+		return false;
+	*left = file.count;
+	file.count = 0;
+	*manifest_add(m, file.name) = file;
 	return true;
 }
 
 /* In their order, within their file. */
 static bool
-manifest_parse_block(struct manifest *m, char *const *words, size_t *left)
+manifest_parse_block(struct manifest *m, const char *line, size_t *left)
 {
-	const struct saved *file = m->file_count == 0 ?
-	    NULL :
-	    &m->files[m->file_count - 1];
-	struct block block = { .offset = 0 };
-	int64_t len;
+	const struct saved *file = m->files + m->file_count;
+	struct block block;
+	char again[LINE_MAX_BYTES];
+	char hex[HEX_LEN + 1];
 
-	if (file == NULL || *left == 0 || m->block_count >= BLOCKS_MAX ||
-	    !manifest_parse_number(words[1], SIZE_MOST, &block.offset) ||
-	    !manifest_parse_number(words[2], MANIFEST_BLOCK, &len) ||
-	    words[3] == NULL ||
-	    !text_parse_hex(words[3], strlen(words[3]), block.hash,
-		MANIFEST_HASH) ||
-	    block.offset % MANIFEST_BLOCK != 0 || len == 0 ||
-	    block.offset + len > file->size ||
+	if (*left == 0 || m->block_count >= BLOCKS_MAX ||
+	    sscanf(line, "b %" SCNd64 " %u %64s", &block.offset, &block.len,
+		hex) != 3 ||
+	    !text_parse_hex(hex, strlen(hex), block.hash, MANIFEST_HASH))
+		return false;
+	print_block(again, &block);
+	file--;
+	if (strcmp(line, again) != 0 || block.offset < 0 ||
+	    block.offset % MANIFEST_BLOCK != 0 || block.len == 0 ||
+	    block.len > MANIFEST_BLOCK ||
+	    block.offset > file->size - block.len ||
 	    (file->count > 0 &&
 		block.offset <= m->blocks[m->block_count - 1].offset))
 		return false;
-	block.len = (uint32_t)len;
 	manifest_add_block(m, &block);
 	--*left;
 	return true;
 }
+/* NOLINTEND(cert-err34-c) */
 
 /* all: the hash of the lines so far, each with a NUL at its end. */
 static bool
@@ -401,23 +410,6 @@ is_the_end(crypto_generichash_state *all, const char *hex)
 	return hex != NULL &&
 	    text_parse_hex(hex, strlen(hex), want, sizeof(want)) &&
 	    memcmp(want, found, sizeof(found)) == 0;
-}
-
-/* A line after the first: a file, or a block of the last file. */
-static bool
-manifest_parse_line(struct manifest *m, char *line, size_t *left)
-{
-	char *words[WORDS_MAX + 1] = { NULL };
-	size_t count = 0;
-
-	while (count < WORDS_MAX && line != NULL)
-		words[count++] = strsep(&line, " ");
-	if (line != NULL)
-		return false;
-	if (strcmp(words[0], "f") == 0)
-		return manifest_parse_file(m, words, left);
-	return strcmp(words[0], "b") == 0 &&
-	    manifest_parse_block(m, words, left);
 }
 
 bool
@@ -445,11 +437,12 @@ manifest_parse(struct manifest *m, FILE *in)
 		(void)crypto_generichash_update(&all,
 		    (const unsigned char *)line, len);
 		if (i > 0)
-			good = manifest_parse_line(m, line, &left);
+			good = manifest_parse_file(m, line, &left) ||
+			    manifest_parse_block(m, line, &left);
 		else
 			good = strncmp(line, HEAD, strlen(HEAD)) == 0 &&
-			    manifest_parse_number(line + strlen(HEAD),
-				INT64_MAX, &m->time);
+			    text_parse_int(line + strlen(HEAD), 0, INT64_MAX,
+				&m->time);
 	}
 	manifest_release(m);
 	return false;
@@ -486,28 +479,6 @@ put_line(FILE *out, crypto_generichash_state *all, const char *line)
 	    strlen(line) + 1);
 }
 
-static void
-put_file(FILE *out, crypto_generichash_state *all, const struct manifest *m,
-    const struct saved *file)
-{
-	char line[LINE_MAX_BYTES];
-	char hex[HEX_LEN + 1];
-
-	(void)snprintf(line, sizeof(line),
-	    "f %u %u %u %" PRId64 " %" PRId64 " %zu %s", file->mode, file->uid,
-	    file->gid, file->size, file->mtime_ns, file->count, file->name);
-	put_line(out, all, line);
-	for (size_t i = 0; i < file->count; i++) {
-		const struct block *block = &m->blocks[file->first + i];
-
-		(void)sodium_bin2hex(hex, sizeof(hex), block->hash,
-		    MANIFEST_HASH);
-		(void)snprintf(line, sizeof(line), "b %" PRId64 " %u %s",
-		    block->offset, block->len, hex);
-		put_line(out, all, line);
-	}
-}
-
 bool
 manifest_print(const struct manifest *m, FILE *out)
 {
@@ -519,8 +490,16 @@ manifest_print(const struct manifest *m, FILE *out)
 	(void)crypto_generichash_init(&all, NULL, 0, MANIFEST_HASH);
 	(void)snprintf(line, sizeof(line), HEAD "%" PRId64, m->time);
 	put_line(out, &all, line);
-	for (size_t i = 0; i < m->file_count; i++)
-		put_file(out, &all, m, &m->files[i]);
+	for (size_t i = 0; i < m->file_count; i++) {
+		const struct saved *file = &m->files[i];
+
+		print_file(line, file);
+		put_line(out, &all, line);
+		for (size_t k = 0; k < file->count; k++) {
+			print_block(line, &m->blocks[file->first + k]);
+			put_line(out, &all, line);
+		}
+	}
 	(void)crypto_generichash_final(&all, hash, sizeof(hash));
 	(void)sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
 	(void)fprintf(out, "e %s\n", hex);
