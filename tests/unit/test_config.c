@@ -173,7 +173,7 @@ test_texts(void)
 	check_value("SANDBOX_IMAGES", "3.11=a,3.11=a", "a name twice");
 	check_value("SANDBOX_IMAGES", "python:3.11", "must be NAME=IMAGE");
 	check_value("SANDBOX_IMAGES", "3.11=a,", "must be NAME=IMAGE");
-	check_value("SANDBOX_IMAGES", "3.11=", "without an image");
+	check_value("SANDBOX_IMAGES", "3.11=", "must be NAME=IMAGE");
 	check_value("SANDBOX_IMAGES", "3.11=a b", "not allowed");
 	check_value("SANDBOX_IMAGES", "3.11=-v", "start with '-'");
 	check_value("IL_CHAT_IMAGES", "3.11=a,3.13=b", NULL);
