@@ -77,7 +77,7 @@ struct api_app {
  * address, and nginx passes the request on unchanged.
  *
  */
-/* Locations of nginx/api.conf, by contract. */
+/* Locations of nginx/api.conf.in, by contract. */
 #define NODES_TO_V1 "@node_v1"
 #define NODES_TO_LIBRECHAT "@node_librechat"
 #define NODES_TO_MCP "@node_mcp"

@@ -54,7 +54,7 @@
 /* Children for answers that take no time. */
 #define QUICK_CHILDREN 2
 /* Children for uploads and downloads: 16 of them may wait for slow readers
- * (nginx/api.conf). */
+ * (nginx/api.conf.in). */
 #define FILES_CHILDREN 18
 /* Connections that wait for a WebSocket's process. */
 #define CONNECT_QUEUE 16

@@ -134,14 +134,14 @@ struct route {
 };
 
 static const struct route routes[] = {
-#define ROUTE(contract, method, path, function, use, head) \
+#define ROUTE(contract, method, path, function, use, head, class) \
 	{ contract, method, path, api_##function, GATE_##use, head },
 #include "api/routes.def"
 };
 #define ROUTES (sizeof(routes) / sizeof(routes[0]))
 
 const char *const api_route_names[] = {
-#define ROUTE(contract, method, path, function, use, head) path,
+#define ROUTE(contract, method, path, function, use, head, class) path,
 #include "api/routes.def"
 	"other",
 	"/api/v2/connect",

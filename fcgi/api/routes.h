@@ -14,7 +14,7 @@ struct http_request;
  */
 typedef void api_route_fn(struct api_app *app, struct http_request *req);
 
-#define ROUTE(contract, method, path, function, use, head) \
+#define ROUTE(contract, method, path, function, use, head, class) \
 	api_route_fn api_##function;
 #include "api/routes.def"
 

@@ -256,7 +256,7 @@ lock_wait_start(struct lock_wait *w, int fd, int ms, lock_wait_fn done,
 
 /*
  * Disk space for the request bodies that nginx reads.  It limits the number of
- * each size at one time (nginx/api.conf, nginx/http.conf; tests/nginx/spool.t
+ * each size at one time (nginx/api.conf.in and http.conf; tests/nginx/spool.t
  * compares).  Smaller ones stay in memory.
  */
 #define SPOOL_MEDIUM INT64_C(32)

@@ -27,7 +27,7 @@ library() {
 	env -i "$build/bin/ilctl" commands >"$1/commands.json" # for the stand-in
 	chmod 644 "$1/commands.json"
 	copy 644 "$1/nginx" nginx/http.conf nginx/errors.conf \
-		nginx/discord.conf nginx/api.conf nginx/limits.conf \
+		nginx/discord.conf "$build/gen/api.conf" nginx/limits.conf \
 		nginx/node.conf nginx/nodes.conf nginx/hosts.conf.in
 	copy 644 "$1/sql" sql/*.sql
 	copy 644 "$1/sql/migrations" sql/migrations/*.sql

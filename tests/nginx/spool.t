@@ -323,7 +323,7 @@ def the_disk_is_reckoned_with_what_nginx_lets_in():
 
     with open(os.path.join(ROOT, "sandbox/broker/volume.c")) as file:
         header = file.read()
-    with open(os.path.join(ROOT, "nginx/api.conf")) as file:
+    with open(os.path.join(BUILD, "gen", "api.conf")) as file:
         conf = file.read()
     with open(os.path.join(ROOT, "nginx/http.conf")) as file:
         sizes = file.read()
@@ -442,7 +442,7 @@ def who_was_refused_and_sends_on_is_cut_off():
 @test
 def whoever_holds_connections_is_counted_everywhere():
     """A location with a limit of its own does not inherit the server's."""
-    with open(os.path.join(ROOT, "nginx/api.conf")) as file:
+    with open(os.path.join(BUILD, "gen", "api.conf")) as file:
         conf = file.read()
     for text in re.findall(r"^location .*?^}", conf, re.S | re.M):
         if "limit_conn_status" in text:
