@@ -172,7 +172,7 @@ enum refusal session_cell_lease(struct api_app *app, struct http_request *req,
 /*
  * The cell that the runs of a conversation have in common, one at a time: its
  * work folder stays from one to the next.  The cell ends when no run has come
- * for IL_LIBRECHAT_REST_SECONDS, or when another session of the same owner
+ * for IL_TUNE_LIBRECHAT_REST_SECONDS, or when another session of the same owner
  * needs room.
  */
 struct session_named {

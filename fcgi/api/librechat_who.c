@@ -154,8 +154,8 @@ check_user(struct api_app *app, struct http_request *req, const char *text,
 {
 	const struct libre_expected expected = {
 		.keys = app->librechat_keys,
-		.issuer = app->config->librechat_issuer,
-		.audience = app->config->librechat_audience,
+		.issuer = "librechat",
+		.audience = "codeapi",
 		.now_s = clock_wall_ms() / 1000,
 	};
 	struct libre_claims claims;

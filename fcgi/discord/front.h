@@ -28,7 +28,7 @@ struct node_table;
  * Interactions that pass the checks and come together are decided in one
  * transaction.  nginx hands on those of another node's people.  The others are
  * answered after the commit: at once, or, where a job was made, when a worker
- * has its answer or IL_INSTANT_MS are over (pending.h).
+ * has its answer or IL_TUNE_INSTANT_MS are over (pending.h).
  */
 #define FRONT_BODY_MAX (1 << 20)
 

@@ -95,9 +95,9 @@ static const struct config_key {
 
 /* ---- defaults that depend on the host ---- */
 
-/* Where the programs' own files are when IL_LIB_DIR does not say: in <folder of
- * the program>/../lib, where a build tree has its copies, or else in
- * ../lib/inline, where they are installed: below any prefix.  Heap. */
+/* Default of IL_TUNE_LIB_DIR: <folder of the program>/../lib, where a build
+ * tree has the programs' own files, or else ../lib/inline, where they are
+ * installed below any prefix.  Heap. */
 static char *
 config_lib_dir(void)
 {
@@ -344,11 +344,22 @@ config_store_value(const struct config_key *key, const char *value, void *field,
 
 /* ---- where values come from ---- */
 
-/* Said to users of IL_DATABASE_FILE, which is gone, or of IL_DATABASE with the
- * address of a server. */
+/* The reason against IL_DATABASE_FILE, and against a server's address. */
 static const char no_server[] =
     "the database is a file of this host and no server's any more: the "
     "changelog says what to do";
+
+/* Keys of earlier versions that have no successor. */
+static const struct {
+	const char *name;
+	const char *why;
+} config_gone[] = {
+	{ "ECHO_LAST_EXPR",
+	    "is gone: a last bare expression always shows its value" },
+	{ "IL_DATABASE_FILE", no_server },
+	{ "IL_LIBRECHAT_AUDIENCE", "is gone: it is always codeapi" },
+	{ "IL_LIBRECHAT_ISSUER", "is gone: it is always librechat" },
+};
 
 /* Values of all keys before anything is checked; NULL: none. */
 struct config_values {
@@ -391,24 +402,36 @@ config_is_said(const struct config_values *values, const char *name)
 	    values->from_file[key] != NULL;
 }
 
-/* A key that is gone, or never was, is refused. */
+/* Refuse a key that is gone, or never was.  IL_TUNE_<rest> was IL_<rest>,
+ * SANDBOX_<rest> or <rest>. */
 static int
 config_unknown(const char *key, size_t len, struct err *err)
 {
-	bool server = len == 16 && strncmp(key, "IL_DATABASE_FILE", len) == 0;
+	auto_free char *name = xprintf("%.*s", (int)(len < 100 ? len : 100),
+	    key);
+	size_t prefix = strncmp(name, "IL_", 3) == 0 ? 3 :
+	    strncmp(name, "SANDBOX_", 8) == 0	     ? 8 :
+						       0;
+	auto_free char *now = xprintf("IL_TUNE_%s", name + prefix);
 
-	return err_set(err, ERR_CONFIG, "%.*s: %s",
-	    (int)(len < 100 ? len : 100), key,
-	    server ? no_server : "unknown key");
+	if (config_find(now, strlen(now)) < KEYS)
+		return err_set(err, ERR_CONFIG, "%s: its name is %s now", name,
+		    now);
+	for (size_t i = 0; i < sizeof(config_gone) / sizeof(*config_gone); i++)
+		if (strcmp(name, config_gone[i].name) == 0)
+			return err_set(err, ERR_CONFIG, "%s: %s", name,
+			    config_gone[i].why);
+	return err_set(err, ERR_CONFIG, "%s: unknown key", name);
 }
 
-/* Does KEY=VALUE begin as the keys of Inline do? */
+/* Does KEY=VALUE begin as the keys of Inline do, or did? */
 static bool
 config_is_ours(const char *pair)
 {
 	return strncmp(pair, "IL_", 3) == 0 ||
 	    strncmp(pair, "SANDBOX_", 8) == 0 ||
-	    strncmp(pair, "DISCORD_", 8) == 0;
+	    strncmp(pair, "DISCORD_", 8) == 0 ||
+	    strncmp(pair, "ECHO_LAST_EXPR=", 15) == 0;
 }
 
 /* Does it name a service that runs beside us?  Kubernetes and `docker run

@@ -32,7 +32,7 @@ bool docker_cli_forgets_rates(const char *text);
 bool apparmor_is_loaded(const char *profile);
 
 /*
- * The profile to start an API container with: what IL_API_APPARMOR says, or
+ * The profile to start an API container with: that of IL_TUNE_API_APPARMOR, or
  * ours where that is empty and ours is loaded; "" the engine's own.  Borrowed
  * from `wanted`, or static.
  */

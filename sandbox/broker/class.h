@@ -67,7 +67,7 @@ struct cell_class {
 	bool lasting;
 	bool mounts_for_another; /* set in class_mounter alone */
 	const char *argument;	 /* for cell.py; NULL: none */
-	const char *seccomp;	 /* file in IL_LIB_DIR */
+	const char *seccomp;	 /* file in IL_TUNE_LIB_DIR */
 	const char *sysctl;	 /* NULL: none */
 };
 

@@ -34,10 +34,11 @@
 #include "broker/workspace.h"
 #include "broker/volume.h"
 
-#define RUN_MORE_MS 5000 /* over IL_START_SECONDS until docker run is killed */
-#define WATCH_MS 1000	 /* without a connection until docker is asked */
-#define RELEASE_MS 2000	 /* for IDLE after a lease */
-#define EXIT_MS 2000	 /* to exit by itself; between two kills */
+#define RUN_MORE_MS \
+	5000 /* over IL_TUNE_START_SECONDS until docker run is killed */
+#define WATCH_MS 1000	/* without a connection until docker is asked */
+#define RELEASE_MS 2000 /* for IDLE after a lease */
+#define EXIT_MS 2000	/* to exit by itself; between two kills */
 #define CONTROL_MAX 4096
 
 /* Set a name that no container of this broker ever had. */
@@ -633,7 +634,7 @@ watch_on_timer(void *arg)
 		    (int)c->host->config->start_ms, wait_on_end, c);
 }
 
-/* The cell did not connect within IL_START_SECONDS. */
+/* The cell did not connect within IL_TUNE_START_SECONDS. */
 static void
 start_on_timer(void *arg)
 {
@@ -645,7 +646,7 @@ start_on_timer(void *arg)
 	}
 	/* A probe finds out whether the engine is slow or does not answer. */
 	container_fail(c, REFUSAL_ENGINE,
-	    "docker run takes longer than IL_START_SECONDS");
+	    "docker run takes longer than IL_TUNE_START_SECONDS");
 	(void)engine_refresh(c->host->engine, WATCH_MS);
 }
 

@@ -424,8 +424,8 @@ check_docker(const struct config *config, struct err *err)
 	if (docker_cli_check(config->docker_binary, &forgets_rates, err) != 0)
 		return -1;
 	if (forgets_rates && (config->disk_rate > 0 || config->disk_ops > 0))
-		log_warn("this Docker client forgets IL_DISK_RATE and "
-			 "IL_DISK_OPS: see ilctl doctor");
+		log_warn("this Docker client forgets IL_TUNE_DISK_RATE and "
+			 "IL_TUNE_DISK_OPS: see ilctl doctor");
 	return 0;
 }
 

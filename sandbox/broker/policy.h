@@ -73,8 +73,8 @@ struct cell_metrics {
 };
 
 /* Modules that a warm cell shall have imported: all that IL_PRELOAD names, or
- * with "auto" those that two leases have asked for in the last IL_WARM_SECONDS.
- * Masks are those of base/preload.h.  Times are monotonic, 0: never. */
+ * with "auto" those of two leases within IL_TUNE_WARM_SECONDS.  Masks are those
+ * of base/preload.h.  Times are monotonic, 0: never. */
 struct preload {
 	int64_t asked_ms[PRELOAD_BITS][2]; /* the last two times */
 	int64_t absent_ms[PRELOAD_BITS];   /* end of "not in the image" */

@@ -126,7 +126,7 @@ pool_is_coming(const struct container *c)
  * A session is an interpreter that a cell keeps for the next run of its
  * sandbox.  The cell reports it when a lease is over, and only where the client
  * had asked for it.  It ends after IL_SESSION_SECONDS without a lease.  There
- * are IL_SESSIONS at most; the one used longest ago is evicted first.
+ * are IL_TUNE_SESSIONS at most; the one used longest ago is evicted first.
  *
  * The reason why a session ended is remembered until its owner comes.  A
  * sandbox without a note had no session in this life of the broker.
@@ -682,8 +682,8 @@ standby_kind(const struct pool *pool, struct ticket *kind)
 	    &kind->interpreter);
 }
 
-/* Begin another standby cell where there are fewer than IL_SPARE_CELLS and no
- * ticket waits. */
+/* Begin another standby cell where there are fewer than IL_TUNE_SPARE_CELLS and
+ * no ticket waits. */
 static void
 standby_refill(struct pool *pool)
 {

@@ -415,7 +415,7 @@ note_failed_mount(struct cells *cells, const char *what)
 	if (!pause_holds(pause, now_ms))
 		pause_note_failure(pause, REFUSAL_START, what, now_ms);
 	log_warn("no volume is mounted in a cell that is up: %s; next try in "
-		 "%" PRId64 " s (IL_SPARE_CELLS=0: none)",
+		 "%" PRId64 " s (IL_TUNE_SPARE_CELLS=0: none)",
 	    what, (pause->until_ms - now_ms + 999) / 1000);
 }
 

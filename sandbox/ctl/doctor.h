@@ -95,8 +95,8 @@ enum isolation_host {
 
 struct isolation_facts {
 	unsigned int host;   /* enum isolation_host, or-ed */
-	const char *profile; /* IL_API_APPARMOR */
-	const char *runtime; /* SANDBOX_RUNTIME */
+	const char *profile; /* IL_TUNE_API_APPARMOR */
+	const char *runtime; /* IL_TUNE_RUNTIME */
 	/* The error of the same steps outside of containers, for a process
 	 * without privileges; "": they succeed. */
 	char outside[64];

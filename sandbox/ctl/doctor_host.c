@@ -423,7 +423,7 @@ enum {
 	BY_PROFILE = 1 << 11, /* AppArmor's, which forbids the step */
 	ENGINES = 1 << 12,    /* that is Docker's own, */
 	OURS = 1 << 13,	      /* or the one that comes with us */
-	CHOSEN = 1 << 14,     /* IL_API_APPARMOR names it */
+	CHOSEN = 1 << 14,     /* IL_TUNE_API_APPARMOR names it */
 	DENIED = 1 << 15,     /* the error is that of security modules */
 	CONTAINED = 1 << 16,  /* it fails outside of containers, too */
 	RUNTIME = 1 << 17,
@@ -468,7 +468,7 @@ static const struct {
 	    "itself is contained",
 	    "sysctl -w user.max_user_namespaces=10000, there" },
 	{ BY_PROFILE | ENGINES | CHOSEN, engines_forbids,
-	    "leave IL_API_APPARMOR empty: " APPARMOR_PROFILE
+	    "leave IL_TUNE_API_APPARMOR empty: " APPARMOR_PROFILE
 	    ", which comes with Inline, is used where it is loaded" },
 	{ BY_PROFILE | ENGINES | HOST_LOADED, engines_forbids,
 	    "systemctl restart il-sandboxd: " APPARMOR_PROFILE
@@ -482,9 +482,9 @@ static const struct {
 	    "/etc/apparmor.d/local/" APPARMOR_PROFILE },
 	{ BY_PROFILE, profile_forbids,
 	    "allow `@1` in that profile, as /etc/apparmor.d/" APPARMOR_PROFILE
-	    " does, or leave IL_API_APPARMOR empty to use that one" },
+	    " does, or leave IL_TUNE_API_APPARMOR empty to use that one" },
 	{ HOST_RESTRICTED, "kernel.apparmor_restrict_unprivileged_userns is 1",
-	    "leave IL_API_APPARMOR empty and load " APPARMOR_PROFILE
+	    "leave IL_TUNE_API_APPARMOR empty and load " APPARMOR_PROFILE
 	    " (" LOAD_OURS "), or set that sysctl to 0" },
 	{ DENIED | HOST_SELINUX, "SELinux enforces",
 	    "look at `ausearch -m avc` for what it forbids" },
@@ -492,8 +492,8 @@ static const struct {
 	    "this host forbids it to every process without privileges (@1); it "
 	    "may be contained itself",
 	    "allow user namespaces and mounts in what contains this host" },
-	{ RUNTIME, "it works outside of containers; SANDBOX_RUNTIME forbids it",
-	    "leave SANDBOX_RUNTIME empty, if its own isolation is not what you "
+	{ RUNTIME, "it works outside of containers; IL_TUNE_RUNTIME forbids it",
+	    "leave IL_TUNE_RUNTIME empty, if its own isolation is not what you "
 	    "want" },
 	{ 0,
 	    "it works outside of containers: the engine, or its default "

@@ -55,7 +55,7 @@ static const struct {
 } paths[] = {
 	{ "IL_STATE_DIR", offsetof(struct config, state_dir), false },
 	{ "IL_BASE_DIR", offsetof(struct config, base_dir), false },
-	{ "IL_LIB_DIR", offsetof(struct config, lib_dir), false },
+	{ "IL_TUNE_LIB_DIR", offsetof(struct config, lib_dir), false },
 	{ "IL_DATABASE", offsetof(struct config, database), true },
 	{ "IL_NODES", offsetof(struct config, nodes), true },
 	{ "IL_NODES_KEY_FILE", offsetof(struct config, nodes_key_file), true },
@@ -147,7 +147,8 @@ settings_export(struct config *config, const char *env_file, struct err *err)
 /* ---- the stand-in ---- */
 
 static const char *const keys[] = { "DISCORD_PUBLIC_KEY",
-	"DISCORD_APPLICATION_ID", "DISCORD_TOKEN", "DISCORD_API_BASE", NULL };
+	"DISCORD_APPLICATION_ID", "DISCORD_TOKEN", "IL_TUNE_DISCORD_API_BASE",
+	NULL };
 
 /* All four keys become the stand-in's, and none stays the caller's. */
 static int

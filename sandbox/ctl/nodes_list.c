@@ -443,8 +443,8 @@ nginx_check_paths(const struct config *config, struct err *err)
 	 * pattern. */
 	if (!can_quote(config->lib_dir, "\"$\\*?["))
 		return err_set(err, ERR_CONFIG,
-		    "IL_LIB_DIR: nginx cannot take a path with quotes, $, *, "
-		    "?, [ or control characters");
+		    "IL_TUNE_LIB_DIR: nginx cannot take a path with quotes, $, "
+		    "*, ?, [ or control characters");
 	return 0;
 }
 

@@ -79,7 +79,7 @@ show_limits(const struct target *t)
 		t->config->user_rate);
 	auto_free char *jobs = rule->jobs > 0 ?
 	    xprintf("%" PRId64 " at one time", rule->jobs) :
-	    xstrdup(t->subject == RULE_SERVICE ? "IL_QUEUE_MAX" :
+	    xstrdup(t->subject == RULE_SERVICE ? "IL_TUNE_QUEUE_MAX" :
 						 "no limit of its own");
 	auto_free char *timeout = rule->timeout_ms > 0 ?
 	    xprintf("%.1f s", (double)rule->timeout_ms / 1e3) :

@@ -30,8 +30,8 @@
 #define ANSWER_MAX (64 << 10)
 /* Discord waits three seconds. */
 #define SLOW_US INT64_C(3000000)
-/* Far less than IL_MAX_SKEW_SECONDS allows, and far more than a clock that is
- * kept has. */
+/* Far less than IL_TUNE_MAX_SKEW_SECONDS allows, and far more than a clock that
+ * is kept has. */
 #define SKEW_MAX 10
 
 /* ---- for the doctor: nginx, Discord, and its clock beside ours ---- */

@@ -80,7 +80,8 @@ enum condition {
 /* A command that no worker has is old by then. */
 #define CONDITION_QUEUE_MS 10000
 /* A start takes too long by then, as a busy host needs some seconds for it.
- * With a shorter IL_START_SECONDS it has failed before, which is found, too. */
+ * With a shorter IL_TUNE_START_SECONDS it has failed before, which is found,
+ * too. */
 #define CONDITION_START_MS 30000
 
 struct condition_facts {

@@ -8,7 +8,7 @@
 #					place of what was there
 set -eu
 
-# library BUILD FOLDER: what the programs find under IL_LIB_DIR.
+# library BUILD FOLDER: what the programs find under IL_TUNE_LIB_DIR.
 library() {
 	build=$1
 	shift

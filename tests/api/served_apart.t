@@ -13,8 +13,8 @@ import threading
 from served import Served, wait_for
 from tap import run, test
 
-served = Served(IL_API_CELLS="2", IL_API_WARM="2").__enter__()
-lonely = Served(IL_API_CELLS="1", IL_API_WARM="1").__enter__()
+served = Served(IL_API_CELLS="2", IL_TUNE_API_WARM="2").__enter__()
+lonely = Served(IL_API_CELLS="1", IL_TUNE_API_WARM="1").__enter__()
 
 COMMON = r"""
 import builtins, ctypes, json, os, socket, sys, time

@@ -9,7 +9,7 @@ import json
 from served import Served
 from tap import run, test
 
-served = Served(IL_API_CELLS="2", IL_API_WARM="1").__enter__()
+served = Served(IL_API_CELLS="2", IL_TUNE_API_WARM="1").__enter__()
 
 INVALID = "Request data failed validation"
 FILE = "Request file is invalid"

@@ -10,7 +10,7 @@ import time
 from served import JSON, Served
 from tap import run, test
 
-served = Served(IL_API_CELLS="2", IL_API_WARM="2",
+served = Served(IL_API_CELLS="2", IL_TUNE_API_WARM="2",
                 IL_TIMEOUT_SECONDS="10").__enter__()
 
 OLD = ["stdout", "returncode", "files"]
@@ -279,7 +279,7 @@ def the_path_of_each_version_runs_it():
 
 @test
 def a_build_that_is_not_there_is_refused_as_by_snekbox():
-    with Served(IL_API_CELLS="1", IL_EVAL_FALLBACK="0") as strict:
+    with Served(IL_API_CELLS="1", IL_TUNE_EVAL_FALLBACK="0") as strict:
         for build in "3.11t", "3.11j", "3.14t", "3.15":
             answer = strict.post("/eval", {
                 "input": "1",

@@ -8,7 +8,7 @@ import base64
 from served import Served
 from tap import run, test
 
-served = Served(IL_API_CELLS="2", IL_API_WARM="2").__enter__()
+served = Served(IL_API_CELLS="2", IL_TUNE_API_WARM="2").__enter__()
 
 
 def b64(data):

@@ -11,7 +11,7 @@ from served import Served
 from service import children
 from tap import run, test
 
-served = Served(IL_API_CELLS="2", IL_API_WARM="2").__enter__()
+served = Served(IL_API_CELLS="2", IL_TUNE_API_WARM="2").__enter__()
 
 TITLE = "Request data failed validation"
 FILE = "Request file is invalid"

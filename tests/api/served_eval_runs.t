@@ -14,7 +14,7 @@ from tap import run, test
 # Where there is the image of a newer Python, that one is served, too.
 NEWER = "inline-python:3.13"
 is_newer = bool(docker("images", "-q", NEWER).strip())
-served = Served(IL_API_CELLS="2", IL_API_WARM="2", SANDBOX_IMAGES="3.11="
+served = Served(IL_API_CELLS="2", IL_TUNE_API_WARM="2", SANDBOX_IMAGES="3.11="
                 + IMAGE + (",3.13=" + NEWER) * is_newer).__enter__()
 
 KEYS = ["stdout", "returncode", "files"]

@@ -26,7 +26,7 @@ with open(slow_docker, "w") as file:
 os.chmod(slow_docker, stat.S_IRWXU)
 # Each run has a container of its own.
 served = Served(DOCKER_BINARY=slow_docker, IL_API_CELLS="1",
-                IL_API_RUNS="1").__enter__()
+                IL_TUNE_API_RUNS="1").__enter__()
 LOOP = {"code": "while 1: pass", "timeout_ms": 60000}
 PROMPT = 10  # seconds: long before anything else would end it
 

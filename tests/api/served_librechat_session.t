@@ -226,11 +226,11 @@ def a_lost_cell_is_a_new_one_next_time():
 
 @test
 def it_ends_when_it_has_rested():
-    with Served(IL_LIBRECHAT_REST_SECONDS="1") as short:
+    with Served(IL_TUNE_LIBRECHAT_REST_SECONDS="1") as short:
         client = Libre(short)
         assert status(say(client, "k", "true")) == "new"
         wait_for(lambda: not sessions(short))
-    with Served(IL_LIBRECHAT_REST_SECONDS="0") as none:
+    with Served(IL_TUNE_LIBRECHAT_REST_SECONDS="0") as none:
         told = say(Libre(none), "k", "echo 1")
         assert (status(told), told["stdout"]) == (None, "1\n"), told
 

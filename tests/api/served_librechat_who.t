@@ -68,7 +68,7 @@ key = ilctl("add", "first")
 few = ilctl("-r", "1", "add", "few")
 served = Served(IL_API_TOKENS_FILE=TOKENS, IL_LIBRECHAT_KEYS_FILE=KEYS,
                 IL_LIBRECHAT_OPEN="0", IL_API_CELLS="2",
-                IL_LIBRECHAT_CELLS="1", IL_API_FILES=FILES).__enter__()
+                IL_TUNE_LIBRECHAT_CELLS="1", IL_API_FILES=FILES).__enter__()
 PRINT = {"lang": "py", "code": "print(1)"}
 
 

@@ -268,7 +268,7 @@ def tokens_are_asked_for_and_limited_as_in_the_examples():
 def a_full_queue_is_as_in_the_examples():
     """That of the runs, and that of the sessions."""
     with Served(IL_API_CELLS="1", IL_API_SESSIONS="1",
-                IL_API_QUEUE="1") as small:
+                IL_TUNE_API_QUEUE="1") as small:
         session = small.post("/v1/sessions", {}).json["session_id"]
         links = fill(small, *RUN)
         wait_for(lambda: "inline_api_running 1\n" in small.get(

@@ -174,7 +174,7 @@ with tempfile.TemporaryDirectory(prefix="inline-packages-") as place, \
     index.add_wheel("beta", "2.0", {"beta.py": "value = 'beta'\n"})
     index.add_wheel("slow", "1.0", {"slow.py": "value = 1\n"}, slow=20)
     index.add_wheel("huge", "1.0", {"huge.bin": os.urandom(60 << 20)})
-    with Served(IL_API_CELLS="2", IL_API_WARM="1", IL_PIP_INDEX_URL=index.url,
+    with Served(IL_API_CELLS="2", IL_TUNE_API_WARM="1", IL_PIP_INDEX_URL=index.url,
                 IL_PIP_CA_BUNDLE=index.ca, IL_PIP_NETWORK=NETWORK,
-                IL_API_PACKAGES_QUOTA="32m") as served:
+                IL_TUNE_API_PACKAGES_QUOTA="32m") as served:
         run()

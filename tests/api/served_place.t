@@ -6,7 +6,7 @@ length of files, folders, their sizes."""
 from served import Served
 from tap import run, test
 
-served = Served(IL_API_CELLS="2", IL_API_WARM="2").__enter__()
+served = Served(IL_API_CELLS="2", IL_TUNE_API_WARM="2").__enter__()
 
 EXTRAS = {"Inline-Extras": "1"}
 
@@ -115,7 +115,7 @@ def folders_are_as_large_as_the_contracts_say():
         assert answer["stdout"] == "28\n", answer["stdout"]
         assert [f["size"] for f in answer["files"]] == [48 << 20]
         assert small.eval(input="print(1)")["stdout"] == "1\n"
-    with Served(IL_API_CELLS="1", IL_API_SHM="64m") as other:
+    with Served(IL_API_CELLS="1", IL_TUNE_API_SHM="64m") as other:
         assert "/workspace 96\n/tmp 64\n/dev/shm 64\n" in other.execute(
             code)["stdout"]
 

@@ -6,7 +6,7 @@ imported, and others run elsewhere."""
 from served import Served, wait_for
 from tap import run, test
 
-served = Served(IL_API_CELLS="3", IL_API_WARM="1",
+served = Served(IL_API_CELLS="3", IL_TUNE_API_WARM="1",
                 IL_PRELOAD="colorsys").__enter__()
 IS_THERE = "import sys\nprint('color' + 'sys' in sys.modules)"
 

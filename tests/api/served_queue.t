@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Who waits: in order, and no more of them than IL_API_QUEUE."""
+"""Who waits: in order, and no more of them than IL_TUNE_API_QUEUE."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from service import BUILD, IMAGE, ROOT, children
 from tap import run, test
 
 QUEUE = 5
-served = Served(IL_API_CELLS="1", IL_API_QUEUE=str(QUEUE)).__enter__()
+served = Served(IL_API_CELLS="1", IL_TUNE_API_QUEUE=str(QUEUE)).__enter__()
 WHEN = "import time; print(time.time_ns(), flush=True)\n"
 BUSY = ("/v1/execute", {"code": "while 1: pass", "timeout_ms": 60000})
 
@@ -152,7 +152,7 @@ def sockets_that_were_handed_over_have_the_same_queue():
             for i, fd in enumerate(high):
                 os.dup2(fd, 3 + i)
         environment = {"PATH": os.environ["PATH"], "IL_STATE_DIR": folder,
-                       "IL_API_QUEUE": "7", "IL_API_CELLS": "1",
+                       "IL_TUNE_API_QUEUE": "7", "IL_API_CELLS": "1",
                        "IL_API_SESSIONS": "3",
                        "SANDBOX_IMAGE": IMAGE}
         program = subprocess.Popen(

@@ -288,7 +288,7 @@ class BenchService(Service):
         self.place = place
         super().__init__(**{
             **place.identity.environment("http://127.0.0.1:%d/api/v10" % port),
-            "IL_API_WARM": None, "IL_USER_RATE": "1000000", **settings})
+            "IL_TUNE_API_WARM": None, "IL_USER_RATE": "1000000", **settings})
 
     def start(self):
         self.launch()
@@ -322,8 +322,8 @@ class BenchService(Service):
         rows = self.ilctl("config")[1]
         warm, cells = (int(self.settings.get(key) or re.search(
             r"`%s` \| `(\d+)`" % key, rows)[1])
-                       for key in ("IL_API_WARM", "IL_API_CELLS"))
-        spare = int(self.settings["IL_SPARE_CELLS"] or 1)
+                       for key in ("IL_TUNE_API_WARM", "IL_API_CELLS"))
+        spare = int(self.settings["IL_TUNE_SPARE_CELLS"] or 1)
         # one has the modules of IL_PRELOAD; each spare one has a mounter
         named = self.settings.get("IL_PRELOAD", "auto") not in ("auto", "none")
         return min(warm + named, cells) + 2 * spare

@@ -56,7 +56,7 @@ def ended(place, table):
     each of which is ended at its limit."""
     settings = place.settings
     lasts = settings.ms(int(1000 * settings.seconds))
-    with place.service(IL_API_WARM="2", IL_API_CELLS="4") as service:
+    with place.service(IL_TUNE_API_WARM="2", IL_API_CELLS="4") as service:
         service.wait_cells(2)
         loop = place.eval(service, "while True: pass", "", 137,
                           timeout_ms=1000)

@@ -33,7 +33,7 @@ def cpu(place, table):
     """In turns: the floor, then each of the forms."""
     count, rounds = place.settings.count(100), place.settings.count(ROUNDS)
     floors, totals, cells = [], ([], [], []), ([], [], [])
-    with place.service(IL_API_RUNS="1000000") as service:
+    with place.service(IL_TUNE_API_RUNS="1000000") as service:
         specs = (place.eval(service),
                  place.execute(service, last_line_interactive=False),
                  place.execute(service, last_line_interactive=True))
@@ -81,9 +81,9 @@ def proc(place, table):
     folder = tempfile.mkdtemp(prefix="bench-lib-")
     os.chmod(folder, 0o755)
     try:
-        with place.service(IL_API_RUNS="1000000") as shown, place.service(
-                IL_API_RUNS="1000000",
-                IL_LIB_DIR=without_proc(folder)) as hidden:
+        with place.service(IL_TUNE_API_RUNS="1000000") as shown, place.service(
+                IL_TUNE_API_RUNS="1000000",
+                IL_TUNE_LIB_DIR=without_proc(folder)) as hidden:
             runs, evals = (in_turns(place, (shown, hidden), make, count, rounds)
                            for make in (place.execute, place.eval))
     finally:

@@ -87,8 +87,8 @@ def command_cold(place, table):
 
 def cold(place, table, what, spare, most):
     count = place.settings.count(15)
-    with place.service(users=1, IL_WARM_SECONDS="0",
-                       IL_SPARE_CELLS=spare) as service:
+    with place.service(users=1, IL_TUNE_WARM_SECONDS="0",
+                       IL_TUNE_SPARE_CELLS=spare) as service:
         spec = place.command(service)
         gap = place.settings.ms(500, 50)
         place.load("alternate", 1, 1, gap, spec)
@@ -164,7 +164,7 @@ def burst_service(place, table, clients, times):
     """
     results = []
     real = min(REAL, clients)
-    with place.service(IL_INSTANT_MS="0") as service:
+    with place.service(IL_TUNE_INSTANT_MS="0") as service:
         link = sqlite3.connect(service.database, timeout=20)
         for turn in range(times):
             first = p.USER + turn * clients

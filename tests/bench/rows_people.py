@@ -44,8 +44,8 @@ def people(place, table):
     every = 500 if quick else MINUTE_MS
     seconds = float(os.environ.get("BENCH_PEOPLE_SECONDS", "60"))
     rounds = 1 if quick else max(1, round(1000 * seconds / every))
-    with place.service(IL_SPARE_CELLS="1", IL_CELLS=str(count + 8),
-                       IL_WARM_CELLS=str(count)) as service:
+    with place.service(IL_TUNE_SPARE_CELLS="1", IL_CELLS=str(count + 8),
+                       IL_TUNE_WARM_CELLS=str(count)) as service:
         for first in range(0, count, 10):
             place.load("burst", min(10, count - first),
                        place.create(service, p.USER + first))
@@ -57,7 +57,7 @@ def people(place, table):
     cold, warm = (now - then for now, then in zip(after, before))
     table.add("%d people, a command a minute each, p95" % count,
               ms(whole["p95"]), "", None, "<= 250 ms", whole["p95"] <= 250)
-    table.note("IL_CELLS=%d IL_WARM_CELLS=%d; %d minute(s), n=%d, p50 %s p99 %s, the longest %s; %d waited"
+    table.note("IL_CELLS=%d IL_TUNE_WARM_CELLS=%d; %d minute(s), n=%d, p50 %s p99 %s, the longest %s; %d waited"
                " for a cell to start, %d did not" % (
                    count + 8, count, rounds, whole["n"], ms(whole["p50"]), ms(whole["p99"]),
                    ms(whole["max"]), cold, warm))

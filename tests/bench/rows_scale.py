@@ -79,7 +79,7 @@ def populated(place):
     """A service with all of that, stopped; made once."""
     if place.populated is None:
         people, jobs = sizes(place)
-        service = p.BenchService(place, IL_WARM_SECONDS="0")
+        service = p.BenchService(place, IL_TUNE_WARM_SECONDS="0")
         place.stack.callback(service.close)
         service.start()
         place.load("burst", 1, place.create(service))
@@ -100,7 +100,7 @@ def after_rest(place, table):
     big = populated(place)
     big.start()
     try:
-        with place.service(users=1, IL_WARM_SECONDS="0") as small:
+        with place.service(users=1, IL_TUNE_WARM_SECONDS="0") as small:
             specs = [place.command(big), place.command(small)]
             place.load("alternate", 1, 1, gap, *specs)
             ours, theirs = place.load("alternate", count, 1, gap, *specs)

@@ -45,7 +45,7 @@ def mib(value):
 
 def idle(place, table):
     """All programs, no cells."""
-    with place.service(IL_API_WARM="0") as service:
+    with place.service(IL_TUNE_API_WARM="0") as service:
         place.load("alternate", 20, 1, 0, "ping:%d" % service.port)
         found = service.processes()
         pss, private = memory(found)
@@ -75,7 +75,7 @@ def bare_container(place, image=p.IMAGE):
 
 def cells(place, table):
     """What a warm cell has beyond a bare interpreter."""
-    with place.service(users=1, IL_API_WARM="1") as service:
+    with place.service(users=1, IL_TUNE_API_WARM="1") as service:
         place.load("alternate", 5, 1, 0, place.command(service))
         place.load("alternate", 5, 1, 0, place.eval(service))
         service.wait_cells(2)
@@ -95,7 +95,7 @@ def cells(place, table):
 
 def at_rest(place, table):
     """All programs and two cells that are kept ready for the APIs."""
-    with place.service(IL_API_WARM="2", IL_API_CELLS="2") as service:
+    with place.service(IL_TUNE_API_WARM="2", IL_API_CELLS="2") as service:
         place.load("alternate", 20, 1, 0, place.eval(service))
         service.wait_cells(2)
         cells_of = [pid for one in service.cell_ids() for pid in pids_of(one)]
@@ -107,7 +107,7 @@ def at_rest(place, table):
         table.note("PSS: cells %s (private %s), programs %s; without the "
                    "engine, which has a process for each container" % (
                        mib(theirs), mib(private), mib(ours)))
-    with place.service(IL_API_WARM="2", IL_SPARE_CELLS="1") as service:
+    with place.service(IL_TUNE_API_WARM="2", IL_TUNE_SPARE_CELLS="1") as service:
         place.load("alternate", 20, 1, 0, place.eval(service))
         service.wait_cells(4)
         spare = memory([pid for one in service.cell_ids()

@@ -168,7 +168,7 @@ def stored(place, table, cat):
 
 
 def many_bytes(place, table):
-    with place.service(IL_API_RUNS="1000000") as service:
+    with place.service(IL_TUNE_API_RUNS="1000000") as service:
         cat = Cat(service)
         printed(place, table, cat)
         files(place, table, cat)

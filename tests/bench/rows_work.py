@@ -81,7 +81,7 @@ def each_more(place, table, image):
     sizes = []
     for warm in 2, 3:
         with place.service(SANDBOX_IMAGE=image, IL_PRELOAD=MODULES,
-                           IL_API_WARM=str(warm),
+                           IL_TUNE_API_WARM=str(warm),
                            IL_API_CELLS=str(warm)) as service:
             place.load("alternate", 10, 1, 0, place.eval(service))
             service.wait_cells(warm)

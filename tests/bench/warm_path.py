@@ -195,7 +195,7 @@ def main():
         sys.exit("this takes root, and perf: apt-get install linux-perf")
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 10
     with p.Place() as place, \
-            place.service(IL_API_RUNS="1000000") as service:
+            place.service(IL_TUNE_API_RUNS="1000000") as service:
         report(*record(place, service, seconds))
     print()
     for name, (cpu_ms, time_ms) in zip(

@@ -104,7 +104,7 @@ def at_once():
 
 
 def ready():
-    with Broker(IL_API_WARM="2", IL_API_CELLS="3") as b:
+    with Broker(IL_TUNE_API_WARM="2", IL_API_CELLS="3") as b:
         b.wait_status(CELLS=2, STARTING=0)
         ok(True, "cells are ready before they are asked for")
         is_(b.status()["ISOLATION"], N["ISOLATION_RUN"],
@@ -117,7 +117,7 @@ def ready():
         more = b.lease_api(), b.lease_api()
         is_([a.fields["COLD"] for a in more], [0, 0], "the next are warm, too")
         is_(b.status()["CELLS"], 3, "but not beyond IL_API_CELLS")
-    with Broker(IL_API_WARM="1", IL_WARM_SECONDS="1", IL_API_CELLS="3") as b:
+    with Broker(IL_TUNE_API_WARM="1", IL_TUNE_WARM_SECONDS="1", IL_API_CELLS="3") as b:
         leases = [b.lease_api() for _ in range(3)]
         for asked in leases:
             asked.close()
@@ -126,7 +126,7 @@ def ready():
 
 
 def retired():
-    with Broker(IL_API_CELLS="1", IL_API_RUNS="3") as b:
+    with Broker(IL_API_CELLS="1", IL_TUNE_API_RUNS="3") as b:
         names = []
         for n in range(7):
             asked = b.lease_api()
@@ -134,8 +134,8 @@ def retired():
             asked.run_api("print(1)")
             asked.close()
         is_([names.index(n) for n in names], [0, 0, 0, 3, 3, 3, 6],
-            "a cell is replaced after IL_API_RUNS runs")
-    with Broker(IL_API_CELLS="2", IL_API_WARM="1", IL_API_RUNS="3") as b:
+            "a cell is replaced after IL_TUNE_API_RUNS runs")
+    with Broker(IL_API_CELLS="2", IL_TUNE_API_WARM="1", IL_TUNE_API_RUNS="3") as b:
         b.wait_status(CELLS=1, STARTING=0)
         names = []
         for n in range(5):
@@ -178,7 +178,7 @@ def retired():
 
 def weak():
     with Broker(IL_API_ISOLATION="cell", IL_API_CELLS="2",
-                IL_API_WARM="1") as b:
+                IL_TUNE_API_WARM="1") as b:
         b.wait_status(CELLS=1, STARTING=0)
         is_(b.status()["ISOLATION"], N["ISOLATION_CELL"],
             "without namespaces the status says so")
@@ -197,7 +197,7 @@ def weak():
 
 
 def forced():
-    with Broker(IL_API_ISOLATION="run", IL_API_APPARMOR="unconfined") as b:
+    with Broker(IL_API_ISOLATION="run", IL_TUNE_API_APPARMOR="unconfined") as b:
         b.lease_api()
         is_(b.status()["ISOLATION"], N["ISOLATION_RUN"],
             "namespaces can be insisted on")

@@ -180,9 +180,9 @@ class Broker:
         env = {"PATH": os.environ["PATH"], "IL_STATE_DIR": self.state,
                "IL_BASE_DIR": self.base, "SANDBOX_IMAGE": IMAGE,
                "DOCKER_BINARY": DOCKER, "SANDBOX_PULL_ON_STARTUP": "0",
-               "SANDBOX_DERIVE": "0",
-               "IL_QUOTA": "16m", "IL_FILES": "100000", "IL_PIP_QUOTA": "32m",
-               "IL_API_WARM": "0", "IL_SPARE_CELLS": "0",
+               "IL_TUNE_DERIVE": "0",
+               "IL_QUOTA": "16m", "IL_TUNE_FILES": "100000", "IL_PIP_QUOTA": "32m",
+               "IL_TUNE_API_WARM": "0", "IL_TUNE_SPARE_CELLS": "0",
                "IL_STOP_SECONDS": "0"}
         for key in ("DOCKER_HOST", "HOME", "ASAN_OPTIONS", "DOCKER_CONFIG"):
             if key in os.environ:

@@ -73,7 +73,7 @@ def has_byte_code(b, n):
 
 
 def once(bare):
-    with Broker(SANDBOX_DERIVE="1", SANDBOX_IMAGE=bare.name) as b:
+    with Broker(IL_TUNE_DERIVE="1", SANDBOX_IMAGE=bare.name) as b:
         try:
             used(b, bare)
         finally:
@@ -101,8 +101,8 @@ def used(b, bare):
     is_(b.logged().count("is being made"), 1, "and not made again")
 
     b.stop()
-    b.start(SANDBOX_DERIVE="0")
-    ok(not has_byte_code(b, 4), "SANDBOX_DERIVE=0 leaves it alone")
+    b.start(IL_TUNE_DERIVE="0")
+    ok(not has_byte_code(b, 4), "IL_TUNE_DERIVE=0 leaves it alone")
 
     b.stop()
     b.start()
@@ -125,7 +125,7 @@ def used(b, bare):
 
 
 def kept_ready(bare):
-    with Broker(SANDBOX_DERIVE="1", SANDBOX_IMAGE=bare.name, IL_API_WARM="1",
+    with Broker(IL_TUNE_DERIVE="1", SANDBOX_IMAGE=bare.name, IL_TUNE_API_WARM="1",
                 IL_API_ISOLATION="auto") as b:
         try:
             one = b.lease_api()
@@ -144,21 +144,21 @@ def kept_ready(bare):
 
 
 def killed(bare):
-    with Broker(SANDBOX_DERIVE="1", SANDBOX_IMAGE=bare.name) as b:
+    with Broker(IL_TUNE_DERIVE="1", SANDBOX_IMAGE=bare.name) as b:
         b.wait_log("is being made")
         end = time.monotonic() + PATIENCE
         while not b.containers() and time.monotonic() < end:
             time.sleep(0.05)
         ok(b.containers(), "a container makes it")
         b.kill()
-        b.start(SANDBOX_DERIVE="0")
+        b.start(IL_TUNE_DERIVE="0")
         b.wait_no_container(PATIENCE)
         ok(True, "killed meanwhile: the next start removes that")
         is_(derived(b), [], "and nothing is half derived")
 
 
 def ours():
-    with Broker(SANDBOX_DERIVE="1") as b:
+    with Broker(IL_TUNE_DERIVE="1") as b:
         ok(has_byte_code(b, 1), "an image of ours has byte code")
         ok("is being made" not in b.logged(), "nothing is derived from it")
 

@@ -50,11 +50,11 @@ def ask_kept(b, n, retire=None):
 
 
 def comes_back():
-    with Broker(IL_WARM_SECONDS="0") as b:
+    with Broker(IL_TUNE_WARM_SECONDS="0") as b:
         make(b, 1, 2)
         is_(run(b, 1)[0], "RESTARTED", "nothing is known of a first one")
         ok(ask_kept(b, 1) >= 0 and ask_kept(b, 2) is None,
-           "it is kept, whatever IL_WARM_SECONDS is")
+           "it is kept, whatever IL_TUNE_WARM_SECONDS is")
         why, result, output = run(b, 1, "x += 1; print(x)")
         is_((why, result.get("WENT_ON"), output), (None, 1, b"2\n"),
             "and serves the next run")
@@ -84,7 +84,7 @@ def at_rest():
 
 
 def bounded():
-    with Broker(IL_SESSIONS="2", IL_WARM_CELLS="0") as b:
+    with Broker(IL_TUNE_SESSIONS="2", IL_TUNE_WARM_CELLS="0") as b:
         make(b, 1, 2, 3)
         begin(b, 1, 2)
         run(b, 1)
@@ -93,7 +93,7 @@ def bounded():
         is_([ask_kept(b, n) is None for n in (1, 2, 3)],
             [False, True, False], "the one used longest ago goes first")
         is_(run(b, 2)[0], "GAVE_WAY", "and its owner is told")
-    with Broker(IL_SESSIONS="0") as b:
+    with Broker(IL_TUNE_SESSIONS="0") as b:
         make(b, 1)
         is_(run(b, 1)[1].get("KEPT"), None, "none is kept if there are none")
 

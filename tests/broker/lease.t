@@ -27,7 +27,7 @@ def cold_then_warm():
 
 
 def workspace_lasts():
-    with Broker(IL_WARM_CELLS="0") as b:
+    with Broker(IL_TUNE_WARM_CELLS="0") as b:
         b.create(1)
         lease = b.lease(1)
         lease.run("open('keep', 'w').write('kept')")

@@ -139,7 +139,7 @@ def upgraded():
                     os.path.join(lib, "cell"))
     for name in "seccomp.json", "seccomp-api.json":
         shutil.copy(os.path.join(BUILD, "lib", name), lib)
-    with Broker(folder=folder, IL_LIB_DIR=lib) as b:
+    with Broker(folder=folder, IL_TUNE_LIB_DIR=lib) as b:
         b.create(1)
         b.lease(1).close()
         for name in os.listdir(os.path.join(lib, "cell")):

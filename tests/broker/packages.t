@@ -12,7 +12,7 @@ from fake import Fake
 VERSION = IMAGE.partition(":")[2][:4]
 FOLDER = "0" * 32
 QUOTA = 64 * MIB
-SETTINGS = {"IL_API_PACKAGES_QUOTA": "64m",
+SETTINGS = {"IL_TUNE_API_PACKAGES_QUOTA": "64m",
             "SANDBOX_IMAGES": "%s=%s" % (VERSION, IMAGE)}
 
 
@@ -97,7 +97,7 @@ print('locked', not os.access(path, os.W_OK), flush=True)
 
 
 def a_lock_on_a_package_is_seen_in_no_other_run():
-    with Broker(IL_API_WARM="2", **SETTINGS) as b:
+    with Broker(IL_TUNE_API_WARM="2", **SETTINGS) as b:
         publish(b, "module.py")
         with b.lease_api(VERSION) as one, b.lease_api(VERSION) as two:
             one.start_api(LOCK + "import time; time.sleep(60)", wall_ms=60000)

@@ -10,7 +10,7 @@ def make(b, *ids):
 
 
 def eviction():
-    with Broker(IL_CELLS="2", IL_WARM_CELLS="2") as b:
+    with Broker(IL_CELLS="2", IL_TUNE_WARM_CELLS="2") as b:
         make(b, 1, 2, 3)
         first = b.lease(1)
         name = first.name()
@@ -41,7 +41,7 @@ def bounded():
 
 
 def not_blocked():
-    with Broker(IL_CELLS="3", IL_WARM_CELLS="3",
+    with Broker(IL_CELLS="3", IL_TUNE_WARM_CELLS="3",
                 IL_PIP_NETWORK=pip_network()) as b:
         make(b, 1, 2, 3)
         b.lease(2).close()
@@ -72,17 +72,17 @@ def withdrawn():
 
 
 def warm():
-    with Broker(IL_WARM_CELLS="1", IL_WARM_SECONDS="3") as b:
+    with Broker(IL_TUNE_WARM_CELLS="1", IL_TUNE_WARM_SECONDS="3") as b:
         make(b, 1, 2)
         one, two = b.lease(1), b.lease(2)
         began = time.monotonic()
         one.close()
         two.close()
         b.wait_status(CELLS=1)
-        ok(True, "not more than IL_WARM_CELLS stay")
+        ok(True, "not more than IL_TUNE_WARM_CELLS stay")
         b.wait_status(CELLS=0)
         ok(2.5 < time.monotonic() - began < 45, "nor longer than told")
-    with Broker(IL_WARM_SECONDS="0") as b:
+    with Broker(IL_TUNE_WARM_SECONDS="0") as b:
         make(b, 1)
         is_(b.lease(1).run("print(1)")[1], b"1\n", "no time to stay warm")
         b.asked[-1].close()

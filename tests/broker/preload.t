@@ -33,7 +33,7 @@ def named():
         asked = b.lease_api(imports=imports)
         return asked, asked.run_api(code)[1], asked.fields["COLD"]
 
-    with Broker(IL_API_CELLS="3", IL_API_WARM="1", IL_PRELOAD="colorsys") as b:
+    with Broker(IL_API_CELLS="3", IL_TUNE_API_WARM="1", IL_PRELOAD="colorsys") as b:
         b.wait_status(CELLS=2, STARTING=0)
         one, *told = take(0)
         is_(told, [b"False\n", 0], "who needs no module has a cell without")
@@ -49,7 +49,7 @@ def named():
         for asked in one, three, four:
             asked.close()
     fake = Fake(run="slow 2")
-    with Broker(IL_API_CELLS="3", IL_API_WARM="1", IL_PRELOAD="colorsys",
+    with Broker(IL_API_CELLS="3", IL_TUNE_API_WARM="1", IL_PRELOAD="colorsys",
                 **fake.settings) as b:
         b.wait_status(STARTING=2)
         asked = [b.ask_api(), b.ask_api()]
@@ -58,10 +58,10 @@ def named():
         is_([one.answer()[0] for one in asked], ["GRANTED"] * 2,
             "but takes what is there")
     fake.close()
-    with Broker(IL_API_CELLS="1", IL_API_WARM="1", IL_PRELOAD="colorsys") as b:
+    with Broker(IL_API_CELLS="1", IL_TUNE_API_WARM="1", IL_PRELOAD="colorsys") as b:
         b.wait_status(CELLS=1, STARTING=0)
         is_(take(0)[1:], (b"True\n", 0), "of one cell it is that one")
-    with Broker(IL_API_WARM="0", IL_PRELOAD="colorsys") as b:
+    with Broker(IL_TUNE_API_WARM="0", IL_PRELOAD="colorsys") as b:
         is_([take(n)[1] for n in (1, 0)], [b"True\n", b"False\n"],
             "where none is kept ready each has what it needs")
 
@@ -128,7 +128,7 @@ def wait_imports(b, wanted):
 
 
 def chosen(image):
-    with Broker(IL_API_CELLS="4", IL_API_WARM="1", IL_WARM_SECONDS="600",
+    with Broker(IL_API_CELLS="4", IL_TUNE_API_WARM="1", IL_TUNE_WARM_SECONDS="600",
                 SANDBOX_IMAGE=image) as b:
         b.wait_status(CELLS=1, STARTING=0)
         is_(listed(b, NUMPY), [], "who comes first imports for himself")
@@ -158,7 +158,7 @@ def chosen(image):
 
 
 def fatal(image):
-    with Broker(IL_API_CELLS="4", IL_API_WARM="1", SANDBOX_IMAGE=image) as b:
+    with Broker(IL_API_CELLS="4", IL_TUNE_API_WARM="1", SANDBOX_IMAGE=image) as b:
         b.wait_status(CELLS=1, STARTING=0)
         for _ in range(2):
             listed(b, PIL)
@@ -170,7 +170,7 @@ def fatal(image):
 
 
 def rested(image):
-    with Broker(IL_API_CELLS="4", IL_API_WARM="1", IL_WARM_SECONDS="2",
+    with Broker(IL_API_CELLS="4", IL_TUNE_API_WARM="1", IL_TUNE_WARM_SECONDS="2",
                 SANDBOX_IMAGE=image) as b:
         b.wait_status(CELLS=1, STARTING=0)
         for _ in range(2):
@@ -182,7 +182,7 @@ def rested(image):
 
 
 def only(image):
-    with Broker(IL_API_CELLS="1", IL_API_WARM="1", SANDBOX_IMAGE=image) as b:
+    with Broker(IL_API_CELLS="1", IL_TUNE_API_WARM="1", SANDBOX_IMAGE=image) as b:
         b.wait_status(CELLS=1, STARTING=0)
         is_([listed(b, NUMPY) for _ in range(3)], [[]] * 3,
             "where there is one cell it is for all")

@@ -204,7 +204,7 @@ class BadCell(Broker):
         shutil.copy(os.path.join(ROOT, "sandbox/cell/python/seccomp.json"), lib)
         with open(os.path.join(lib, "cell/cell.py"), "w") as file:
             file.write(CELL % N + code)
-        super().__init__(folder=folder, IL_LIB_DIR=lib, **settings)
+        super().__init__(folder=folder, IL_TUNE_LIB_DIR=lib, **settings)
         self.create(1)
 
 

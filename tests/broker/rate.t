@@ -49,21 +49,21 @@ def seconds(lease, what):
 
 
 def held():
-    with Broker(IL_DISK_RATE=str(RATE), IL_QUOTA="64m") as b:
+    with Broker(IL_TUNE_DISK_RATE=str(RATE), IL_QUOTA="64m") as b:
         b.create(1, quota=64 * MIB)
         lease = b.lease(1)
         for what in KINDS:
             took = seconds(lease, what)
             note("%s: %.2f s" % (what, took))
-            ok(took > SIZE / RATE * 0.7, "as slow as IL_DISK_RATE: " + what)
+            ok(took > SIZE / RATE * 0.7, "as slow as IL_TUNE_DISK_RATE: " + what)
 
 
 def held_by_count():
-    with Broker(IL_DISK_OPS="100") as b:
+    with Broker(IL_TUNE_DISK_OPS="100") as b:
         b.create(1)
         took = float(b.lease(1).run(SMALL)[1])
         note("%.2f s" % took)
-        ok(took > 200 / 100 * 0.7, "as slow as IL_DISK_OPS")
+        ok(took > 200 / 100 * 0.7, "as slow as IL_TUNE_DISK_OPS")
 
 
 def rates_of(b, lease):
@@ -78,14 +78,14 @@ def rates_of(b, lease):
 
 
 def each_device():
-    with Broker(IL_DISK_RATE="1m", IL_DISK_OPS="50") as b:
+    with Broker(IL_TUNE_DISK_RATE="1m", IL_TUNE_DISK_OPS="50") as b:
         b.create(1)
         is_(rates_of(b, b.lease(1)), {
             "BlkioDeviceReadBps": [MIB] * 2,
             "BlkioDeviceWriteBps": [MIB] * 2,
             "BlkioDeviceReadIOps": [50] * 2,
             "BlkioDeviceWriteIOps": [50] * 2}, "both devices have a limit")
-    with Broker(IL_DISK_RATE="0", IL_DISK_OPS="0") as b:
+    with Broker(IL_TUNE_DISK_RATE="0", IL_TUNE_DISK_OPS="0") as b:
         b.create(1)
         is_(rates_of(b, b.lease(1)), {}, "0 is none")
 

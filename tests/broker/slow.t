@@ -19,7 +19,7 @@ def most_at_once(calls):
 
 def too_slow():
     fake = Fake(run="slow 6")
-    with Broker(IL_START_SECONDS="4", **fake.settings) as b:
+    with Broker(IL_TUNE_START_SECONDS="4", **fake.settings) as b:
         for n in range(1, SANDBOXES + 1):
             b.create(n)
         began = time.monotonic()
@@ -30,7 +30,7 @@ def too_slow():
             "no start is quick enough: all are told")
         note("after %.1f s" % took)
         texts = [fields["TEXT"].decode() for _, fields in answers]
-        ok(all("IL_START_SECONDS" in text for text in texts),
+        ok(all("IL_TUNE_START_SECONDS" in text for text in texts),
            "and why, with the key that helps: %s" % texts[-1])
         ok(any("next try in" in text for text in texts),
            "and when there is another try")
@@ -55,7 +55,7 @@ def too_slow():
 def it_is_said():
     """docker image inspect answers at once, docker run never does."""
     fake = Fake(run="hang")
-    with Broker(IL_START_SECONDS="4", **fake.settings) as b:
+    with Broker(IL_TUNE_START_SECONDS="4", **fake.settings) as b:
         b.create(1)
         asked = b.ask_lease(1)
         fake.wait_called("run")
@@ -63,7 +63,7 @@ def it_is_said():
         is_(b.status()["START_FAILURES"], 0, "a start is under way")
         asked.answer()
         status = b.wait_until(lambda s: s["START_FAILURES"] == 1)
-        ok(status["ENGINE"] == 1 and b"IL_START_SECONDS" in status["TROUBLE"],
+        ok(status["ENGINE"] == 1 and b"IL_TUNE_START_SECONDS" in status["TROUBLE"],
            "it has failed, and why: %s" % status["TROUBLE"])
         fake.set(run="real")
         ok(b.wait_granted(1, PATIENCE), "when docker is quick: granted")
@@ -86,16 +86,16 @@ def wait_refused(b, failures):
 
 def more_time():
     fake = Fake(run="slow 3", probe="slow 4")
-    with Broker(IL_START_SECONDS="60", **fake.settings) as b:
+    with Broker(IL_TUNE_START_SECONDS="60", **fake.settings) as b:
         b.create(1)
-        is_(b.refusal(1), "GRANTED", "the same host, with IL_START_SECONDS")
+        is_(b.refusal(1), "GRANTED", "the same host, with IL_TUNE_START_SECONDS")
     fake.close()
 
 
 def the_apis_have_their_turn():
     """People's cells start first, and not only those."""
     fake = Fake(run="slow 1")
-    with Broker(IL_START_SECONDS="60", IL_API_CELLS="1", IL_API_WARM="0",
+    with Broker(IL_TUNE_START_SECONDS="60", IL_API_CELLS="1", IL_TUNE_API_WARM="0",
                 IL_CELLS="9", **fake.settings) as b:
         for n in range(1, 8):
             b.create(n)

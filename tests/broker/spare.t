@@ -54,7 +54,7 @@ def sees(asked):
 
 
 def adopted():
-    with Broker(IL_SPARE_CELLS="1") as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1") as b:
         b.create(1)
         wait_spare(b, 1)
         before = spares(b)
@@ -99,7 +99,7 @@ def hostile_image():
                         "    file.write(%r)" % IN_IMAGE], check=True)
         subprocess.run([DOCKER, "commit", name, name], check=True,
                        stdout=subprocess.DEVNULL)
-        with Broker(IL_SPARE_CELLS="1", SANDBOX_IMAGE=name,
+        with Broker(IL_TUNE_SPARE_CELLS="1", SANDBOX_IMAGE=name,
                     IL_CHAT_IMAGES="") as b:
             b.create(1)
             wait_spare(b, 1)
@@ -114,7 +114,7 @@ def hostile_image():
 
 def confined():
     """What it may do, as the kernel has it."""
-    with Broker(IL_SPARE_CELLS="1") as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1") as b:
         b.create(1)
         wait_spare(b, 1)
         spare, = spares(b)
@@ -170,7 +170,7 @@ done""" % change.replace("FOLDER", folder))
     with open(profile) as file, \
             open(os.path.join(folder, "list.json"), "w") as to:
         to.write(file.read().replace('"mount_setattr", ', ""))
-    with Broker(IL_SPARE_CELLS="1", IL_WARM_CELLS="0",
+    with Broker(IL_TUNE_SPARE_CELLS="1", IL_TUNE_WARM_CELLS="0",
                 DOCKER_BINARY=script) as b:
         b.create(1)
         for turn in () if ahead else (1, 2):
@@ -210,7 +210,7 @@ case "$*" in *inline.class=mounter*)
   kill -CONT $PPID
   exit 0
 esac""" % (DOCKER, DOCKER))
-    with Broker(IL_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
         b.create(1)
         b.wait_log("no volume is mounted in a cell that is up: ")
         ok("up: mount: Operation not permitted;" in b.logged(), "it is heard")
@@ -218,7 +218,7 @@ esac""" % (DOCKER, DOCKER))
 
 
 def apart():
-    with Broker(IL_SPARE_CELLS="1") as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1") as b:
         for n in (1, 2):
             b.create(n)
         wait_spare(b, 1)
@@ -246,7 +246,7 @@ def apart():
 def next_cell():
     """Another cell, another number, the same owner; also of a folder that its
     user has locked."""
-    with Broker(IL_SPARE_CELLS="1", IL_WARM_CELLS="0") as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1", IL_TUNE_WARM_CELLS="0") as b:
         b.create(1)
         for turn in range(3):
             wait_spare(b, 1 + turn)
@@ -264,7 +264,7 @@ def next_cell():
 
 def removed():
     """A sandbox that is made again has nothing of the one before."""
-    with Broker(IL_SPARE_CELLS="1") as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1") as b:
         b.create(1)
         wait_spare(b, 1)
         asked = b.lease(1)
@@ -278,7 +278,7 @@ def removed():
 
 
 def many():
-    with Broker(IL_SPARE_CELLS="1") as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1") as b:
         for n in range(1, 4):
             b.create(n)
         wait_spare(b, 1)
@@ -291,7 +291,7 @@ def many():
 
 
 def kept():
-    with Broker(IL_SPARE_CELLS="1") as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1") as b:
         b.create(1)
         wait_spare(b, 1)
         asked = b.ask_lease(1, keep=1)
@@ -305,7 +305,7 @@ def kept():
 
 
 def only_read():
-    with Broker(IL_SPARE_CELLS="1") as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1") as b:
         b.create(1)
         wait_spare(b, 1)
         asked = b.lease(1, access="TIDY")
@@ -315,7 +315,7 @@ def only_read():
 
 
 def damaged():
-    with Broker(IL_SPARE_CELLS="1") as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1") as b:
         b.create(1)
         volume = os.path.join(b.base, sandbox_id(1), "workspace.ext4")
         subprocess.run(["debugfs", "-w", "-R", "ssv state 2", volume],
@@ -348,7 +348,7 @@ def fails_and_recovers():
   [ "$word" = SYS_CHROOT ] && word=AUDIT_WRITE
   set -- "$@" "$word"
 done""")
-    with Broker(IL_SPARE_CELLS="1", IL_WARM_CELLS="0",
+    with Broker(IL_TUNE_SPARE_CELLS="1", IL_TUNE_WARM_CELLS="0",
                 DOCKER_BINARY=script) as b:
         for n in range(1, 4):
             b.create(n)
@@ -371,7 +371,7 @@ done""")
 
 def engine_restarts():
     """All mounters end by one event."""
-    with Broker(IL_SPARE_CELLS="3") as b:
+    with Broker(IL_TUNE_SPARE_CELLS="3") as b:
         b.create(1)
         wait_spare(b, 3)
         for pid in [inspect(one)["State"]["Pid"] for one in mounter(b)]:
@@ -399,7 +399,7 @@ case "$*" in *inline.class=mounter*)
   wait $!
   exit
 esac""".replace("FOLDER", folder) % DOCKER)
-    with Broker(IL_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
         wait_file(os.path.join(folder, "called"))
         is_(b.stop(), 0, "it ends")
         wait_file(os.path.join(folder, "made"))
@@ -417,7 +417,7 @@ case "$*" in
   [ -e $made ] || { echo "Error: No such image: x" >&2; exit 125; } ;;
 import*) sleep 3; echo >$made; exit ;;
 esac""")
-    with Broker(IL_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
         b.create(1)
         wait_spare(b, 1)
         is_(b.lease(1).fields["COLD"], 0, "an image is made: nothing failed")
@@ -433,7 +433,7 @@ def wait_file(path):
 
 
 def nobody_mounts():
-    with Broker(IL_SPARE_CELLS="1") as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1") as b:
         b.create(1)
         wait_spare(b, 1)
         before = spares(b)
@@ -447,7 +447,7 @@ def nobody_mounts():
     folder = tempfile.mkdtemp(prefix="broker-test-docker-")
     script = docker_that(folder, 'case "$*" in *inline.class=mounter*) '
                                  'exit 125;; esac')
-    with Broker(IL_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
         b.create(1)
         b.wait_log("no volume is mounted")
         is_(b.lease(1).fields["COLD"], 1, "the engine refuses it: likewise")
@@ -455,7 +455,7 @@ def nobody_mounts():
     script = docker_that(folder, 'case "$*" in *inline.class=mounter*) echo '
                                  'Cannot connect to the Docker daemon >&2; '
                                  'exit 1;; esac')
-    with Broker(IL_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1", DOCKER_BINARY=script) as b:
         b.wait_log("the Docker engine does not answer: exited with 1: ")
         ok(True, "the engine went away: the next start is not tried in vain")
     shutil.rmtree(folder)
@@ -463,7 +463,7 @@ def nobody_mounts():
 
 def killed():
     """At any moment between the question and the lease."""
-    with Broker(IL_SPARE_CELLS="1") as b:
+    with Broker(IL_TUNE_SPARE_CELLS="1") as b:
         b.create(1)
         wait_spare(b, 1)
         for delay in (0, 0.005, 0.01, 0.02, 0.03):

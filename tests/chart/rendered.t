@@ -90,7 +90,7 @@ def memory_is_that_of_all_cells_at_one_time():
     assert memory() == f"{1024 + 8 * 256 + 256 + (4 + 8) * 256}Mi"
     assert memory(IL_CELLS=2, IL_MEMORY="1g", IL_API_CELLS="1",
                   IL_API_SESSIONS=0, IL_API_MEMORY="65536k",
-                  IL_PIP_MEMORY=536870912) == f"{1024 + 2 * 1024 + 64}Mi"
+                  IL_TUNE_PIP_MEMORY=536870912) == f"{1024 + 2 * 1024 + 64}Mi"
     assert Chart(resources__limits={"memory": "1Gi"}).container[
         "resources"] == {"limits": {"memory": "1Gi"}}
 

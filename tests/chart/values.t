@@ -34,7 +34,7 @@ WRONG = [
     ({"settings__IL_WORKERS": "many"}, ["/settings/IL_WORKERS"]),
     ({"settings__IL_TIMEOUT_SECONDS": "30s"},
      ["/settings/IL_TIMEOUT_SECONDS"]),
-    ({"settings__IL_EVAL_FALLBACK": True}, ["/settings/IL_EVAL_FALLBACK"]),
+    ({"settings__IL_TUNE_EVAL_FALLBACK": True}, ["/settings/IL_TUNE_EVAL_FALLBACK"]),
     ({"settings__IL_HTTP_TRUST": "all"}, ["/settings/IL_HTTP_TRUST"]),
     ({"settings__IL_API_ISOLATION": "vm"}, ["/settings/IL_API_ISOLATION"]),
     ({"nodes__settled": 0}, ["/nodes/settled", "minimum"]),
@@ -98,7 +98,7 @@ OWN = {
     "IL_NODES_KEY_FILE": "the chart's Secret",
     "IL_STATE_DIR": "the claim", "IL_BASE_DIR": "the claim",
     "IL_DATABASE": "the claim", "IL_API_FILES": "the claim",
-    "IL_LIB_DIR": "the image", "DOCKER_BINARY": "the image",
+    "IL_TUNE_LIB_DIR": "the image", "DOCKER_BINARY": "the image",
     "IL_HTTP_PORT": "the pod's network", "IL_HTTP_GATEWAY": "none is trusted",
     "IL_API_TOKENS_FILE": "api", "IL_LIBRECHAT_KEYS_FILE": "librechat",
 }

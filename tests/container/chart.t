@@ -200,7 +200,7 @@ with tempfile.TemporaryDirectory(prefix="inline-container-") as images:
         snekbox__tokenSecret="snekbox-token", backup__enabled=True,
         service__port=8080, replicaCount=2, settings={
             **SETTINGS, "IL_CELLS": 2, "IL_API_CELLS": 2, "IL_API_SESSIONS": 1,
-            "IL_MEMORY": "64m", "IL_PIP_MEMORY": "64m", "IL_WORKERS": 1},
+            "IL_MEMORY": "64m", "IL_TUNE_PIP_MEMORY": "64m", "IL_WORKERS": 1},
         extraVolumes=[{"name": "images", "hostPath": {"path": images}}],
         extraVolumeMounts=[{"name": "images", "mountPath": "/images",
                             "readOnly": True}])

@@ -121,8 +121,8 @@ with tempfile.TemporaryDirectory(prefix="inline-container-") as place:
         discord__applicationId=keys["DISCORD_APPLICATION_ID"],
         settings={**SETTINGS, "IL_CELLS": 2, "IL_API_CELLS": 1,
                   "IL_API_SESSIONS": 1, "IL_MEMORY": "64m", "IL_WORKERS": 1,
-                  "IL_PIP_MEMORY": "64m", "IL_USER_RATE": 1000,
-                  "DISCORD_API_BASE": "http://discord:9000/api/v10"},
+                  "IL_TUNE_PIP_MEMORY": "64m", "IL_USER_RATE": 1000,
+                  "IL_TUNE_DISCORD_API_BASE": "http://discord:9000/api/v10"},
         extraVolumes=[{"name": "images", "hostPath": {"path": place}}],
         extraVolumeMounts=[{"name": "images", "mountPath": "/images",
                             "readOnly": True}])

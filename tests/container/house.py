@@ -43,7 +43,7 @@ OUTSIDE = ["--volume", f"{SOCKET}:{SOCKET}",
 # And this, with an engine inside.
 NEAR = {"INLINE_PUBLISHED": "127.0.0.1"}
 SETTINGS = {"SANDBOX_IMAGE": IMAGE, "SANDBOX_IMAGES": "3.11=" + IMAGE,
-            "IL_QUOTA": "16m", "IL_API_WARM": "1", "IL_SPARE_CELLS": "0"}
+            "IL_QUOTA": "16m", "IL_TUNE_API_WARM": "1", "IL_TUNE_SPARE_CELLS": "0"}
 
 
 def start(*words, name, env=(), entry=(), command=()):

@@ -103,9 +103,9 @@ def a_wrong_command_line_is_64():
 def a_wrong_setting_is_78_and_one_line():
     with House() as house:
         for command in "migrate", "sandboxes", "jobs", "expire", "status":
-            code, _, errors = house.ilctl(command, IL_PIDS="many")
+            code, _, errors = house.ilctl(command, IL_TUNE_PIDS="many")
             assert code == 78 and errors.count("\n") == 1, errors
-            assert "IL_PIDS" in errors, errors
+            assert "IL_TUNE_PIDS" in errors, errors
 
 
 @test
@@ -480,7 +480,7 @@ def register_that_reaches_nobody_says_so():
         base = f"http://127.0.0.1:{free_port()}/api"
         code, _, errors = house.ilctl(
             "register", DISCORD_APPLICATION_ID="123456789012345678",
-            DISCORD_TOKEN="a.b.c", DISCORD_API_BASE=base)
+            DISCORD_TOKEN="a.b.c", IL_TUNE_DISCORD_API_BASE=base)
         assert code == 1 and errors.count("\n") == 1, errors
         assert f"cannot reach Discord at {base}" in errors, errors
         assert "Failed to connect" in errors and "status" not in errors
@@ -593,8 +593,8 @@ def status_says_what_runs():
 @test
 def doctor_names_what_is_wrong_and_what_mends_it():
     with House() as house:
-        code, out, _ = house.ilctl("doctor", IL_PIDS="many")
-        assert code == 78 and "IL_PIDS" in out, out
+        code, out, _ = house.ilctl("doctor", IL_TUNE_PIDS="many")
+        assert code == 78 and "IL_TUNE_PIDS" in out, out
         code, out, _ = house.ilctl("doctor", DOCKER_BINARY="/no/docker")
         assert code == 1, out
         assert "mend: ilctl migrate" in out, out
@@ -678,7 +678,7 @@ def doctor_knows_an_nginx_with_too_few_connections():
     enough = "worker_rlimit_nofile 16384;\n" + few.replace("768", "8192")
     with House() as house:
         ours = "\n# configuration file /lib/inline/nginx/http.conf:\n"
-        house.environment["IL_LIB_DIR"] = "/lib/inline"
+        house.environment["IL_TUNE_LIB_DIR"] = "/lib/inline"
         said = nginx_said(house, main + enough + ours)
         assert said.startswith("ok    nginx: "), said
         said = nginx_said(house, main + few + ours)

@@ -76,7 +76,7 @@ class House:
             **clean, "FAKE_LOG": fifo, "FAKE_DO": do,
             "IL_STATE_DIR": self.state, "IL_HTTP_PORT": str(self.port),
             "IL_BASE_DIR": os.path.join(self.folder, "sandboxes"),
-            "IL_API_WARM": "0",
+            "IL_TUNE_API_WARM": "0",
             "IL_WORKERS": "2", **settings}
 
     def __enter__(self):

@@ -31,7 +31,7 @@ def told(service):
 
 @test
 def namespaces_for_each_run():
-    with Served(IL_API_WARM="1", IL_API_ISOLATION="run") as service:
+    with Served(IL_TUNE_API_WARM="1", IL_API_ISOLATION="run") as service:
         isolation, isolation_reason, text = told(service)
         assert (isolation, isolation_reason) == ("run", None)
         assert text.startswith("ok    isolation: each run of the APIs has "
@@ -40,7 +40,7 @@ def namespaces_for_each_run():
 
 @test
 def a_container_for_each_run_because_it_was_asked_for():
-    with Served(IL_API_WARM="1", IL_API_ISOLATION="cell") as service:
+    with Served(IL_TUNE_API_WARM="1", IL_API_ISOLATION="cell") as service:
         isolation, isolation_reason, text = told(service)
         assert (isolation, isolation_reason) == ("cell", "asked for")
         assert text.startswith("note  isolation: each run of the APIs has a "
@@ -67,8 +67,8 @@ def without_namespaces(folder):
 
 @test
 def a_container_for_each_run_because_the_host_forbids_more():
-    served = Served(IL_API_WARM="1")
-    served.settings["IL_LIB_DIR"] = without_namespaces(served.folder)
+    served = Served(IL_TUNE_API_WARM="1")
+    served.settings["IL_TUNE_LIB_DIR"] = without_namespaces(served.folder)
     with served as service:
         isolation, isolation_reason, text = told(service)
         assert isolation == "cell"
@@ -85,7 +85,7 @@ def a_container_for_each_run_because_the_host_forbids_more():
 @test
 def runs_that_see_the_locks_of_others():
     """The kernel mounts no such file system for a cell."""
-    served = Served(IL_API_WARM="1")
+    served = Served(IL_TUNE_API_WARM="1")
     lib = os.path.join(served.folder, "lib")
     shutil.copytree(os.path.join(BUILD, "lib"), lib)
     path = os.path.join(lib, "cell", "jail.py")
@@ -94,7 +94,7 @@ def runs_that_see_the_locks_of_others():
     os.unlink(path)
     with open(path, "w") as file:
         file.write(text.replace('b"overlay"', 'b"no-such"'))
-    served.settings["IL_LIB_DIR"] = lib
+    served.settings["IL_TUNE_LIB_DIR"] = lib
     with served as service:
         assert told(service)[0] == "run"
         broker = os.path.join(served.settings["IL_STATE_DIR"], "broker", "ctl",
@@ -113,8 +113,8 @@ def runs_that_see_the_locks_of_others():
 
 @test
 def nothing_starts_where_namespaces_are_insisted_on():
-    served = Served(IL_API_WARM="1", IL_API_ISOLATION="run")
-    served.settings["IL_LIB_DIR"] = without_namespaces(served.folder)
+    served = Served(IL_TUNE_API_WARM="1", IL_API_ISOLATION="run")
+    served.settings["IL_TUNE_LIB_DIR"] = without_namespaces(served.folder)
     with served as service:
         text = told(service)[2]
         assert text.startswith("FAIL  isolation: IL_API_ISOLATION=run"), text

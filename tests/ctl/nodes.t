@@ -192,8 +192,8 @@ def a_path_that_nginx_cannot_take_is_refused():
     for name in "a*b", "a?b", "a[b":
         lib = os.path.join(folder.name, name)
         shutil.copytree(os.path.join(BUILD, "lib", "nginx"), lib + "/nginx")
-        code, said = ilctl("nginx", IL_NODES_KEY_FILE=key, IL_LIB_DIR=lib)
-        assert code == 78 and "IL_LIB_DIR: nginx cannot take" in said, said
+        code, said = ilctl("nginx", IL_NODES_KEY_FILE=key, IL_TUNE_LIB_DIR=lib)
+        assert code == 78 and "IL_TUNE_LIB_DIR: nginx cannot take" in said, said
 
 
 assert ilctl("migrate", text=THREE)[0] == 0

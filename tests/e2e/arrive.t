@@ -28,7 +28,7 @@ BLOCK = 65536
 HEAD = 192
 own_mounts()    # of the disk
 standin = Standin(rate_limit=1000).start()
-node = Node("b", standin, IL_WARM_SECONDS="1")
+node = Node("b", standin, IL_TUNE_WARM_SECONDS="1")
 DISK = node.settings["IL_BASE_DIR"] = node.mount_disk("disk", 40960)
 os.rmdir(os.path.join(DISK, "lost+found"))
 os.chmod(node.folder, 0o755)    # no view of its own, which has no loop devices

@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from service import Service, wait_for  # noqa: E402
 from tap import run, test  # noqa: E402
 
-service = Service(IL_SPARE_CELLS="1")
+service = Service(IL_TUNE_SPARE_CELLS="1")
 
 
 def final(command, user="alice", **options):

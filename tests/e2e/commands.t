@@ -11,7 +11,7 @@ from service import Service, wait_for  # noqa: E402
 from client import File  # noqa: E402
 from tap import run, test  # noqa: E402
 
-service = Service(IL_SPARE_CELLS="1")
+service = Service(IL_TUNE_SPARE_CELLS="1")
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
     "0000000d49444154789c6360000000000500010d0a2db40000000049454e44ae426082")

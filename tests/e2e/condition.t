@@ -22,7 +22,7 @@ from service import Service, children, wait_for  # noqa: E402
 from tap import run, test  # noqa: E402
 
 fake = Fake(run="real")
-service = Service(IL_WORKERS="2", IL_START_SECONDS="8", **fake.settings)
+service = Service(IL_WORKERS="2", IL_TUNE_START_SECONDS="8", **fake.settings)
 
 
 def health():
@@ -247,7 +247,7 @@ def the_engine_answers_and_starts_nothing():
     all_say("the Docker engine answers, and ", "systemctl restart docker",
             "**Problem** · No sandbox can be started")
     sent.wait_final()
-    all_say("IL_START_SECONDS", "systemctl restart docker",
+    all_say("IL_TUNE_START_SECONDS", "systemctl restart docker",
             "**Problem** · No sandbox can be started")
     told_in_time("py", "ivan", code="print(1)").wait_final(match="reference")
     fake.set(run="real")

@@ -12,8 +12,8 @@ from client import File  # noqa: E402
 from tap import run, test  # noqa: E402
 
 # Every answer is an edit.
-service = Service(IL_WORKERS="16", IL_CELLS="16", IL_WARM_CELLS="16",
-                  IL_INSTANT_MS="0")
+service = Service(IL_WORKERS="16", IL_CELLS="16", IL_TUNE_WARM_CELLS="16",
+                  IL_TUNE_INSTANT_MS="0")
 # Holds its answer back until the fault for it is in force.
 HELD = "import time\ntime.sleep(1.2)\nprint('de' + 'livered')\n"
 # What Discord does, and how many edits it has answered in the end.

@@ -51,7 +51,7 @@ import driver  # noqa: E402
 from service import Service  # noqa: E402
 from tap import run, test  # noqa: E402
 
-service = Service(IL_PING_TEXT="ping-pong", IL_API_WARM="0")
+service = Service(IL_PING_TEXT="ping-pong", IL_TUNE_API_WARM="0")
 
 
 @test

@@ -12,9 +12,9 @@ from tap import run, test  # noqa: E402
 
 SECONDS = 4
 service = Service(IL_TIMEOUT_SECONDS=str(SECONDS), IL_MEMORY="128m",
-                  IL_SPARE_CELLS="1",
-                  IL_QUOTA="32m", IL_FILES="500", IL_OUTPUT_LIMIT="200k",
-                  IL_PIDS="32", IL_USER_RATE="1000")
+                  IL_TUNE_SPARE_CELLS="1",
+                  IL_QUOTA="32m", IL_TUNE_FILES="500", IL_OUTPUT_LIMIT="200k",
+                  IL_TUNE_PIDS="32", IL_USER_RATE="1000")
 
 
 def py(code, **options):

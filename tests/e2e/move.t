@@ -25,8 +25,8 @@ from tap import run, test  # noqa: E402
 
 own_mounts()    # of the small disk
 standin = Standin(rate_limit=1000).start()
-a = Node("a", standin, IL_WARM_SECONDS="1")
-b = Node("b", standin, IL_WARM_SECONDS="1")
+a = Node("a", standin, IL_TUNE_WARM_SECONDS="1")
+b = Node("b", standin, IL_TUNE_WARM_SECONDS="1")
 USERS = {}      # {name: id}
 MOVES = "is just moving to another host"
 AWAY = "does not answer just now"

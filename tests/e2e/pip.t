@@ -308,7 +308,7 @@ def the_user_never_has_network():
 
 @test
 def an_index_that_is_not_to_be_trusted_is_not_used():
-    with Service(IL_SPARE_CELLS="1", IL_PIP_INDEX_URL=index.url,
+    with Service(IL_TUNE_SPARE_CELLS="1", IL_PIP_INDEX_URL=index.url,
                  IL_PIP_NETWORK=NETWORK,
                  IL_PIP_ALLOW_SDIST="1") as other:
         other.create()

@@ -12,7 +12,7 @@ from service import Service, docker, wait_for  # noqa: E402
 from tap import run, test  # noqa: E402
 
 service = Service(IL_TIMEOUT_SECONDS="20", IL_USER_RATE="1000",
-                  IL_SPARE_CELLS="1")
+                  IL_TUNE_SPARE_CELLS="1")
 LONG = "import time\nprint('begun', flush=True)\ntime.sleep(15)\nprint('end')"
 
 

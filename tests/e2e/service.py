@@ -95,12 +95,12 @@ class Service:
         self.settings = {
             "IL_STATE_DIR": os.path.join(self.folder, "state"),
             "IL_BASE_DIR": os.path.join(self.folder, "sandboxes"),
-            "IL_API_WARM": "0",
-            "IL_SPARE_CELLS": "0",
+            "IL_TUNE_API_WARM": "0",
+            "IL_TUNE_SPARE_CELLS": "0",
             "IL_HTTP_PORT": str(self.port),
             "SANDBOX_IMAGE": IMAGE,
             "SANDBOX_PULL_ON_STARTUP": "0",
-            "SANDBOX_DERIVE": "0",
+            "IL_TUNE_DERIVE": "0",
             "IL_USER_RATE": "1000",
             **settings,
         }

@@ -11,8 +11,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from service import DOCKER, Service, wait_for  # noqa: E402
 from tap import run, test  # noqa: E402
 
-service = Service(IL_TIMEOUT_SECONDS="4", IL_WORKERS="2", IL_SPARE_CELLS="1",
-                  IL_SESSION_SECONDS="600", IL_SESSIONS="1")
+service = Service(IL_TIMEOUT_SECONDS="4", IL_WORKERS="2", IL_TUNE_SPARE_CELLS="1",
+                  IL_SESSION_SECONDS="600", IL_TUNE_SESSIONS="1")
 
 
 py, say = service.run, service.say

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from service import BUILD, Service, wait_for  # noqa: E402
 from tap import run, test  # noqa: E402
 
-service = Service(IL_TIMEOUT_SECONDS="60", IL_SPARE_CELLS="0")
+service = Service(IL_TIMEOUT_SECONDS="60", IL_TUNE_SPARE_CELLS="0")
 BUSY = ("import time\nx = bytearray(40 << 20)\nprint('begun', flush=True)\n"
         "while True:\n    pass")
 

@@ -12,7 +12,7 @@ from service import Service  # noqa: E402
 from client import File  # noqa: E402
 from tap import run, test  # noqa: E402
 
-service = Service(IL_SPARE_CELLS="1", IL_QUOTA="16m", IL_USER_RATE="10000")
+service = Service(IL_TUNE_SPARE_CELLS="1", IL_QUOTA="16m", IL_USER_RATE="10000")
 OURS = "our fault", "(reference", "Sandbox error"
 # Names that people type, and what a program may have left under them.
 ODD = (".", "..", "~", "./", "~/", "/", "//", "./.", "~/.", "...", " ", "~x",

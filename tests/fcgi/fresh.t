@@ -17,7 +17,7 @@ def at(seconds):
     return str(int(time.time()) + seconds)
 
 
-with f.Front(IL_MAX_SKEW_SECONDS="60") as front:
+with f.Front(IL_TUNE_MAX_SKEW_SECONDS="60") as front:
     front.add_sandbox()
     for offset, status in ((-55, 200), (55, 200), (-70, 401), (70, 401),
                            (-86400, 401)):
@@ -62,8 +62,8 @@ with f.Front(IL_MAX_SKEW_SECONDS="60") as front:
               "a job is not made twice by another process either")
     tap.equal(len(front.jobs()), count, "and is not")
 
-with f.Front(IL_MAX_SKEW_SECONDS="0") as front:
+with f.Front(IL_TUNE_MAX_SKEW_SECONDS="0") as front:
     front.add_sandbox()
     tap.equal(front.send(f.command("look"), "1767225600").type, 5,
-              "with IL_MAX_SKEW_SECONDS=0 any age is taken")
+              "with IL_TUNE_MAX_SKEW_SECONDS=0 any age is taken")
 tap.done()

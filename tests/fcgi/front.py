@@ -411,8 +411,8 @@ class Front:
         self.environment = {
             "PATH": os.environ["PATH"], "IL_STATE_DIR": self.folder,
             "DISCORD_PUBLIC_KEY": self.identity.public_key,
-            "DISCORD_APPLICATION_ID": APPLICATION, "IL_QUEUE_MAX": "5000",
-            "IL_INSTANT_MS": "0"}
+            "DISCORD_APPLICATION_ID": APPLICATION, "IL_TUNE_QUEUE_MAX": "5000",
+            "IL_TUNE_INSTANT_MS": "0"}
         self.environment.update(environment)
         self.process = None
         self.nginx = None
@@ -470,7 +470,7 @@ class Front:
         """What nginx has to know of other nodes, if there are any."""
         return subprocess.run(
             [os.path.join(BUILD, "bin", "ilctl"), "nginx"], check=True,
-            env={**self.environment, "IL_LIB_DIR": os.path.join(BUILD, "lib")},
+            env={**self.environment, "IL_TUNE_LIB_DIR": os.path.join(BUILD, "lib")},
             capture_output=True, text=True).stdout
 
     def _start_nginx(self):

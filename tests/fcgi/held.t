@@ -210,7 +210,7 @@ def check_killed(front):
     front.finish_jobs()
 
 
-with f.Front(IL_INSTANT_MS=LONG) as front:
+with f.Front(IL_TUNE_INSTANT_MS=LONG) as front:
     front.add_sandbox()
     check_given(front)
     check_editor(front)
@@ -221,7 +221,7 @@ with f.Front(IL_INSTANT_MS=LONG) as front:
     check_end(front)
     check_killed(front)
 
-with f.Front(IL_INSTANT_MS="200") as front:
+with f.Front(IL_TUNE_INSTANT_MS="200") as front:
     front.add_sandbox()
     sent, job = begin(front, f.command("py", code="1"))
     tap.equal(sent.wait().json, DEFERRED, "what takes longer is deferred")

@@ -69,7 +69,7 @@ def snowflake():
 
 
 f.snowflake = snowflake
-with f.Front(IL_QUEUE_MAX="100000") as front:
+with f.Front(IL_TUNE_QUEUE_MAX="100000") as front:
     senders = [Sender(front, n) for n in range(1, SENDERS + 1)]
     for sender in senders:
         sender.start()

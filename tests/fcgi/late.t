@@ -132,9 +132,9 @@ def uploads(front):
 def broker(front):
     """il-sandboxd beside it, which grants what is uploaded its room."""
     environment = dict(front.environment, IL_BASE_DIR=front.path("sandboxes"),
-                       IL_API_WARM="0", SANDBOX_DERIVE="0",
+                       IL_TUNE_API_WARM="0", IL_TUNE_DERIVE="0",
                        SANDBOX_PULL_ON_STARTUP="0",
-                       IL_LIB_DIR=os.path.join(f.BUILD, "lib"))
+                       IL_TUNE_LIB_DIR=os.path.join(f.BUILD, "lib"))
     with open(front.log_path, "ab") as log:
         process = subprocess.Popen([os.path.join(f.BUILD, "bin", "il-sandboxd")],
                                    env=environment, stderr=log,

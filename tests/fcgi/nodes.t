@@ -347,7 +347,7 @@ def check_real_faults(a):
         is_told(a, "it has another key", body=f.command(
             "py", code="1", user=user))
         tap.equal(len(c.jobs(user)), 0, "and does nothing")
-    with node("c", IL_MAX_SKEW_SECONDS="5") as c:
+    with node("c", IL_TUNE_MAX_SKEW_SECONDS="5") as c:
         is_told(a, "its clock is off",
                 timestamp=str(int(time.time()) - 60))
         tap.ok("outcome=stale" in f.until(lambda: c.log()), "so it refused",

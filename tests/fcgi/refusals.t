@@ -169,7 +169,7 @@ def check_queue(front):
     refused(front, "the queue is full", f.command("look", user=33), "queue")
 
 
-with f.Front(IL_QUEUE_MAX="3", IL_USER_RATE="5") as front:
+with f.Front(IL_TUNE_QUEUE_MAX="3", IL_USER_RATE="5") as front:
     front.add_sandbox()
     check_sandboxes(front)
     front.finish_jobs()

@@ -92,7 +92,7 @@ def check(front, name, timestamp, signature, body, status):
     tap.ok(good, "%s: %d" % (name, status), answer)
 
 
-with f.Front(IL_MAX_SKEW_SECONDS="0") as front:
+with f.Front(IL_TUNE_MAX_SKEW_SECONDS="0") as front:
     for vector in list(own_vectors(front.identity)) + list(stored_vectors()):
         check(front, *vector)
     tap.equal(front.complaints, [], "every answer is as Discord wants it")

@@ -15,7 +15,7 @@ from session import Session, figure, note, run, test  # noqa: E402
 PROFILE = "/etc/apparmor.d/inline-api"
 ATTACK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "attack.py")
 
-host = Session(IL_API_WARM="1")
+host = Session(IL_TUNE_API_WARM="1")
 
 
 def profile_of(pid):
@@ -195,29 +195,29 @@ def make_run_loads_it_as_well():
 
 @test
 def asked_for_dockers_the_doctor_says_to_ask_for_nothing():
-    said = told(":", IL_API_APPARMOR="docker-default")
+    said = told(":", IL_TUNE_API_APPARMOR="docker-default")
     assert "profile docker-default" in said, said
-    assert "leave IL_API_APPARMOR empty" in said, said
+    assert "leave IL_TUNE_API_APPARMOR empty" in said, said
 
 
 @test
 def a_profile_without_mounts_is_told_to_allow_them():
     said = told(variant("nomounts", "/^  mount/d", "/^  remount/d"),
-                IL_API_APPARMOR="nomounts")
+                IL_TUNE_API_APPARMOR="nomounts")
     assert "mount private /: EACCES, profile nomounts" in said, said
     assert "allow `mount,` in that profile" in said, said
 
 
 @test
 def a_profile_that_lacks_one_mount_is_told_which():
-    said = told(variant("nocover", "/(move)/d"), IL_API_APPARMOR="nocover")
+    said = told(variant("nocover", "/(move)/d"), IL_TUNE_API_APPARMOR="nocover")
     assert "mount move to /proc: EACCES, profile nocover" in said, said
 
 
 @test
 def one_that_lacks_what_keeps_runs_from_other_folders_is_told_so():
     said = told(variant("noread", "/^  remount.*home,workspace/d"),
-                IL_API_APPARMOR="noread")
+                IL_TUNE_API_APPARMOR="noread")
     assert "mount read-only /" in said, said
     assert "EACCES, profile noread" in said, said
 
@@ -226,7 +226,7 @@ def one_that_lacks_what_keeps_runs_from_other_folders_is_told_so():
 def a_profile_that_allows_mounts_is_not_told_to_allow_them():
     said = told(variant("nofiles", "s|^  file,|  file,\\n  deny /tmp/* w,|",
                         "s|^  mount.*tmp/.*|  mount,|"),
-                IL_API_APPARMOR="nofiles")
+                IL_TUNE_API_APPARMOR="nofiles")
     assert "open /tmp/" in said and "EACCES, profile nofiles" in said, said
     assert "`mount,`" not in said, said
 
@@ -234,7 +234,7 @@ def a_profile_that_allows_mounts_is_not_told_to_allow_them():
 @test
 def a_profile_without_the_capability_is_told_so():
     said = told(variant("nocaps", "/capability sys_admin/d"),
-                IL_API_APPARMOR="nocaps")
+                IL_TUNE_API_APPARMOR="nocaps")
     assert "EPERM, profile nocaps" in said, said
     assert "capability sys_admin" in said, said
 
@@ -245,14 +245,14 @@ def a_looser_profile_works_as_well():
             "profile loose flags=(attach_disconnected,mediate_deleted) {\\n"
             "  file, network, capability, mount, umount, signal, ptrace,\\n}\\n'"
             " | apparmor_parser --replace --skip-cache")
-    host.configure(IL_API_APPARMOR="loose")
+    host.configure(IL_TUNE_API_APPARMOR="loose")
     assert host.health()["isolation"] == "run", host.health()
     assert profile_of(api_cell()) == "loose (enforce)"
 
 
 @test
 def by_default_ours_is_used_again():
-    host.configure(IL_API_APPARMOR=None)
+    host.configure(IL_TUNE_API_APPARMOR=None)
     assert host.health()["isolation"] == "run", host.health()
     assert profile_of(api_cell()) == "inline-api (enforce)"
 

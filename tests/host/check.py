@@ -139,7 +139,7 @@ def run_tests(house, report, wanted):
             machine.boot()
             discord.settings(endpoint=house.endpoint(machine))
             base = f"http://{HOST}:{discord.port}/api/v10"
-            machine.sh(f"sed -i 's|^DISCORD_API_BASE=.*|DISCORD_API_BASE="
+            machine.sh(f"sed -i 's|^IL_TUNE_DISCORD_API_BASE=.*|IL_TUNE_DISCORD_API_BASE="
                        f"{base}|' {ENV} && systemctl restart inline.target")
             running = json.dumps({"folder": machine.folder,
                                   "ports": machine.ports,

@@ -43,11 +43,11 @@ def prepare(house, machine, discord):
     answers = {
         "DISCORD_PUBLIC_KEY": known["public_key"],
         "DISCORD_APPLICATION_ID": known["application_id"],
-        "DISCORD_API_BASE": f"http://{HOST}:{discord.port}/api/v10",
+        "IL_TUNE_DISCORD_API_BASE": f"http://{HOST}:{discord.port}/api/v10",
         "SANDBOX_IMAGE": house.image,
     }
     # Where one start of a container takes longer than it does anywhere else.
-    for key, value in {"IL_START_SECONDS": "100"}.items():
+    for key, value in {"IL_TUNE_START_SECONDS": "100"}.items():
         if house.knows(key):
             answers[key] = value
     machine.write("/root/answers", "".join(

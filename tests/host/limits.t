@@ -87,7 +87,7 @@ def a_cells_group_has_the_limits_of_the_configuration():
 def the_disks_throughput_is_limited_where_the_kernel_can():
     line = host.sh(f"cat {groups()[0]}/io.max")
     figure(f"io.max of a cell: {line or 'no limit'}")
-    forgets = "forgets IL_DISK_RATE" in host.doctor()[1]
+    forgets = "forgets IL_TUNE_DISK_RATE" in host.doctor()[1]
     assert forgets != ("bps=" in line), "a cell may use all of the disk"
 
 

@@ -56,7 +56,7 @@ ExecStart=/usr/local/sbin/check-images
 WantedBy=multi-user.target
 """
 
-host = Session(alone=True, IL_TIMEOUT_SECONDS="60", IL_USER_RATE="1000", IL_API_WARM="1")
+host = Session(alone=True, IL_TIMEOUT_SECONDS="60", IL_USER_RATE="1000", IL_TUNE_API_WARM="1")
 sent = {}       # mark: interaction
 states = {}     # state: how many jobs were in it when the power failed
 damage = []

@@ -67,7 +67,7 @@ class Session:
                 self.discord.start()
                 self.boot()
                 self.settings.update(
-                    DISCORD_API_BASE=f"http://{HOST}:{self.discord.port}"
+                    IL_TUNE_DISCORD_API_BASE=f"http://{HOST}:{self.discord.port}"
                                      "/api/v10")
             else:
                 self.discord.reset()

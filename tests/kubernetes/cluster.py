@@ -45,9 +45,9 @@ LABEL = f"app.kubernetes.io/instance={NAME}"
 # A node of 1.6 GiB: four of them fit on a host with two processors.
 RESOURCES = {"requests": {"cpu": "100m", "memory": "1700Mi"},
              "limits": {"memory": "1700Mi"}}
-SETTINGS = {"IL_CELLS": 4, "IL_MEMORY": "64m", "IL_PIP_MEMORY": "128m",
+SETTINGS = {"IL_CELLS": 4, "IL_MEMORY": "64m", "IL_TUNE_PIP_MEMORY": "128m",
             "IL_WORKERS": 3, "IL_API_CELLS": 2, "IL_API_SESSIONS": 1,
-            "IL_API_MEMORY": "128m", "IL_API_WARM": 1, "IL_SPARE_CELLS": 0,
+            "IL_API_MEMORY": "128m", "IL_TUNE_API_WARM": 1, "IL_TUNE_SPARE_CELLS": 0,
             "IL_QUOTA": "16m", "IL_USER_RATE": 1000}
 
 
@@ -129,7 +129,7 @@ class Release:
                 "matchLabels": {"app": "discord"}}}]}])
         self.values["settings"] = dict(
             SETTINGS,
-            DISCORD_API_BASE=f"http://discord.{self.space}:9000/api/v10")
+            IL_TUNE_DISCORD_API_BASE=f"http://discord.{self.space}:9000/api/v10")
         for source in nested(**values), self.more():
             self.merge(source)
         self.helm = None

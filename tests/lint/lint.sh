@@ -123,7 +123,7 @@ nginx_configurations() {
 	} >"$dir/production.conf"
 	openssl rand -hex 32 >"$dir/nodes.key"
 	printf 'node a\nnode b 10.0.0.2\nnode c [fd00::3]:81\n' >"$dir/table"
-	env -i IL_STATE_DIR="$dir" IL_LIB_DIR="$dir/lib/inline" IL_NODE=a \
+	env -i IL_STATE_DIR="$dir" IL_TUNE_LIB_DIR="$dir/lib/inline" IL_NODE=a \
 		IL_NODES="$dir/table" \
 		IL_NODES_KEY_FILE="$dir/nodes.key" "$out/gcc/bin/ilctl" nginx \
 		>"$dir/nodes.conf" || status=1

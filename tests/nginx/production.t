@@ -186,7 +186,7 @@ def is_json(answer):
 
 hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
-served = Served(IL_API_CELLS="2", IL_API_QUEUE="8")
+served = Served(IL_API_CELLS="2", IL_TUNE_API_QUEUE="8")
 CODE = {"input": "print(6 * 7)"}
 
 
@@ -406,7 +406,7 @@ def doctor(nginx):
             capture_output=True, text=True, env={
                 "PATH": folder + ":" + os.environ["PATH"],
                 "IL_STATE_DIR": folder, "IL_BASE_DIR": folder,
-                "IL_LIB_DIR": nginx.path("usr/lib/inline")}).stdout
+                "IL_TUNE_LIB_DIR": nginx.path("usr/lib/inline")}).stdout
     return next(line for line in text.split("\n") if "  nginx: " in line)
 
 
@@ -615,7 +615,7 @@ def opened_without_tokens_it_runs_nothing_for_others():
 
 @test
 def a_full_queue_is_503_and_says_when_to_come_again():
-    with Served(IL_API_CELLS="1", IL_API_QUEUE="1") as small, \
+    with Served(IL_API_CELLS="1", IL_TUNE_API_QUEUE="1") as small, \
             Production(small) as nginx:
         seen = []
         sleep = "import time; time.sleep(2)"

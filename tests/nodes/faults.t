@@ -206,7 +206,7 @@ def its_people_have_lost_nothing():
 
 
 faketime = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")[0]
-with Nodes(3, IL_WORKERS="2", IL_CELLS="4", IL_WARM_CELLS="4") as nodes:
+with Nodes(3, IL_WORKERS="2", IL_CELLS="4", IL_TUNE_WARM_CELLS="4") as nodes:
     alice, bob, carol = nodes[1].person(), nodes[1].person(), nodes[2].person()
     others = nodes[0], nodes[2]
     for each in alice, bob, carol:

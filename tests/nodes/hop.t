@@ -75,7 +75,7 @@ def all_of_it_was_done_at_the_home():
     nodes.discord.assert_no_violations()
 
 
-with Nodes(3, IL_WORKERS="1", IL_CELLS="2", IL_WARM_CELLS="2") as nodes:
+with Nodes(3, IL_WORKERS="1", IL_CELLS="2", IL_TUNE_WARM_CELLS="2") as nodes:
     home, other = nodes[1], nodes[0]
     user = home.person()
     nodes.discord.send_command("py", user=user, code="open('ab.txt', 'w')"

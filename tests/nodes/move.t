@@ -279,7 +279,7 @@ def nothing_ran_twice():
 
 
 with Nodes(4, joining=1, IL_WORKERS="2", IL_CELLS="4",
-           IL_WARM_CELLS="3") as nodes:
+           IL_TUNE_WARM_CELLS="3") as nodes:
     stayers = {somebody(node, False): node for node in nodes.nodes[:3]}
     movers = [somebody(node, True) for node in nodes.nodes[:3]]
     traveller = somebody(nodes[0], False)

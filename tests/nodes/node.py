@@ -107,9 +107,9 @@ class Node:
             "IL_DATABASE": "/var/lib/inline/database/inline.db",
             "IL_HTTP_PORT": str(HTTP), "IL_HTTP_TRUST": "none",
             "SANDBOX_IMAGE": IMAGE,
-            "SANDBOX_PULL_ON_STARTUP": "0", "SANDBOX_DERIVE": "0",
-            "IL_API_WARM": "0", "IL_API_CELLS": "1", "IL_API_SESSIONS": "1",
-            "IL_SPARE_CELLS": "0", "IL_USER_RATE": "1000", "IL_QUOTA": "16m",
+            "SANDBOX_PULL_ON_STARTUP": "0", "IL_TUNE_DERIVE": "0",
+            "IL_TUNE_API_WARM": "0", "IL_API_CELLS": "1", "IL_API_SESSIONS": "1",
+            "IL_TUNE_SPARE_CELLS": "0", "IL_USER_RATE": "1000", "IL_QUOTA": "16m",
             "IL_MEMORY": "64m", **self.nodes.keys, **self.nodes.settings,
             **settings}
 
@@ -241,7 +241,7 @@ class Nodes:
         self.keys = {key: value for key, value in
                      self.discord.environment().items()
                      if key != "DISCORD_TOKEN"}
-        self.keys["DISCORD_API_BASE"] = f"http://{HUB}:{DISCORD}/api/v10"
+        self.keys["IL_TUNE_DISCORD_API_BASE"] = f"http://{HUB}:{DISCORD}/api/v10"
         folder = os.path.join(session(), "balancer")
         os.makedirs(folder)
         servers = {node.name: f"server {node.host.address}:{HTTP} max_fails=0;"

@@ -96,7 +96,7 @@ def nothing_is_lost_and_nothing_is_done_twice():
     nodes.discord.assert_no_violations()
 
 
-with Nodes(3, IL_WORKERS="2", IL_CELLS="4", IL_WARM_CELLS="3",
+with Nodes(3, IL_WORKERS="2", IL_CELLS="4", IL_TUNE_WARM_CELLS="3",
            IL_HTTP_TRUST=HUB) as nodes:
     people = [node.person() for node in nodes for _ in range(PEOPLE)]
     nodes.discord.settings(deadline=DEADLINE)

@@ -77,5 +77,5 @@ def each_job_ran_once_and_was_told_once():
 
 
 with Nodes(3, start=False, IL_WORKERS=str(WORKERS),
-           IL_CELLS=str(PEOPLE), IL_WARM_CELLS=str(PEOPLE)) as nodes:
+           IL_CELLS=str(PEOPLE), IL_TUNE_WARM_CELLS=str(PEOPLE)) as nodes:
     run()

@@ -151,7 +151,7 @@ class Standin:
         return {"DISCORD_PUBLIC_KEY": known["public_key"],
                 "DISCORD_APPLICATION_ID": known["application_id"],
                 "DISCORD_TOKEN": known["bot_token"],
-                "DISCORD_API_BASE": self.origin + "/api/v10"}
+                "IL_TUNE_DISCORD_API_BASE": self.origin + "/api/v10"}
 
     # What a person does
 

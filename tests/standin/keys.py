@@ -57,7 +57,7 @@ class Identity:
             "DISCORD_PUBLIC_KEY": self.public_key,
             "DISCORD_APPLICATION_ID": self.application_id,
             "DISCORD_TOKEN": self.bot_token,
-            "DISCORD_API_BASE": api_base,
+            "IL_TUNE_DISCORD_API_BASE": api_base,
         }
 
 

@@ -76,7 +76,6 @@ test_defaults(void)
 	is_int(c.files, 10000, "files");
 	is_int(c.output_limit, 1 << 20, "output");
 	is_int(c.tmp_size, 64 << 20, "tmp");
-	ok(c.echo_last_expr, "echo");
 	is_int(c.retention_seconds, 604800, "retention");
 	is_int(c.workers, 4, "workers");
 	is_int(c.queue_max, 10000, "queue");
@@ -149,11 +148,11 @@ test_numbers(void)
 	check_value("IL_TIMEOUT_SECONDS", "99999999999999999999", "a number");
 	check_value("IL_CPUS", "0.5", NULL);
 	check_value("IL_CPUS", "0", "from 0.05 to 256");
-	check_value("ECHO_LAST_EXPR", "0", NULL);
-	check_value("ECHO_LAST_EXPR", "yes", "0 or 1");
+	check_value("SANDBOX_PULL_ON_STARTUP", "0", NULL);
+	check_value("SANDBOX_PULL_ON_STARTUP", "yes", "0 or 1");
 	check_value("DISCORD_APPLICATION_ID", "123456789012345678", NULL);
 	check_value("DISCORD_APPLICATION_ID", "12a", "a Discord id");
-	check_value("IL_MAX_SKEW_SECONDS", "0", NULL);
+	check_value("IL_TUNE_MAX_SKEW_SECONDS", "0", NULL);
 }
 
 static void
@@ -185,9 +184,9 @@ test_texts(void)
 	check_value("IL_API_CONTRACTS", "soap", "must be all");
 	check_value("IL_API_ISOLATION", "cell", NULL);
 	check_value("IL_API_ISOLATION", "none", "auto, run or cell");
-	check_value("SANDBOX_RUNTIME", "runsc", NULL);
-	check_value("SANDBOX_RUNTIME", "--privileged", "start with '-'");
-	check_value("SANDBOX_RUNTIME", "a/b", "not allowed");
+	check_value("IL_TUNE_RUNTIME", "runsc", NULL);
+	check_value("IL_TUNE_RUNTIME", "--privileged", "start with '-'");
+	check_value("IL_TUNE_RUNTIME", "a/b", "not allowed");
 	check_value("IL_PIP_NETWORK", "my_net-1", NULL);
 	check_value("IL_PIP_NETWORK", "container:x", "not allowed");
 	check_value("IL_PIP_NETWORK", "host", "must not be the host's");
@@ -225,6 +224,15 @@ test_texts(void)
 	    NULL);
 	check_value("IL_MEMROY", "1g", "unknown key");
 	check_value("SANDBOX_X", "", "unknown key");
+	/* of earlier versions */
+	check_value("IL_PIDS", "64", "IL_PIDS: its name is IL_TUNE_PIDS now");
+	check_value("SANDBOX_RUNTIME", "", "its name is IL_TUNE_RUNTIME now");
+	check_value("DISCORD_API_BASE", "https://x",
+	    "its name is IL_TUNE_DISCORD_API_BASE now");
+	check_value("ECHO_LAST_EXPR", "1", "is gone");
+	check_value("IL_LIBRECHAT_ISSUER", "x", "always librechat");
+	check_value("IL_", "x", "unknown key");
+	check_value("IL_TUNE_", "x", "unknown key");
 	/* of services beside us, and what is only like them */
 	check_value("SANDBOX_SERVICE_HOST", "10.96.0.7", NULL);
 	check_value("DISCORD_SERVICE_PORT", "80", NULL);
@@ -263,7 +271,8 @@ test_paths(void)
 	(void)setenv("IL_STATE_DIR", ".//x/", 1);
 	(void)setenv("IL_BASE_DIR", "/srv/inline//", 1);
 	(void)setenv("DOCKER_BINARY", "./fake/docker", 1);
-	(void)setenv("DISCORD_API_BASE", "http://127.0.0.1:1/api/v10//", 1);
+	(void)setenv("IL_TUNE_DISCORD_API_BASE", "http://127.0.0.1:1/api/v10//",
+	    1);
 	is_int(config_load(&c, NULL, &err), 0, "paths");
 	is_here(c.state_dir, "x");
 	is_here(c.database, "x/inline.db");
@@ -278,7 +287,7 @@ test_paths(void)
 	(void)unsetenv("IL_STATE_DIR");
 	(void)unsetenv("IL_BASE_DIR");
 	(void)unsetenv("DOCKER_BINARY");
-	(void)unsetenv("DISCORD_API_BASE");
+	(void)unsetenv("IL_TUNE_DISCORD_API_BASE");
 }
 
 #define NAME_63 \
@@ -367,11 +376,11 @@ test_env_file(void)
 {
 	static const char text[] = "# a comment\n"
 				   "\n"
-				   "  IL_PIDS = 100 \r\n"
+				   "  IL_TUNE_PIDS = 100 \r\n"
 				   "IL_CELLS=\"3\"\n"
 				   "SANDBOX_IMAGE='img # 1'\n"
 				   "IL_WORKERS=2\n"
-				   "IL_QUEUE_MAX=5\n"
+				   "IL_TUNE_QUEUE_MAX=5\n"
 				   "DISCORD_TOKEN=$HOME=x";
 	auto_free char *path = write_file("env", text, sizeof(text) - 1);
 	struct err err = { 0 };
@@ -381,7 +390,7 @@ test_env_file(void)
 	ok(strncmp(err.text, "SANDBOX_IMAGE: ", 15) == 0, "key: reason");
 	(void)setenv("SANDBOX_IMAGE", "img", 1);
 	(void)setenv("IL_WORKERS", "7", 1);
-	(void)setenv("IL_QUEUE_MAX", "", 1);
+	(void)setenv("IL_TUNE_QUEUE_MAX", "", 1);
 	is_int(config_load(&c, path, &err), 0, "an env file");
 	is_int(c.pids, 100, "blanks are dropped");
 	is_int(c.cells, 3, "quotes are dropped");
@@ -400,7 +409,7 @@ test_env_file(void)
 	(void)unsetenv("IL_ENV_FILE");
 	(void)unsetenv("SANDBOX_IMAGE");
 	(void)unsetenv("IL_WORKERS");
-	(void)unsetenv("IL_QUEUE_MAX");
+	(void)unsetenv("IL_TUNE_QUEUE_MAX");
 }
 
 static void
@@ -423,14 +432,14 @@ test_bad_files(void)
 {
 	static char big[70000];
 
-	check_file("IL_PIDS\n", 8, "line 1: no '='");
-	check_file("\nIL_PIDS=100\nIL_PIDS=101\n", 25, "line 3: IL_PIDS: set");
+	check_file("IL_CELLS\n", 9, "line 1: no '='");
+	check_file("\nIL_CELLS=10\nIL_CELLS=11\n", 25, "line 3: IL_CELLS: set");
 	check_file("PATH=/bin\n", 10, "PATH: unknown key");
 	check_file("IL_DATABASE_FILE=/a\n", 20, "changelog says");
-	check_file("IL_PIDS='100\n", 13, "unbalanced quotes");
-	check_file("IL_PIDS='1'00\n", 14, "unbalanced quotes");
-	check_file("export IL_PIDS=1\n", 17, "not a key");
-	check_file("IL_PIDS=1\0002\n", 12, "a NUL byte");
+	check_file("IL_CELLS='100\n", 14, "unbalanced quotes");
+	check_file("IL_CELLS='1'00\n", 15, "unbalanced quotes");
+	check_file("export IL_CELLS=1\n", 18, "not a key");
+	check_file("IL_CELLS=1\0002\n", 13, "a NUL byte");
 	check_file("IL_ENV_FILE=x\n", 14, "only the environment");
 	memset(big, '#', sizeof(big));
 	check_file(big, sizeof(big), "over 65536 bytes");

@@ -85,7 +85,7 @@ test_engines_profile(void)
 	    "ours was loaded after the cell was started");
 	f.profile = "docker-default";
 	judged(&f, "unshare: EACCES, profile docker-default",
-	    "Docker's own profile forbids", "leave IL_API_APPARMOR empty",
+	    "Docker's own profile forbids", "leave IL_TUNE_API_APPARMOR empty",
 	    "the operator asked for docker-default");
 }
 
@@ -125,12 +125,13 @@ test_profiles(void)
 	f.profile = "unconfined";
 	f.host |= HOST_RESTRICTED;
 	judged(&f, "mount private /: EPERM",
-	    "apparmor_restrict_unprivileged_userns", "IL_API_APPARMOR empty",
-	    "Ubuntu's switch");
+	    "apparmor_restrict_unprivileged_userns",
+	    "IL_TUNE_API_APPARMOR empty", "Ubuntu's switch");
 	judged(&f, "unshare: EPERM", "apparmor_restrict_unprivileged_userns",
-	    "IL_API_APPARMOR empty", "which may forbid the namespaces as well");
+	    "IL_TUNE_API_APPARMOR empty",
+	    "which may forbid the namespaces as well");
 	judged(&f, "unshare: EACCES", "apparmor_restrict_unprivileged_userns",
-	    "IL_API_APPARMOR empty", "by either error");
+	    "IL_TUNE_API_APPARMOR empty", "by either error");
 }
 
 static void
@@ -155,8 +156,8 @@ test_rest(void)
 	judged(&f, "unshare: EPERM", "the engine, or its default runtime", NULL,
 	    "works outside, not inside");
 	f.runtime = "runsc";
-	judged(&f, "unshare: EPERM", "SANDBOX_RUNTIME forbids",
-	    "SANDBOX_RUNTIME", "another runtime");
+	judged(&f, "unshare: EPERM", "IL_TUNE_RUNTIME forbids",
+	    "IL_TUNE_RUNTIME", "another runtime");
 	(void)snprintf(f.outside, sizeof(f.outside), "EPERM");
 	judged(&f, "unshare: EPERM", "every process without privileges (EPERM)",
 	    "what contains this host", "the host is contained itself");

@@ -406,7 +406,7 @@ test_folders(void)
 		is_int((int64_t)class_folders(class_find("user"), &config,
 			   folders),
 		    2, "a user's cell has neither");
-		is_int(folders[0].size, 1 << 20, "but IL_TMP");
+		is_int(folders[0].size, 1 << 20, "but IL_TUNE_TMP");
 	}
 }
 

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__))))
 from house import EPHEMERAL, PUBLIC, House, fails, says  # noqa: E402
 from tap import run, test  # noqa: E402
 
-house = House(IL_INSTANT_MS="300")
+house = House(IL_TUNE_INSTANT_MS="300")
 
 
 def edits():
@@ -141,7 +141,7 @@ def a_clock_that_was_set_back_holds_up_nobody():
 
 @test
 def progress_is_not_shown_before_the_first_response():
-    house.settings["IL_INSTANT_MS"] = "2500"
+    house.settings["IL_TUNE_INSTANT_MS"] = "2500"
     house.stop(0)
     house.start()
 

@@ -580,7 +580,7 @@ run_python(struct task *task, struct cell_request *request, struct err *err)
 	request->op = OP_RUN;
 	request->input = task->job->input;
 	request->input_len = strlen(task->job->input);
-	request->echo = config->echo_last_expr;
+	request->echo = true;
 	request->merge = true;
 	request->wall_ms = env->config->timeout_ms;
 	request->output_max = output;

@@ -94,7 +94,7 @@ app.kubernetes.io/component: node
 {{- $runs := include "inline.setting" (list . "IL_API_CELLS" 4) | int64 }}
 {{- $sessions := include "inline.setting" (list . "IL_API_SESSIONS" 8) | int64 }}
 {{- $cell := include "inline.mebibytes" (list . "IL_MEMORY" "256m") | int64 }}
-{{- $pip := include "inline.mebibytes" (list . "IL_PIP_MEMORY" "512m") | int64 }}
+{{- $pip := include "inline.mebibytes" (list . "IL_TUNE_PIP_MEMORY" "512m") | int64 }}
 {{- $api := include "inline.mebibytes" (list . "IL_API_MEMORY" "256m") | int64 }}
 {{- add 1024 (mul $cells $cell) (max 0 (sub $pip $cell)) (mul (add $runs $sessions) $api) }}
 {{- end }}
