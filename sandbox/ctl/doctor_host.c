@@ -217,14 +217,6 @@ name_owner(char directive[static WHY], const char *conf)
 
 static const char generate[] =
     "start `ilctl run` again: it generates the configuration";
-/* Step 9 of systemd/INSTALL.md. */
-static const char make_room[] =
-    "sed -i.bak --follow-symlinks -e '1i worker_rlimit_nofile 16384;' "
-    "-e '/^\\s*worker_rlimit_nofile\\s*[0-9]*;\\s*$/d' "
-    "-e 's/worker_rlimit_nofile\\s*[0-9]*;//' "
-    "-e 's/worker_connections\\s*[0-9]*;/worker_connections 8192;/' "
-    "/etc/nginx/nginx.conf && nginx -t && systemctl restart nginx";
-
 /* The number in "NAME NUMBER;" where that stands outside of comments. */
 static int64_t
 read_setting(const char *dump, const char *name, int64_t otherwise)
@@ -266,6 +258,11 @@ nginx_room_read(struct nginx_room *room, const char *dump, const char *lib_dir)
 static void
 check_nginx_room(struct doctor *d, const char *dump, const char *conf)
 {
+	/* Step 9 of systemd/INSTALL.md. */
+	auto_free char *make_room = xprintf("sh %s/nginx/connections.sh && "
+					    "nginx -t && "
+					    "systemctl restart nginx",
+	    d->config->lib_dir);
 	struct nginx_room room;
 
 	nginx_room_read(&room, dump, d->config->lib_dir);

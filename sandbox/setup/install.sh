@@ -29,6 +29,7 @@ library() {
 	copy 644 "$1/nginx" nginx/http.conf nginx/errors.conf \
 		nginx/discord.conf "$build/gen/api.conf" nginx/limits.conf \
 		nginx/node.conf nginx/nodes.conf nginx/hosts.conf.in
+	copy 755 "$1/nginx" nginx/connections.sh
 	copy 644 "$1/sql" sql/*.sql
 	copy 644 "$1/sql/migrations" sql/migrations/*.sql
 	copy 644 "$1/sql/admin" sql/admin/*.sql

@@ -85,8 +85,8 @@ def production(commit="HEAD"):
         found = blocks(lines) or spans(lines)
         assert found, f"{where}: no command"
         # Where `make install` has put it.
-        steps += [(where, named(one).replace("/usr/share/doc/inline/",
-                                             "/usr/local/share/doc/inline/"))
+        steps += [(where, re.sub("/usr/((?:share/doc|lib)/inline/)",
+                                 r"/usr/local/\1", named(one)))
                   for one in found]
     return steps
 

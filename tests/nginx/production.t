@@ -32,7 +32,7 @@ NGINX = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
 DEBIAN = "/etc/nginx/nginx.conf"
 # What the documentation does to it.
 ROOM = [command for _, command in steps.production(None)
-        if command.endswith(DEBIAN)]
+        if command.endswith("/nginx/connections.sh")]
 HERE_CONF = """daemon off;
 user root;
 worker_processes 1;
@@ -59,7 +59,8 @@ def debians():
 def with_room(path):
     """Do to a file what the documentation does to nginx.conf."""
     assert len(ROOM) == 1, ROOM
-    subprocess.run(["sh", "-ec", ROOM[0].replace(DEBIAN, path)], check=True)
+    command = ROOM[0].replace("/usr/local/lib/inline", BUILD + "/lib")
+    subprocess.run(["sh", "-ec", command + " " + path], check=True)
 
 
 class Production:
