@@ -700,9 +700,7 @@ api_librechat_cancel(struct api_app *app, struct http_request *req)
 		    NULL);
 		return;
 	}
-	id = doc.root.type != JVALUE_OBJECT ?
-	    NULL :
-	    jvalue_text(jvalue_get(&doc.root, "request_id"));
+	id = jtree_text(json_object_get(doc.root, "request_id"));
 	if (!librechat_is_call_id(id))
 		reply_librechat(req, 400, NULL,
 		    "Missing required field: request_id", NULL);

@@ -268,8 +268,7 @@ mcp_list_resources(struct mcp_exchange *x)
 
 /* A resource that is not there gets an error, never an empty answer. */
 static void
-mcp_refuse_resource(struct mcp_exchange *x, const struct jvalue *uri,
-    const char *text)
+mcp_refuse_resource(struct mcp_exchange *x, const json_t *uri, const char *text)
 {
 	struct mcp_fault fault;
 
@@ -281,8 +280,8 @@ mcp_refuse_resource(struct mcp_exchange *x, const struct jvalue *uri,
 }
 
 static void
-answer_content(struct mcp_exchange *x, const struct jvalue *uri,
-    const char *name, int fd, int64_t size)
+answer_content(struct mcp_exchange *x, const json_t *uri, const char *name,
+    int fd, int64_t size)
 {
 	auto_buf struct buf content = BUF_INIT(MCP_RESOURCE_MAX);
 	char *room = buf_reserve(&content, (size_t)size);
@@ -306,7 +305,7 @@ answer_content(struct mcp_exchange *x, const struct jvalue *uri,
 static void
 mcp_read_resource(struct mcp_exchange *x)
 {
-	const struct jvalue *uri = jvalue_get(x->m.params, "uri");
+	const json_t *uri = json_object_get(x->m.params, "uri");
 	struct filestore_entry entry;
 	struct mcp_fault fault;
 	char own_id[FILESTORE_ID_LEN + 1] = "";
@@ -315,15 +314,14 @@ mcp_read_resource(struct mcp_exchange *x)
 	struct err err;
 	auto_close int fd = -1;
 
-	if (uri == NULL || uri->type != JVALUE_STRING ||
-	    uri->count > MCP_URI_MAX) {
+	if (!json_is_string(uri) || json_string_length(uri) > MCP_URI_MAX) {
 		(void)mcp_refuse(&fault, &x->m, 400, MCP_BAD_PARAMS,
 		    "Invalid params: uri must be a string of at most %zu bytes",
 		    MCP_URI_MAX);
 		mcp_fault(x, &fault);
 		return;
 	}
-	len = mcp_uri_id(uri->u.text, uri->count, &id);
+	len = mcp_uri_id(json_string_value(uri), json_string_length(uri), &id);
 	if (len == FILESTORE_ID_LEN) {
 		memcpy(own_id, id, len);
 		fd = nodes_get_file(x->app, x->req, own_id, len, &entry, &err);
@@ -608,10 +606,10 @@ call_tool(struct mcp_exchange *x)
 static bool
 has_cursor(struct mcp_exchange *x)
 {
-	const struct jvalue *cursor = jvalue_get(x->m.params, "cursor");
+	const json_t *cursor = json_object_get(x->m.params, "cursor");
 	struct mcp_fault fault;
 
-	if (cursor == NULL || cursor->type == JVALUE_NULL)
+	if (jtree_is_absent(cursor))
 		return false;
 	(void)mcp_refuse(&fault, &x->m, 400, MCP_BAD_PARAMS,
 	    "Invalid params: unknown cursor");

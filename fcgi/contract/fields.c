@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "contract/utf8_decoder.h"
-
 #include "base/buf.h"
 #include "base/text.h"
 #include "protocol/cell.h"
@@ -23,7 +21,7 @@ struct reading {
 /* Always false. */
 static bool __attribute__((format(printf, 5, 6)))
 fields_refuse(struct reading *r, enum field_fault fault, enum field_kind kind,
-    const struct jvalue *value, const char *fmt, ...)
+    const json_t *value, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -36,19 +34,20 @@ fields_refuse(struct reading *r, enum field_fault fault, enum field_kind kind,
 
 /* Is the value of that type, which belongs to the kind? */
 static bool
-check_kind(struct reading *r, const struct jvalue *value, enum jvalue_type type,
+check_kind(struct reading *r, const json_t *value, json_type type,
     enum field_kind kind)
 {
 	static const char *const names[] = {
-		[JVALUE_NULL] = "null",
-		[JVALUE_BOOL] = "true or false",
-		[JVALUE_NUMBER] = "a number",
-		[JVALUE_STRING] = "a string",
-		[JVALUE_ARRAY] = "an array",
-		[JVALUE_OBJECT] = "an object",
+		[JSON_TRUE] = "true or false",
+		[JSON_REAL] = "a number",
+		[JSON_STRING] = "a string",
+		[JSON_ARRAY] = "an array",
+		[JSON_OBJECT] = "an object",
 	};
 
-	return value->type == type ||
+	return json_typeof(value) == type ||
+	    (type == JSON_TRUE && json_is_false(value)) ||
+	    (type == JSON_REAL && json_is_integer(value)) ||
 	    fields_refuse(r, FIELD_TYPE, kind, value, "must be %s",
 		names[type]);
 }
@@ -57,19 +56,15 @@ check_kind(struct reading *r, const struct jvalue *value, enum jvalue_type type,
 
 static bool
 fields_read_text(struct reading *r, const struct field *row,
-    const struct jvalue *value, struct cell_bytes *text)
+    const json_t *value, struct cell_bytes *text)
 {
-	if (!check_kind(r, value, JVALUE_STRING, row->kind))
+	if (!check_kind(r, value, JSON_STRING, row->kind))
 		return false;
-	*text = (struct cell_bytes){ value->u.text, value->count };
+	*text = (struct cell_bytes){ json_string_value(value),
+		json_string_length(value) };
 	if (row->max > 0 && text->len > (size_t)row->max)
 		return fields_refuse(r, FIELD_VALUE, row->kind, value,
 		    "must have at most %" PRId64 " bytes", row->max);
-	if (row->kind == FIELD_RAW)
-		return true;
-	if (utf8_has_surrogate(text->data, text->len))
-		return fields_refuse(r, FIELD_VALUE, row->kind, value,
-		    "must be Unicode text, and holds half of a surrogate pair");
 	if (row->kind == FIELD_TEXT)
 		return true;
 	if (text->len == 0)
@@ -81,15 +76,18 @@ fields_read_text(struct reading *r, const struct field *row,
 }
 
 static bool
-fields_read_int(struct reading *r, const struct field *row,
-    const struct jvalue *value, int64_t *number)
+fields_read_int(struct reading *r, const struct field *row, const json_t *value,
+    int64_t *number)
 {
 	enum field_fault fault = FIELD_TYPE;
-	double real;
+	double real = json_real_value(value);
 
-	if (jvalue_integer(value, number) ||
-	    (row->kind == FIELD_WHOLE && jvalue_number(value, &real) &&
-		fabs(real) < 1e15 && (double)(*number = (int64_t)real) == real))
+	*number = json_integer_value(value);
+	if (json_is_real(value) && fabs(real) < 1e15)
+		*number = (int64_t)real;
+	if (json_is_integer(value) ||
+	    (row->kind == FIELD_WHOLE && json_is_real(value) &&
+		(double)*number == real))
 		fault = FIELD_VALUE;
 	if (fault == FIELD_VALUE && *number >= row->min &&
 	    (row->max == 0 || *number <= row->max))
@@ -104,11 +102,11 @@ fields_read_int(struct reading *r, const struct field *row,
 
 static bool
 fields_read_number(struct reading *r, const struct field *row,
-    const struct jvalue *value, double *number)
+    const json_t *value, double *number)
 {
-	if (!check_kind(r, value, JVALUE_NUMBER, row->kind))
+	if (!check_kind(r, value, JSON_REAL, row->kind))
 		return false;
-	(void)jvalue_number(value, number);
+	*number = json_number_value(value);
 	if (*number < (double)row->min)
 		return fields_refuse(r, FIELD_VALUE, row->kind, value,
 		    "must be at least %" PRId64, row->min);
@@ -118,29 +116,31 @@ fields_read_number(struct reading *r, const struct field *row,
 }
 
 static bool read_object(struct reading *r, const struct field *rows,
-    const struct jvalue *object, void *into);
+    const json_t *object, void *into);
 
 static bool
 fields_read_list(struct reading *r, const struct field *row,
-    const struct jvalue *value, struct field_list *list)
+    const json_t *value, struct field_list *list)
 {
-	static const struct field string = { .kind = FIELD_RAW };
+	static const struct field string = { .kind = FIELD_TEXT };
 	size_t size = row->items == NULL ? sizeof(struct cell_bytes) :
 					   row->size;
-	const struct jvalue *item = jvalue_first(value);
+	const json_t *item;
+	size_t i;
 
-	if (!check_kind(r, value, JVALUE_ARRAY, row->kind))
+	if (!check_kind(r, value, JSON_ARRAY, row->kind))
 		return false;
-	if (row->max > 0 && value->count > (size_t)row->max)
+	if (row->max > 0 && json_array_size(value) > (size_t)row->max)
 		return fields_refuse(r, FIELD_VALUE, row->kind, value,
 		    "must have at most %" PRId64 " items", row->max);
 	/* One more, so that the address says that there is a list. */
-	list->items = jtree_array(r->doc, value->count + 1, size);
+	list->items = jtree_array(r->doc, json_array_size(value) + 1, size);
+	list->count = json_array_size(value);
 	r->place.indexed = true;
-	for (; item != NULL; item = item->next) {
-		void *into = (char *)list->items + list->count * size;
+	json_array_foreach(value, i, item) {
+		void *into = (char *)list->items + i * size;
 
-		r->place.index = list->count++;
+		r->place.index = i;
 		r->place.inner = NULL;
 		if (!(row->items == NULL ?
 			    fields_read_text(r, &string, item, into) :
@@ -155,14 +155,13 @@ fields_read_list(struct reading *r, const struct field *row,
 /* ---- objects ---- */
 
 static bool
-read_field(struct reading *r, const struct field *row,
-    const struct jvalue *value, void *place)
+read_field(struct reading *r, const struct field *row, const json_t *value,
+    void *place)
 {
 	switch (row->kind) {
 	case FIELD_ANY:
-		*(const struct jvalue **)place = value;
+		*(const json_t **)place = value;
 		return true;
-	case FIELD_RAW:
 	case FIELD_TEXT:
 	case FIELD_WORD:
 		return fields_read_text(r, row, value, place);
@@ -172,8 +171,8 @@ read_field(struct reading *r, const struct field *row,
 	case FIELD_NUMBER:
 		return fields_read_number(r, row, value, place);
 	case FIELD_BOOL:
-		*(bool *)place = jvalue_is_true(value);
-		return check_kind(r, value, JVALUE_BOOL, row->kind);
+		*(bool *)place = json_is_true(value);
+		return check_kind(r, value, JSON_TRUE, row->kind);
 	case FIELD_LIST:
 		return fields_read_list(r, row, value, place);
 	case FIELD_OBJECT:
@@ -194,17 +193,17 @@ set_standard(const struct field *row, void *place)
 }
 
 static bool
-read_member(struct reading *r, const struct field *row,
-    const struct jvalue *object, void *into)
+read_member(struct reading *r, const struct field *row, const json_t *object,
+    void *into)
 {
-	const struct jvalue *value = jvalue_get(object, row->name);
+	const json_t *value = json_object_get(object, row->name);
 	void *place = (char *)into + row->offset;
 
 	if (r->place.indexed)
 		r->place.inner = row->name;
 	else
 		r->place.member = row->name;
-	if (row->nullable && jvalue_is_absent(value))
+	if (row->nullable && jtree_is_absent(value))
 		value = NULL;
 	if (value != NULL)
 		return read_field(r, row, value, place);
@@ -214,10 +213,10 @@ read_member(struct reading *r, const struct field *row,
 }
 
 static bool
-read_object(struct reading *r, const struct field *row,
-    const struct jvalue *object, void *into)
+read_object(struct reading *r, const struct field *row, const json_t *object,
+    void *into)
 {
-	if (!check_kind(r, object, JVALUE_OBJECT, FIELD_OBJECT))
+	if (!check_kind(r, object, JSON_OBJECT, FIELD_OBJECT))
 		return false;
 	while (row->name != NULL && read_member(r, row, object, into))
 		row++;
@@ -225,8 +224,8 @@ read_object(struct reading *r, const struct field *row,
 }
 
 bool
-field_read(struct jtree *doc, const struct field *row,
-    const struct jvalue *object, void *into, struct field_error *error)
+field_read(struct jtree *doc, const struct field *row, const json_t *object,
+    void *into, struct field_error *error)
 {
 	struct reading r = { doc, error, { .member = NULL } };
 
@@ -234,8 +233,8 @@ field_read(struct jtree *doc, const struct field *row,
 }
 
 bool
-fields_read(struct jtree *doc, const struct field *rows,
-    const struct jvalue *object, void *into, struct field_error *error)
+fields_read(struct jtree *doc, const struct field *rows, const json_t *object,
+    void *into, struct field_error *error)
 {
 	struct reading r = { doc, error, { .member = NULL } };
 

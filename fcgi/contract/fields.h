@@ -15,9 +15,8 @@ struct buf;
  * with its bounds and with the place in a struct where its value goes.
  */
 enum field_kind {
-	FIELD_ANY,    /* the value as it is: const struct jvalue * */
-	FIELD_RAW,    /* any string: struct cell_bytes */
-	FIELD_TEXT,   /* Unicode text: struct cell_bytes */
+	FIELD_ANY,    /* the value as it is: const json_t * */
+	FIELD_TEXT,   /* any string: struct cell_bytes */
 	FIELD_WORD,   /* the same, not empty and without NUL */
 	FIELD_INT,    /* int64_t */
 	FIELD_WHOLE,  /* int64_t; 5.0 is 5 */
@@ -39,7 +38,7 @@ struct field {
 	int64_t min; /* of a number */
 	int64_t max; /* of a number, of bytes, of items; 0: no bound */
 	/* Of a list: the rows of its items, which are objects, and the size of
-	 * the struct of an item.  NULL: the items are strings, FIELD_RAW. */
+	 * the struct of an item.  NULL: the items are strings. */
 	const struct field *items;
 	size_t size;
 };
@@ -66,17 +65,17 @@ struct field_error {
 	struct field_place place;
 	/* The value that was sent; where a member is missing, the object around
 	 * it. */
-	const struct jvalue *value;
+	const json_t *value;
 	char text[80]; /* "must be a string", "is missing" */
 };
 
 /* Read an object into a struct.  False: the first fault in the order of the
  * table. */
 bool fields_read(struct jtree *doc, const struct field *rows,
-    const struct jvalue *object, void *into, struct field_error *error);
+    const json_t *object, void *into, struct field_error *error);
 /* The same for one member. */
 bool field_read(struct jtree *doc, const struct field *row,
-    const struct jvalue *object, void *into, struct field_error *error);
+    const json_t *object, void *into, struct field_error *error);
 /* Is a Content-Type application/json, with any parameters?  NULL is none. */
 bool fields_is_json(const char *content_type);
 /* Append the place: "files[0].path". */

@@ -2,16 +2,56 @@
 #include "contract/jtext.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
-#include "contract/jtree.h"
-
 #include "base/buf.h"
 #include "base/utf8.h"
 
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
 /* ---- strings ---- */
+
+static bool
+is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* Sets the highest bit of the first byte that is less than n, which is 0x80 at
+ * most, and no bit before it. */
+static uint64_t
+mark_less(uint64_t word, unsigned char n)
+{
+	return (word - EACH(n)) & ~word & EACH(0x80);
+}
+
+/* Bytes of s before the first that does not stand for itself in a JSON string:
+ * a control character (DEL is one), '"', '\\', or what is not ASCII.  Eight
+ * bytes are compared at a time; two are equal if their XOR is less than 1. */
+static size_t
+plain_span(const char *s, size_t len)
+{
+	size_t i = 0;
+	uint64_t word;
+	uint64_t found;
+
+	for (; len - i >= sizeof(word); i += sizeof(word)) {
+		memcpy(&word, s + i, sizeof(word));
+		word = le64toh(word); /* the first byte is the lowest */
+		found = (word & EACH(0x80)) | mark_less(word, 0x20) |
+		    mark_less(word ^ EACH('"'), 1) |
+		    mark_less(word ^ EACH('\\'), 1) |
+		    mark_less(word ^ EACH(0x7f), 1);
+		if (found != 0)
+			return i + (size_t)__builtin_ctzll(found) / 8;
+	}
+	while (i < len && is_plain((unsigned char)s[i]))
+		i++;
+	return i;
+}
 
 /* Append \uXXXX; without printf, as there may be a million of them. */
 static void
@@ -41,7 +81,6 @@ add_step(struct buf *out, const char *s, size_t len, enum jtext_style style)
 	const char escape[] = { '\\', marks[(unsigned char)s[0]] };
 	enum utf8_fault fault;
 	char bytes[4];
-	bool surrogate;
 	uint32_t code;
 	size_t step;
 
@@ -49,10 +88,9 @@ add_step(struct buf *out, const char *s, size_t len, enum jtext_style style)
 		buf_add(out, escape, sizeof(escape));
 		return 1;
 	}
-	step = utf8_look(s, len, style != JTEXT_CLEAN, &fault);
+	step = utf8_look(s, len, false, &fault);
 	code = fault == UTF8_FINE ? utf8_decode(s, step) : 0xfffd;
-	surrogate = code >= 0xd800 && code <= 0xdfff;
-	if (style != JTEXT_ASCII && code >= 0x7f && !surrogate) {
+	if (style == JTEXT_UTF8 && code >= 0x7f) {
 		buf_add(out, bytes, utf8_encode(code, bytes));
 	} else if (code < 0x10000) {
 		add_unit(out, code);
@@ -71,7 +109,7 @@ jtext_add_text(struct buf *out, const char *s, size_t len,
 	size_t i = 0;
 
 	while (i < len && !out->overflow) {
-		size_t plain = jtree_plain_span(s + i, len - i);
+		size_t plain = plain_span(s + i, len - i);
 
 		buf_add(out, s + i, plain);
 		i += plain;
@@ -89,88 +127,18 @@ jtext_add_string(struct buf *out, const char *s, size_t len,
 	buf_addc(out, '"');
 }
 
-/* ---- values ---- */
-
-/* JSON, and the form for people, differ in these alone. */
-struct marks {
-	char quote;
-	const char *comma;
-	const char *colon;
-};
-
-/* Append a string, or the name of a member. */
-static void
-add_string(struct buf *out, const char *s, size_t len,
-    const struct marks *marks)
+static int
+jtext_write(const char *data, size_t len, void *out)
 {
-	buf_addc(out, marks->quote);
-	jtext_add_text(out, s, len, JTEXT_UTF8);
-	buf_addc(out, marks->quote);
-}
-
-static void add_value(struct buf *out, const struct jvalue *value,
-    const struct marks *marks);
-
-/* Append the items of an array, or the members of an object. */
-static void
-add_parts(struct buf *out, const struct jvalue *whole,
-    const struct marks *marks)
-{
-	bool object = whole->type == JVALUE_OBJECT;
-	const struct jvalue *part = whole->u.parts.first;
-
-	buf_addc(out, object ? '{' : '[');
-	for (; part != NULL && !out->overflow; part = part->next) {
-		if (part->prev != NULL)
-			buf_adds(out, marks->comma);
-		if (object) {
-			add_string(out, part->name, part->name_len, marks);
-			buf_adds(out, marks->colon);
-		}
-		add_value(out, part, marks);
-	}
-	buf_addc(out, object ? '}' : ']');
-}
-
-/* Calls itself for parts, whose depth jtree.h bounds. */
-static void
-add_value(struct buf *out, const struct jvalue *value,
-    const struct marks *marks)
-{
-	switch (value->type) {
-	case JVALUE_NULL:
-		buf_adds(out, "null");
-		break;
-	case JVALUE_BOOL:
-		buf_adds(out, value->u.truth ? "true" : "false");
-		break;
-	case JVALUE_NUMBER:
-		buf_add(out, value->u.text, value->count);
-		break;
-	case JVALUE_STRING:
-		add_string(out, value->u.text, value->count, marks);
-		break;
-	case JVALUE_ARRAY:
-	case JVALUE_OBJECT:
-		add_parts(out, value, marks);
-		break;
-	}
+	buf_add(out, data, len);
+	return 0;
 }
 
 void
-jtext_add(struct buf *out, const struct jvalue *value)
+jtext_add(struct buf *out, const json_t *value, size_t flags)
 {
-	static const struct marks json = { '"', ",", ":" };
-
-	add_value(out, value, &json);
-}
-
-void
-jtext_add_quoted(struct buf *out, const struct jvalue *value)
-{
-	static const struct marks quoted = { '\'', ", ", ": " };
-
-	add_value(out, value, &quoted);
+	(void)json_dump_callback(value, jtext_write, out,
+	    flags | JSON_ENCODE_ANY);
 }
 
 /* Up to each conversion what stands there is added as it is. */

@@ -8,20 +8,6 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* They are ED A0 80 to ED BF BF, and ED A0 begins nothing else. */
-bool
-utf8_has_surrogate(const char *s, size_t len)
-{
-	const char *end = s + len;
-
-	while ((s = memchr(s, 0xed, (size_t)(end - s))) != NULL) {
-		if (end - s >= 2 && (unsigned char)s[1] >= 0xa0)
-			return true;
-		s++;
-	}
-	return false;
-}
-
 /* Bytes that may begin a character wait for the next piece. */
 void
 utf8_decoder_add(struct utf8_decoder *d, struct buf *out, const char *data,

@@ -8,11 +8,6 @@
 
 struct buf;
 
-/* Does s hold a lone surrogate (U+D800 to U+DFFF)?  JSON can write one as
- * \ud800, and jtree.h keeps it as the three bytes that the arithmetic of UTF-8
- * gives.  All else of s is UTF-8. */
-bool utf8_has_surrogate(const char *s, size_t len);
-
 /*
  * UTF-8 that comes in pieces.  U+FFFD takes the place of faulty bytes, as many
  * as CPython's codec writes.  All zero at the start, but for strict.

@@ -61,7 +61,7 @@ for command in ("execute", "session"):
           "null")
 equal(answer({"code": "x", "timeout_ms": 60001}),
       detail(422, "timeout_ms exceeds maximum of 60000 ms"), "too long")
-equal(answer({"code": "x", "timeout_ms": 10 ** 30}),
+equal(answer({"code": "x", "timeout_ms": 10 ** 18}),
       detail(422, "timeout_ms exceeds maximum of 60000 ms"), "far too long")
 equal(answer({"cmd": "x", "timeout_ms": 60001}, "bash"),
       detail(422, "timeout_ms exceeds maximum of 60000 ms"), "bash too long")
@@ -72,12 +72,9 @@ equal(answer(b"[" * 5000), detail(400, BAD_BODY + "it is nested too deeply"),
       "deep JSON")
 equal(answer('{"code":"x"}'.encode("utf-16")),
       detail(400, BAD_BODY + "it is not in UTF-8"), "UTF-16")
-equal(answer(b'{"code":"\\ud800"}'), error(
-    "value_error", ["code"], "code must be Unicode text, and holds half of a "
-    "surrogate pair", "\ud800"), "a lone surrogate")
 equal(answer(b'{"code":NaN}'), error(
-    "json_invalid", [], "The body is no JSON: a value is missing at line 1, "
-    "column 9"), "NaN")
+    "json_invalid", [], "The body is no JSON: invalid token near 'NaN' at "
+    "line 1, column 11"), "NaN")
 equal(answer({"code": "x", "files": [{"path": "a", "file_id": "b"}, {}]}),
       error("missing", ["files", 1, "path"], "files[1].path is missing", {}),
       "the place of a fault")
@@ -85,6 +82,8 @@ point(answer({"code": "x", "files": [{"x": "y" * 100000}]}).endswith(
     '"input":null}]}'), "what is too long is not repeated")
 
 TWO = (("timeout", 2000), ("echo", 1))
+equal(answer(b'{"code":"\\ud800"}'), told(("code", "\ufffd"), *TWO),
+      "a lone surrogate")
 equal(answer({"code": ""}), told(("code", ""), *TWO), "the defaults")
 equal(answer({"code": "é\0", "stdin": "x\0", "timeout_ms": 60000,
               "last_line_interactive": False, "other": 1}),

@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """JSON means what it means to CPython, and the same texts are refused, but for
-NaN and the infinities, which are no JSON."""
+NaN and the infinities, which are no JSON, numbers that C does not have, and a
+NUL in a name.  Half of a surrogate pair becomes U+FFFD."""
 
 import json
 import random
+import re
 import sys
 
 from probe import ask, differences, done, equal, point
@@ -65,18 +67,38 @@ def refuse(word):
     raise ValueError(word)
 
 
+def integer(text):
+    number = int(text)
+    return number if -2 ** 63 <= number < 2 ** 63 else refuse(text)
+
+
+def real(text):
+    number = float(text)
+    return number if abs(number) < float("inf") else refuse(text)
+
+
+def members(pairs):
+    return {key if "\0" not in key else refuse(key): value
+            for key, value in pairs}
+
+
 def python(data):
     """What CPython reads, or None."""
     try:
-        return [json.loads(data.removeprefix(b"\xef\xbb\xbf").decode(),
-                           parse_constant=refuse)]
+        found = json.loads(
+            data.removeprefix(b"\xef\xbb\xbf").decode(),
+            parse_constant=refuse, parse_int=integer, parse_float=real,
+            object_pairs_hook=members)
+        whole = re.sub("[\ud800-\udfff]", "\ufffd",
+                       json.dumps(found, ensure_ascii=False))
+        return [json.loads(whole)]
     except ValueError:
         return None
 
 
 def ours(data):
     """What is read when what we write is read again, or None."""
-    answer = ask("json", data).decode()
+    answer = ask("json", data).decode(errors="replace")
     if answer.startswith("OK "):
         return [json.loads(answer[3:])]
     assert answer.startswith(("ERROR ", "LIMIT ")), answer
@@ -100,21 +122,9 @@ with differences("broken bytes") as same:
             data.insert(rng.randrange(len(data) + 1), rng.randrange(256))
         same(bytes(data), ours(bytes(data)), python(bytes(data)))
 
-for text, want in (
-        ('{"input": "a" "b"}', "',' or '}' is missing at line 1, column 15"),
-        ('[1\n 2]', "',' or ']' is missing at line 2, column 2"),
-        ('{"input" 1}', "':' is missing at line 1, column 10"),
-        ('{"a": "é",}', "a name in double quotes is missing at line 1, "
-         "column 11"),
-        ("x", "a value is missing at line 1, column 1"),
-        ("{} {}", "more follows after the end at line 1, column 4"),
-        ('"ab', "a string has no end at line 1, column 4"),
-        ('"a\nb"', "a control character must be escaped at line 1, column 3"),
-        ('"\\q"', "there is no such escape at line 1, column 3"),
-        ('"\\u12"', "four hexadecimal digits are missing at line 1, "
-         "column 4")):
-    equal(ask("json", text.encode()).decode(), "ERROR " + want, repr(text))
-equal(ask("json", b'"\xff"'), b"LIMIT it is not in UTF-8 at line 1, column 2",
+equal(ask("json", b'{"input": "a" "b"}').decode(),
+      "ERROR '}' expected near '\"b\"' at line 1, column 17", "a fault")
+equal(ask("json", b'"\xff"'), b"LIMIT it is not in UTF-8",
       "bytes that are no UTF-8")
 for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
     equal(ours('{"a":1}'.encode(name)), None, f"{name} is refused")
@@ -122,7 +132,7 @@ for name in ("utf-16", "utf-16-le", "utf-16-be", "utf-32"):
 equal(ask("json", b"[" * 1000 + b"]" * 1000), b"OK " + b"[" * 1000 +
       b"]" * 1000, "1,000 levels")
 equal(ask("json", b"[" * 1001 + b"]" * 1001),
-      b"LIMIT it is nested too deeply at line 1, column 1001",
+      b"LIMIT it is nested too deeply",
       "1,001 levels")
 point(ask("json", b"[" * 1000000).startswith(b"LIMIT "), "a million levels")
 point(ask("json", b'{"a":' * 100000).startswith(b"LIMIT "), "in objects")
@@ -131,11 +141,10 @@ point(ask("json", b"[" + b"[]," * 1000000 + b"1]").startswith(b"LIMIT there are 
 point(ask("json", b"[" + b"1," * 900000 + b"1]").startswith(b"OK "),
       "many values")
 
-for text in ("1", "-0", "1.50", "1e400", "12345678901234567890", "-1E+2"):
-    equal(ask("json", text.encode()).decode(), "OK " + text,
-          "a number stays as it was sent")
-equal(ask("json", b'["\\ud800","\\u007f"]'), b'OK ["\\ud800","\x7f"]',
-      "what only JSON can say")
+for text in ("1", "-1", "1.5", "9223372036854775807", "0.10000000000000001"):
+    equal(ask("json", text.encode()).decode(), "OK " + text, "a number")
+equal(ask("json", b'["\\ud800","\\\\ud800","\\u007f"]'),
+      b'OK ["\xef\xbf\xbd","\\\\ud800","\x7f"]', "half of a pair")
 
 with differences("in ASCII") as same:
     for _ in range(2000):
@@ -150,5 +159,6 @@ with differences("one character among many that stand for themselves") as same:
         want = json.dumps(text).replace("\x7f", "\\u007f")
         same(text, ask("ascii", text.encode()).decode(), want)
         want = json.dumps(text, ensure_ascii=False)
-        same(text, ask("json", want.encode()).decode(), "OK " + want)
+        same(text, ask("json", want.encode()).decode(), "OK " + re.sub(
+            r"\\u00..", lambda found: "\\u" + found[0][2:].upper(), want))
 done()

@@ -33,8 +33,8 @@ def one(path, content="YQ=="):
 
 
 ROWS = [
-    (b'{"input" 1}', refused("Invalid JSON", "The body is no JSON: ':' is "
-                             "missing at line 1, column 10")),
+    (b'{"input" 1}', refused("Invalid JSON", "The body is no JSON: ':' "
+                             "expected near '1' at line 1, column 10")),
     (b"", refused("Invalid JSON", "The body is empty: send its "
                   "Content-Length with it.")),
     ({"stuff": "foo"}, refused(TITLE, "{'stuff': 'foo'} is not valid under "

@@ -50,11 +50,11 @@ def files(*items, **more):
 def a_body_that_is_no_json():
     for body, text in (
             (b'{"input": "a" "b"}',
-             "',' or '}' is missing at line 1, column 15"),
+             "'}' expected near '\"b\"' at line 1, column 17"),
             (b'{"input": 1\n "b"}',
-             "',' or '}' is missing at line 2, column 2"),
-            (b"x", "a value is missing at line 1, column 1"),
-            (b" ", "a value is missing at line 1, column 2")):
+             "'}' expected near '\"b\"' at line 2, column 4"),
+            (b"x", "invalid token near 'x' at line 1, column 1"),
+            (b" ", "unexpected token near end of file at line 1, column 1")):
         is_refused(body, "Invalid JSON", "The body is no JSON: " + text)
 
 

@@ -152,7 +152,7 @@ def extras_of_a_wrong_type_are_refused_like_all_else():
             ("timeout_ms", 1.5, "1.5 is not of type 'integer'"),
             ("timeout_ms", True, "true is not of type 'integer'"),
             ("timeout_ms", 0, OUT_OF_RANGE),
-            ("timeout_ms", -10 ** 30, OUT_OF_RANGE)):
+            ("timeout_ms", -10 ** 18, OUT_OF_RANGE)):
         answer = served.post("/eval", {"input": "1", field: value})
         assert answer.status == 400 and answer.json == {
             "title": TITLE, "description": text}, answer
@@ -160,7 +160,7 @@ def extras_of_a_wrong_type_are_refused_like_all_else():
 
 @test
 def the_time_has_a_maximum():
-    over = served.post("/eval", {"input": "1", "timeout_ms": 10 ** 30})
+    over = served.post("/eval", {"input": "1", "timeout_ms": 10 ** 18})
     text = over.json["description"]
     want = "timeout_ms must be an integer from 1 to "
     assert text.startswith(want), text

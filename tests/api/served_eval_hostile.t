@@ -61,12 +61,11 @@ before = processes()
 
 @test
 def bytes_that_are_not_utf8_are_refused():
-    for body, column in (
-            (b'{"input": "\xff"}', 12), (b'{"args": ["\xc3("]}', 12),
-            (b'{"input": "\xed\xa0\x80"}', 12),
-            ('{"input": "1"}'.encode("utf-16"), 1)):
-        refused(body, "Invalid JSON", "The body is no JSON: it is not in "
-                "UTF-8 at line 1, column %d" % column)
+    for body in (b'{"input": "\xff"}', b'{"args": ["\xc3("]}',
+                 b'{"input": "\xed\xa0\x80"}',
+                 '{"input": "1"}'.encode("utf-16")):
+        refused(body, "Invalid JSON",
+                "The body is no JSON: it is not in UTF-8")
 
 
 @test
@@ -75,32 +74,16 @@ def a_byte_order_mark_is_passed_over():
 
 
 @test
-def lone_surrogates_in_arguments_are_null():
-    for body in (b'{"input": "\\ud800"}', b'{"args": ["-c", "1", "\\udfff"]}',
-                 b'{"input": "\\udc00\\ud800"}'):
-        known(body, EMBEDDED)
-
-
-@test
-def lone_surrogates_in_names_are_refused():
-    answer = post(b'{"input": "1", "files": [{"path": "\\ud800"}]}')
-    assert answer.status == 400, answer
-    assert answer.body == (b'{"title": "Request file is invalid", '
-                           b'"description": "File path \'\\ud800\' may not '
-                           b'traverse beyond root"}'), answer
-
-
-@test
-def lone_surrogates_in_contents_are_no_base64():
+def half_of_a_pair_becomes_a_replacement_character():
+    ran(b'{"input": "print(ascii(\'\\ud800\'))"}', "'\\ufffd'\n")
+    ran(b'{"args": ["-c", "import sys; print(ascii(sys.argv[1:]))", '
+        b'"\\udc00\\ud800", "\\\\ud800"]}',
+        "['\\ufffd\\ufffd', '\\\\ud800']\n")
+    ran(b'{"input": "print(1)", "x": "\\ud800"}', "1\n")
+    ran({"input": "import os; print(ascii(os.listdir()))",
+        "files": [{"path": "\ud800"}]}, "['\\ufffd']\n")
     refused(b'{"input": "1", "files": [{"path": "a", "content": "\\ud800"}]}',
             FILE, "Invalid base64 encoding for file 'a'")
-
-
-@test
-def lone_surrogates_elsewhere_do_no_harm():
-    ran(b'{"input": "print(1)", "x": "\\ud800"}', "1\n")
-    refused(b'{"x": "\\ud800"}', TITLE,
-            "{'x': '\\ud800'} is not valid under any of the given schemas")
 
 
 @test
@@ -138,13 +121,11 @@ def numbers_that_are_no_json_are_refused():
 
 
 @test
-def huge_numbers_are_told_whole_or_not_at_all():
-    digits = b"9" * 900
-    refused(b'{"input": %s}' % digits, TITLE,
-            digits.decode() + " is not of type 'string'")
-    refused(b'{"input": 1%s}' % (b"0" * 5000), "Invalid JSON",
-            "The body is no JSON: a number is too long at line 1, column 11")
-    refused(b'{"input": 1e400}', TITLE, "1e400 is not of type 'string'")
+def numbers_that_are_too_large_are_refused():
+    for number in (b"9" * 900, b"1" + b"0" * 5000, b"1e400"):
+        answer = post(b'{"input": %s}' % number)
+        assert answer.status == 400, answer
+        assert answer.json["title"] == "Invalid JSON", answer
 
 
 @test
@@ -161,8 +142,8 @@ def deep_json_is_refused():
         answer = post(body)
         assert answer.status == 400, answer
         assert answer.json["title"] == "Invalid JSON", answer
-        assert answer.json["description"].startswith(
-            "The body is no JSON: it is nested too deeply at "), answer
+        assert answer.json["description"] == (
+            "The body is no JSON: it is nested too deeply"), answer
     ran(b'{"input": "print(1)", "x": ' + b"[" * 900 + b"]" * 900 + b"}", "1\n")
 
 

@@ -227,7 +227,8 @@ def each_close_code_is_the_contracts():
 
 @test
 def what_is_wrong_is_told_and_then_the_end():
-    not_json = "The body is no JSON: a value is missing at line 1, column 1"
+    not_json = ("The body is no JSON: invalid token near 'nothing' at line 1, "
+                "column 7")
     for data, text in (
             (b"nothing", not_json), (b'{"type":"init","language":5}', "language must be a string"),
             (b'{"type":"init"}', "language is missing"),

@@ -57,11 +57,13 @@ check_output(const uint8_t *data, size_t size)
 	fuzz_holds(!out.text.overflow, "there is room");
 	buf_addf(&json, "\"%s\"", buf_str(&out.text));
 	fuzz_holds(jtree_parse(&doc, buf_str(&json), json.len, &error) &&
-		doc.root.type == JVALUE_STRING,
+		json_is_string(doc.root),
 	    "output is the inside of a string");
-	fuzz_holds(utf8_valid(doc.root.u.text, doc.root.count),
+	fuzz_holds(utf8_valid(json_string_value(doc.root),
+		       json_string_length(doc.root)),
 	    "output is text");
-	fuzz_holds(memchr(doc.root.u.text, '\r', doc.root.count) == NULL,
+	fuzz_holds(memchr(json_string_value(doc.root), '\r',
+		       json_string_length(doc.root)) == NULL,
 	    "newlines are the same");
 	jtree_release(&doc);
 	buf_release(&out.text);

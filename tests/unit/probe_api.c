@@ -30,11 +30,11 @@ json(struct buf *out, const char *in, size_t len)
 
 	if (!jtree_parse(&doc, in, len, &error)) {
 		buf_adds(out, error.is_syntax ? "ERROR " : "LIMIT ");
-		jtree_explain(out, &error);
+		buf_adds(out, error.text);
 		return;
 	}
 	buf_adds(out, "OK ");
-	jtext_add(out, &doc.root);
+	jtext_add(out, doc.root, JSON_COMPACT);
 	jtree_release(&doc);
 }
 
@@ -210,7 +210,8 @@ output(struct buf *out, const char *in, size_t len)
 	buf_addf(&text, "\"%s\"", buf_str(&taken.text));
 	if (taken.state != EVAL_OUTPUT_INVALID &&
 	    jtree_parse(&doc, buf_str(&text), text.len, &error)) {
-		buf_add(out, doc.root.u.text, doc.root.count);
+		buf_add(out, json_string_value(doc.root),
+		    json_string_length(doc.root));
 		jtree_release(&doc);
 	}
 	buf_release(&taken.text);

@@ -104,8 +104,8 @@ test_claims(void)
 	is_str(check_claims("1786104300", "\"1786104300\""), "it has no end",
 	    "a text for one");
 	is_str(check_claims("1786104300", "1786104331"), longer, "a late end");
-	is_str(check_claims("1786104300", "99999999999999999999"),
-	    "it has no end", "a number without one");
+	is_str(check_claims("1786104300", "1e20"), "it has no end",
+	    "a number without one");
 	is_str(check_claims("1786104300", "true"), "it has no end",
 	    "no number");
 	is_str(check_claims("\"nbf\":1786104000", "\"nbf\":1786104031"),

@@ -108,7 +108,7 @@ test_ids(void)
 	refused(&head,
 	    "{\"jsonrpc\":\"2.0\",\"id\":123456789012345678901234567890,"
 	    "\"method\":\"x\"}",
-	    200, -32601, "123456789012345678901234567890", "a long number");
+	    400, -32700, "null", "a long number");
 	refused(&head,
 	    "{\"jsonrpc\":\"2.0\",\"id\":\"\xe2\x80\xa8\\\"\",\"method\":"
 	    "\"x\"}",

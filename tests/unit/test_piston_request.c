@@ -61,7 +61,7 @@ static const struct {
 	{ "{" ONE ",\"run_timeout\":3000.5}",
 	    "run_timeout cannot exceed the configured limit of 3000" },
 	{ "{" ONE ",\"run_timeout\":\"\"}", "run_timeout must be a number" },
-	{ "{" ONE ",\"run_timeout\":1e400}",
+	{ "{" ONE ",\"run_timeout\":1e40}",
 	    "run_timeout cannot exceed the configured limit of 3000" },
 	{ "{" ONE ",\"compile_cpu_time\":-0.1}",
 	    "compile_cpu_time must be at least 0" },
@@ -304,24 +304,16 @@ static void
 test_signals(void)
 {
 	char name[PISTON_SIGNAL_MAX];
-	struct jvalue value = { .type = JVALUE_STRING };
 
 	for (int i = 1; i < 32; i++) {
 		piston_signal_name(name, i);
-		value.u.text = name;
-		value.count = strlen(name);
-		is_int(piston_signal_number(&value), i, name);
+		is_int(piston_signal_number(name), i, name);
 	}
 	piston_signal_name(name, SIGIO);
 	is_str(name, "SIGIO", "by the name that Piston's clients know");
-	for (size_t i = 0; i < 3; i++) {
-		static char text[] = "SIGTERMX";
-
-		value.u.text = text;
-		value.count = i == 2 ? 0 : 6 + i;
-		is_int(piston_signal_number(&value), i == 1 ? SIGTERM : 0,
-		    "by its length");
-	}
+	is_int(piston_signal_number("SIGTER"), 0, "a part of a name");
+	is_int(piston_signal_number("SIGTERMX"), 0, "more than a name");
+	is_int(piston_signal_number(""), 0, "an empty name");
 	is_int(piston_signal_number(NULL), 0, "none");
 }
 

@@ -48,8 +48,7 @@ detail_text(struct detail *d, int status, const char *fmt, ...)
  * wrong, and what was sent; input NULL, or too long to be repeated: null. */
 static bool
 detail_error(struct detail *d, const char *type,
-    const struct field_place *place, const char *text,
-    const struct jvalue *input)
+    const struct field_place *place, const char *text, const json_t *input)
 {
 	auto_buf struct buf message = BUF_INIT(1024);
 	auto_buf struct buf sent = BUF_INIT(INPUT_MAX);
@@ -59,7 +58,7 @@ detail_error(struct detail *d, const char *type,
 	field_place_add(&message, place);
 	buf_addf(&message, " %s", text);
 	if (input != NULL)
-		jtext_add(&sent, input);
+		jtext_add(&sent, input, JSON_COMPACT);
 	buf_addf(&d->body, "{\"detail\":[{\"type\":\"%s\",\"loc\":[\"body\"",
 	    type);
 	if (place->member != NULL)
@@ -81,7 +80,6 @@ detail_field(struct detail *d, const struct field_error *error)
 {
 	static const char *const types[] = {
 		[FIELD_ANY] = "any_type",
-		[FIELD_RAW] = "string_type",
 		[FIELD_TEXT] = "string_type",
 		[FIELD_WORD] = "string_type",
 		[FIELD_INT] = "int_type",
@@ -108,7 +106,7 @@ execute_parse_json(struct jtree *doc, const char *content_type,
     const char *body, size_t len, struct detail *d)
 {
 	static const struct field_place whole = { .member = NULL };
-	auto_buf struct buf why = BUF_INIT(256);
+	auto_buf struct buf why = BUF_INIT(1024);
 	struct jtree_error error;
 
 	if (len == 0)
@@ -121,8 +119,7 @@ execute_parse_json(struct jtree *doc, const char *content_type,
 		    detail_text(d, 400, BAD_BODY);
 	if (jtree_parse(doc, body, len, &error))
 		return true;
-	buf_adds(&why, "is no JSON: ");
-	jtree_explain(&why, &error);
+	buf_addf(&why, "is no JSON: %s", error.text);
 	return error.is_syntax ?
 	    detail_error(d, "json_invalid", &whole, buf_str(&why), NULL) :
 	    detail_text(d, 400, BAD_BODY ": %s", error.text);
@@ -194,7 +191,7 @@ execute_parse(struct execute_request *req, enum execute_route route,
 	memset(req, 0, sizeof(*req));
 	if (!execute_parse_json(&req->doc, content_type, body, len, d))
 		return false;
-	if (fields_read(&req->doc, models[route], &req->doc.root, req, &error) ?
+	if (fields_read(&req->doc, models[route], req->doc.root, req, &error) ?
 		execute_check_rest(req, route, d) :
 		detail_field(d, &error))
 		return true;

@@ -14,16 +14,16 @@
 void
 libre_add_error(struct buf *out, const char *error, const char *details)
 {
-	jtext_addf(out, JTEXT_CLEAN, "{\"error\":\"%s\"", error);
+	jtext_addf(out, JTEXT_UTF8, "{\"error\":\"%s\"", error);
 	if (details != NULL)
-		jtext_addf(out, JTEXT_CLEAN, ",\"details\":\"%s\"", details);
+		jtext_addf(out, JTEXT_UTF8, ",\"details\":\"%s\"", details);
 	buf_addc(out, '}');
 }
 
 void
 libre_add_rate_limited(struct buf *out, const char *message, int64_t seconds)
 {
-	jtext_addf(out, JTEXT_CLEAN,
+	jtext_addf(out, JTEXT_UTF8,
 	    "{\"error\":\"rate_limited\",\"message\":\"%s\","
 	    "\"retry_after_seconds\":%" PRId64 "}",
 	    message, seconds);
@@ -76,7 +76,7 @@ libre_add_end(struct buf *text, const struct libre_outcome *o)
 static void
 libre_add_text(struct buf *out, const char *name, const struct buf *text)
 {
-	jtext_addf(out, JTEXT_CLEAN, ",\"%s\":\"%.*s\"", name, (int)text->len,
+	jtext_addf(out, JTEXT_UTF8, ",\"%s\":\"%.*s\"", name, (int)text->len,
 	    buf_str(text));
 }
 
@@ -114,7 +114,7 @@ add_errors(struct buf *out, const struct libre_outcome *o)
 static void
 libre_add_made(struct buf *out, const struct libre_made *file)
 {
-	jtext_addf(out, JTEXT_CLEAN,
+	jtext_addf(out, JTEXT_UTF8,
 	    "{\"id\":\"%s\",\"name\":\"%s\",\"storage_session_id\":\"%s\"",
 	    file->id, file->name, file->session);
 	if (file->inherited)
@@ -215,7 +215,7 @@ libre_add_files(struct buf *out, const struct libre_outcome *o)
 		return;
 	buf_adds(out, ",\"deleted_files\":[");
 	for (size_t i = 0; o->deleted[i] != NULL; i++)
-		jtext_addf(out, JTEXT_CLEAN, "%s\"%s\"", i == 0 ? "" : ",",
+		jtext_addf(out, JTEXT_UTF8, "%s\"%s\"", i == 0 ? "" : ",",
 		    o->deleted[i]);
 	buf_addc(out, ']');
 }
@@ -267,7 +267,7 @@ void
 libre_add_failed(struct buf *out, const struct libre_outcome *o,
     const char *error)
 {
-	jtext_addf(out, JTEXT_CLEAN, "{\"status\":\"error\",\"error\":\"%s\",",
+	jtext_addf(out, JTEXT_UTF8, "{\"status\":\"error\",\"error\":\"%s\",",
 	    error);
 	add_streams(out, o);
 	buf_addc(out, '}');
@@ -277,7 +277,7 @@ void
 libre_add_calls(struct buf *out, const struct libre_outcome *o,
     const char *calls, const char *token)
 {
-	jtext_addf(out, JTEXT_CLEAN,
+	jtext_addf(out, JTEXT_UTF8,
 	    "{\"status\":\"tool_call_required\",\"session_id\":\"%s\","
 	    "\"continuation_token\":\"%s\",\"tool_calls\":%s",
 	    o->session, token, calls);
@@ -300,9 +300,9 @@ libre_add_uploaded(struct buf *out, const char *id, const char *name,
 		    error == NULL ? "success" : "error");
 	if (error == NULL)
 		buf_addf(out, "\"fileId\":\"%s\",", id);
-	jtext_addf(out, JTEXT_CLEAN, "\"filename\":\"%s\"", name);
+	jtext_addf(out, JTEXT_UTF8, "\"filename\":\"%s\"", name);
 	if (error != NULL)
-		jtext_addf(out, JTEXT_CLEAN, ",\"error\":\"%s\"", error);
+		jtext_addf(out, JTEXT_UTF8, ",\"error\":\"%s\"", error);
 	buf_addc(out, '}');
 }
 
@@ -332,7 +332,7 @@ libre_add_object(struct buf *out, const struct libre_stored *file)
 {
 	buf_adds(out, "{\"name\":");
 	libre_add_path(out, file);
-	jtext_addf(out, JTEXT_CLEAN,
+	jtext_addf(out, JTEXT_UTF8,
 	    ",\"originalFilename\":\"%s\",\"size\":%" PRId64
 	    ",\"lastModified\":",
 	    file->name, file->size);
@@ -357,7 +357,7 @@ libre_add_listed(struct buf *out, const struct libre_stored *file,
 	add_time(out, file->uploaded_ms);
 	buf_addf(out, ",\"etag\":\"%s\"", file->id);
 	if (detail == LIBRE_FULL) {
-		jtext_addf(out, JTEXT_CLEAN,
+		jtext_addf(out, JTEXT_UTF8,
 		    ",\"metadata\":{\"content-type\":\"%s\","
 		    "\"original-filename\":\"%s\"},\"contentType\":\"%s\"",
 		    libre_name_type(file->name), file->name,

@@ -90,12 +90,12 @@ program_refuse(struct reading *r, int status, const char *text)
 
 /* ,"name":value, or nothing where it was not sent. */
 static void
-add_member(struct buf *out, const char *name, const struct jvalue *value)
+add_member(struct buf *out, const char *name, const json_t *value)
 {
-	if (jvalue_is_absent(value))
+	if (jtree_is_absent(value))
 		return;
 	buf_addf(out, ",\"%s\":", name);
-	jtext_add(out, value);
+	jtext_add(out, value, JSON_COMPACT);
 }
 
 /* ---- a program begins ---- */
@@ -114,42 +114,45 @@ can_be_called(const char *name)
 
 /* The names of its parameters, in their order. */
 static void
-add_params(struct buf *out, const struct jvalue *tool)
+add_params(struct buf *out, const json_t *tool)
 {
-	const struct jvalue *all = jvalue_get(tool, "parameters");
-	const struct jvalue *one = jvalue_first(jvalue_get(all, "properties"));
+	const json_t *all = json_object_get(tool, "parameters");
+	json_t *properties = json_object_get(all, "properties");
+	const char *comma = "";
+	const char *name;
+	const json_t *value;
 
 	buf_adds(out, ",\"params\":[");
-	for (const char *comma = ""; one != NULL; one = one->next) {
-		jtext_addf(out, JTEXT_UTF8, "%s\"%.*s\"", comma,
-		    (int)one->name_len, one->name);
+	json_object_foreach(properties, name, value) {
+		jtext_addf(out, JTEXT_UTF8, "%s\"%s\"", comma, name);
 		comma = ",";
 	}
 	buf_addc(out, ']');
 }
 
 static bool
-add_tools(struct reading *r, const struct jvalue *tools)
+add_tools(struct reading *r, const json_t *tools)
 {
 	struct buf *out = &r->p->state;
+	const json_t *tool;
+	size_t i;
 
-	if (jvalue_first(tools) == NULL)
+	if (json_array_size(tools) == 0)
 		return program_refuse(r, 400,
 		    "Missing required field: tools "
 		    "(must be a non-empty array)");
-	if (tools->count > LIBRE_TOOLS_MAX)
+	if (json_array_size(tools) > LIBRE_TOOLS_MAX)
 		return program_refuse(r, 400,
 		    "tools must have at most 100 items");
 	buf_adds(out, ",\"tools\":[");
-	for (const struct jvalue *tool = jvalue_first(tools); tool != NULL;
-	     tool = tool->next) {
-		const char *name = jvalue_text(jvalue_get(tool, "name"));
+	json_array_foreach(tools, i, tool) {
+		const char *name = jtree_text(json_object_get(tool, "name"));
 
 		if (name == NULL || !can_be_called(name))
 			return program_refuse(r, 400,
 			    "tools[].name must be a name that can be called");
 		jtext_addf(out, JTEXT_UTF8, "%s{\"name\":\"%s\"",
-		    tool == jvalue_first(tools) ? "" : ",", name);
+		    i == 0 ? "" : ",", name);
 		add_params(out, tool);
 		buf_addc(out, '}');
 	}
@@ -158,24 +161,24 @@ add_tools(struct reading *r, const struct jvalue *tools)
 }
 
 static bool
-program_begin(struct reading *r, const struct jvalue *root)
+program_begin(struct reading *r, const json_t *root)
 {
-	const struct jvalue *lang = jvalue_get(root, "lang");
-	const struct jvalue *code = jvalue_get(root, "code");
+	const json_t *lang = json_object_get(root, "lang");
+	const json_t *code = json_object_get(root, "code");
 	struct buf *out = &r->p->state;
 
-	if (jvalue_is_absent(code))
+	if (jtree_is_absent(code))
 		return program_refuse(r, 400, "Missing required field: code");
 	buf_adds(out, "{\"request\":{\"lang\":");
-	if (jvalue_is_absent(lang))
+	if (jtree_is_absent(lang))
 		buf_adds(out, "\"py\"");
 	else
-		jtext_add(out, lang);
+		jtext_add(out, lang, JSON_COMPACT);
 	add_member(out, "code", code);
-	add_member(out, "files", jvalue_get(root, "files"));
-	add_member(out, "timeout", jvalue_get(root, "timeout"));
+	add_member(out, "files", json_object_get(root, "files"));
+	add_member(out, "timeout", json_object_get(root, "timeout"));
 	buf_addc(out, '}');
-	if (!add_tools(r, jvalue_get(root, "tools")))
+	if (!add_tools(r, json_object_get(root, "tools")))
 		return false;
 	buf_addf(out, ",\"session\":\"%s\",\"round\":1,\"history\":[]",
 	    r->asked->session);
@@ -185,28 +188,29 @@ program_begin(struct reading *r, const struct jvalue *root)
 /* ---- a program goes on ---- */
 
 static bool
-is_mine(const struct reading *r, const struct jvalue *old)
+is_mine(const struct reading *r, const json_t *old)
 {
-	const char *owner = jvalue_text(jvalue_get(old, "owner"));
+	const char *owner = jtree_text(json_object_get(old, "owner"));
 	char hex[OWNER_HEX];
-	int64_t until;
+	const json_t *until = json_object_get(old, "expires");
 
 	(void)sodium_bin2hex(hex, sizeof(hex), r->asked->owner,
 	    LIBRE_OWNER_LEN);
 	return owner != NULL && strcmp(owner, hex) == 0 &&
-	    jvalue_integer(jvalue_get(old, "expires"), &until) &&
-	    r->asked->now_ms < until;
+	    r->asked->now_ms < json_integer_value(until);
 }
 
 /* The result that the client sent for a call; NULL: none. */
-static const struct jvalue *
-result_of(const struct jvalue *results, const struct jvalue *call)
+static const json_t *
+result_of(const json_t *results, const json_t *call)
 {
-	const char *id = jvalue_text(jvalue_get(call, "id"));
+	const char *id = jtree_text(json_object_get(call, "id"));
 
-	for (const struct jvalue *one = jvalue_first(results); one != NULL;
-	     one = one->next) {
-		const char *of = jvalue_text(jvalue_get(one, "call_id"));
+	const json_t *one;
+	size_t i;
+
+	json_array_foreach(results, i, one) {
+		const char *of = jtree_text(json_object_get(one, "call_id"));
 
 		if (id != NULL && of != NULL && strcmp(of, id) == 0)
 			return one;
@@ -215,23 +219,22 @@ result_of(const struct jvalue *results, const struct jvalue *call)
 }
 
 static void
-program_add_result(struct buf *out, const struct jvalue *call,
-    const struct jvalue *told)
+program_add_result(struct buf *out, const json_t *call, const json_t *told)
 {
-	const struct jvalue *result = jvalue_get(told, "result");
-	const struct jvalue *why = jvalue_get(told, "error_message");
+	const json_t *result = json_object_get(told, "result");
+	const json_t *why = json_object_get(told, "error_message");
 
 	buf_adds(out, "{\"name\":");
-	jtext_add(out, jvalue_get(call, "name"));
+	jtext_add(out, json_object_get(call, "name"), JSON_COMPACT);
 	buf_adds(out, ",\"input\":");
-	jtext_add(out, jvalue_get(call, "input"));
+	jtext_add(out, json_object_get(call, "input"), JSON_COMPACT);
 	buf_addf(out, ",\"is_error\":%s",
-	    jvalue_is_true(jvalue_get(told, "is_error")) ? "true" : "false");
-	if (why != NULL && why->type == JVALUE_STRING)
+	    json_is_true(json_object_get(told, "is_error")) ? "true" : "false");
+	if (json_is_string(why))
 		add_member(out, "error_message", why);
 	else
 		buf_adds(out, ",\"error_message\":\"\"");
-	if (jvalue_is_absent(result))
+	if (jtree_is_absent(result))
 		buf_adds(out, ",\"result\":null");
 	else
 		add_member(out, "result", result);
@@ -239,23 +242,21 @@ program_add_result(struct buf *out, const struct jvalue *call,
 }
 
 static void
-add_history(struct buf *out, const struct jvalue *old,
-    const struct jvalue *results)
+add_history(struct buf *out, const json_t *old, const json_t *results)
 {
 	const char *comma = "";
+	const json_t *one;
+	const json_t *call;
+	size_t i;
 
 	buf_adds(out, ",\"history\":[");
-	for (const struct jvalue *one =
-		 jvalue_first(jvalue_get(old, "history"));
-	     one != NULL; one = one->next) {
+	json_array_foreach(json_object_get(old, "history"), i, one) {
 		buf_adds(out, comma);
 		comma = ",";
-		jtext_add(out, one);
+		jtext_add(out, one, JSON_COMPACT);
 	}
-	for (const struct jvalue *call =
-		 jvalue_first(jvalue_get(old, "pending"));
-	     call != NULL; call = call->next) {
-		const struct jvalue *told = result_of(results, call);
+	json_array_foreach(json_object_get(old, "pending"), i, call) {
+		const json_t *told = result_of(results, call);
 
 		if (told == NULL)
 			continue;
@@ -267,34 +268,33 @@ add_history(struct buf *out, const struct jvalue *old,
 }
 
 static bool
-program_read_token(struct reading *r, const struct jvalue *root,
-    const struct jvalue *old)
+program_read_token(struct reading *r, const json_t *root, const json_t *old)
 {
-	const struct jvalue *results = jvalue_get(root, "tool_results");
+	const json_t *results = json_object_get(root, "tool_results");
 	struct buf *out = &r->p->state;
-	int64_t round = 0;
+	const json_t *round = json_object_get(old, "round");
 
 	if (!is_mine(r, old))
 		return program_refuse(r, 404, GONE);
-	if (!jvalue_is_absent(results) && results->type != JVALUE_ARRAY)
+	if (!jtree_is_absent(results) && !json_is_array(results))
 		return program_refuse(r, 400, "tool_results must be an array");
-	if (!jvalue_integer(jvalue_get(old, "round"), &round))
+	if (!json_is_integer(round))
 		return program_refuse(r, 400, INVALID);
 	buf_adds(out, "{\"request\":");
-	jtext_add(out, jvalue_get(old, "request"));
-	add_member(out, "tools", jvalue_get(old, "tools"));
-	add_member(out, "session", jvalue_get(old, "session"));
-	buf_addf(out, ",\"round\":%" PRId64, round + 1);
+	jtext_add(out, json_object_get(old, "request"), JSON_COMPACT);
+	add_member(out, "tools", json_object_get(old, "tools"));
+	add_member(out, "session", json_object_get(old, "session"));
+	buf_addf(out, ",\"round\":%" PRId64,
+	    (int64_t)json_integer_value(round) + 1);
 	add_history(out, old, results);
 	return true;
 }
 
 static bool
-program_go_on(struct reading *r, const struct jvalue *root,
-    const struct jvalue *token)
+program_go_on(struct reading *r, const json_t *root, const json_t *token)
 {
 	auto_buf struct buf text = BUF_INIT(LIBRE_TOKEN_TEXT_MAX);
-	const char *sealed = jvalue_text(token);
+	const char *sealed = jtree_text(token);
 	struct jtree_error fault;
 	struct jtree old;
 	bool good;
@@ -303,7 +303,7 @@ program_go_on(struct reading *r, const struct jvalue *root,
 	    !libre_unseal(&text, sealed, strlen(sealed), r->asked->key) ||
 	    !jtree_parse(&old, buf_str(&text), text.len, &fault))
 		return program_refuse(r, 400, INVALID);
-	good = program_read_token(r, root, &old.root);
+	good = program_read_token(r, root, old.root);
 	jtree_release(&old);
 	return good;
 }
@@ -339,13 +339,14 @@ program_load(struct reading *r)
 	buf_addc(&p->whole, '}');
 	if (!jtree_parse(&p->doc, buf_str(&p->whole), p->whole.len, &fault))
 		return program_refuse(r, 400, "The body is nested too deeply");
-	jtext_add(&request, jvalue_get(&p->doc.root, "request"));
+	jtext_add(&request, json_object_get(p->doc.root, "request"),
+	    JSON_COMPACT);
 	if (!libre_exec_parse(&p->exec, buf_str(&request), request.len,
 		r->status, r->error))
 		return false;
-	session = jvalue_text(jvalue_get(&p->doc.root, "session"));
-	if (session == NULL || !libre_is_id(session, strlen(session)) ||
-	    !jvalue_integer(jvalue_get(&p->doc.root, "round"), &p->round))
+	session = jtree_text(json_object_get(p->doc.root, "session"));
+	p->round = json_integer_value(json_object_get(p->doc.root, "round"));
+	if (session == NULL || !libre_is_id(session, strlen(session)))
 		return program_refuse(r, 400, INVALID);
 	memcpy(p->session, session, sizeof(p->session));
 	if (p->exec.lang == LIBRE_BASH)
@@ -358,7 +359,7 @@ libre_program_parse(struct libre_program *p, const char *body, size_t len,
     const struct libre_asked *asked, int *status, struct buf *error)
 {
 	struct reading r = { p, asked, status, error };
-	const struct jvalue *token;
+	const json_t *token;
 	struct jtree_error fault;
 	struct jtree doc;
 	bool good;
@@ -368,9 +369,9 @@ libre_program_parse(struct libre_program *p, const char *body, size_t len,
 	buf_init(&p->whole, LIBRE_STATE_MAX + 1);
 	if (!jtree_parse(&doc, body, len, &fault))
 		return program_refuse(&r, 400, "The body is not valid JSON");
-	token = jvalue_get(&doc.root, "continuation_token");
-	good = jvalue_is_absent(token) ? program_begin(&r, &doc.root) :
-					 program_go_on(&r, &doc.root, token);
+	token = json_object_get(doc.root, "continuation_token");
+	good = jtree_is_absent(token) ? program_begin(&r, doc.root) :
+					program_go_on(&r, doc.root, token);
 	jtree_release(&doc);
 	if (good && program_load(&r))
 		return true;
@@ -393,20 +394,21 @@ libre_program_release(struct libre_program *p)
 static bool
 is_registered(const struct libre_program *p, const char *name)
 {
-	for (const struct jvalue *tool =
-		 jvalue_first(jvalue_get(&p->doc.root, "tools"));
-	     tool != NULL; tool = tool->next)
-		if (strcmp(jvalue_text(jvalue_get(tool, "name")), name) == 0)
+	const json_t *tool;
+	size_t i;
+
+	json_array_foreach(json_object_get(p->doc.root, "tools"), i, tool)
+		if (jtree_is(json_object_get(tool, "name"), name))
 			return true;
 	return false;
 }
 
 static bool
-add_call(const struct libre_program *p, const struct jvalue *call, size_t i,
+add_call(const struct libre_program *p, const json_t *call, size_t i,
     struct buf *calls, struct buf *error)
 {
-	const char *name = jvalue_text(jvalue_get(call, "name"));
-	const struct jvalue *input = jvalue_get(call, "input");
+	const char *name = jtree_text(json_object_get(call, "name"));
+	const json_t *input = json_object_get(call, "input");
 
 	buf_reset(error);
 	buf_adds(error, LIBRE_FAILED);
@@ -423,7 +425,7 @@ add_call(const struct libre_program *p, const struct jvalue *call, size_t i,
 	    "%s{\"id\":\"call_%" PRId64 "_%" PRId64
 	    "\",\"name\":\"%s\",\"input\":",
 	    i == 0 ? "" : ",", p->round, (int64_t)i, name);
-	jtext_add(calls, input);
+	jtext_add(calls, input, JSON_COMPACT);
 	buf_addc(calls, '}');
 	return true;
 }
@@ -433,19 +435,19 @@ libre_calls_read(const struct libre_program *p, const char *text, size_t len,
     struct buf *calls, struct buf *error)
 {
 	struct jtree_error fault;
-	struct jtree doc = { 0 };
+	struct jtree doc;
+	const json_t *call;
 	bool good;
-	size_t i = 0;
+	size_t i;
 
 	buf_adds(error, LIBRE_FAILED);
 	if (len > LIBRE_CALLS_BYTES || !jtree_parse(&doc, text, len, &fault))
 		return false;
-	good = jvalue_first(&doc.root) != NULL &&
-	    doc.root.count <= LIBRE_CALLS_MAX;
+	good = json_array_size(doc.root) > 0 &&
+	    json_array_size(doc.root) <= LIBRE_CALLS_MAX;
 	buf_addc(calls, '[');
-	for (const struct jvalue *call = jvalue_first(&doc.root);
-	     good && call != NULL; call = call->next)
-		good = add_call(p, call, i++, calls, error);
+	json_array_foreach(doc.root, i, call)
+		good = good && add_call(p, call, i, calls, error);
 	buf_addc(calls, ']');
 	jtree_release(&doc);
 	return good && !calls->overflow;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "contract/fields.h"
-#include "contract/utf8_decoder.h"
 
 #include "base/buf.h"
 #include "base/text.h"
@@ -214,11 +213,11 @@ libre_refuse(struct reading *r, const char *fmt, ...)
 struct libre_item {
 	struct cell_bytes name;
 	struct cell_bytes kind;
-	const struct jvalue *id;
-	const struct jvalue *session;
-	const struct jvalue *old_session;
-	const struct jvalue *resource_id;
-	const struct jvalue *version;
+	const json_t *id;
+	const json_t *session;
+	const json_t *old_session;
+	const json_t *resource_id;
+	const json_t *version;
 };
 
 #define ITEM(name, kind, member) \
@@ -245,7 +244,7 @@ struct libre_body {
 	struct cell_bytes hint;
 	struct field_list args;
 	struct field_list files;
-	const struct jvalue *timeout;
+	const json_t *timeout;
 };
 
 #define AT(member) offsetof(struct libre_body, member)
@@ -253,7 +252,7 @@ struct libre_body {
 static const struct field body_rows[] = {
 	{ "lang", FIELD_WORD, AT(lang), .required = true, .nullable = true },
 	{ "code", FIELD_TEXT, AT(code), .required = true, .nullable = true },
-	{ "runtime_session_hint", FIELD_RAW, AT(hint), .nullable = true,
+	{ "runtime_session_hint", FIELD_TEXT, AT(hint), .nullable = true,
 	    .max = LIBRE_HINT_MAX },
 	{ "args", FIELD_LIST, AT(args), .nullable = true,
 	    .max = LIBRE_ARGS_MAX },
@@ -292,11 +291,16 @@ static bool
 read_resource(struct reading *r, const struct libre_item *item, size_t i,
     struct libre_resource *resource)
 {
-	const char *id = jvalue_text(item->resource_id);
-	const char *version = jvalue_text(item->version);
+	const char *id = jtree_text(item->resource_id);
+	const char *version = jtree_text(item->version);
 
-	if (jvalue_is_type(item->version, JVALUE_NUMBER))
-		version = item->version->u.text;
+	if (json_is_integer(item->version)) {
+		char *number = jtree_array(&r->exec->doc, 24, 1);
+
+		(void)snprintf(number, 24, "%" JSON_INTEGER_FORMAT,
+		    json_integer_value(item->version));
+		version = number;
+	}
 	*resource = (struct libre_resource){ .id = id == NULL ? "" : id,
 		.version = version == NULL ? "" : version };
 	if (!libre_kind_parse(item->kind.data, &resource->kind))
@@ -313,9 +317,9 @@ read_resource(struct reading *r, const struct libre_item *item, size_t i,
 
 /* An id of a file or a session in our form; NULL: something else. */
 static const char *
-id_of(const struct jvalue *value)
+id_of(const json_t *value)
 {
-	const char *text = jvalue_text(value);
+	const char *text = jtree_text(value);
 
 	return text != NULL && libre_is_id(text, strlen(text)) ? text : NULL;
 }
@@ -422,8 +426,7 @@ libre_read_args(struct reading *r, const struct field_list *list)
 	exec->args = jtree_array(&exec->doc, list->count + 1,
 	    sizeof(*exec->args));
 	for (size_t i = 0; i < list->count; i++) {
-		if (strlen(args[i].data) != args[i].len ||
-		    utf8_has_surrogate(args[i].data, args[i].len))
+		if (strlen(args[i].data) != args[i].len)
 			return libre_refuse(r,
 			    "args[%zu] must be a text without NUL characters",
 			    i);
@@ -461,11 +464,11 @@ libre_read_code(struct reading *r, const struct cell_bytes *code)
 /* Anything is taken for a time that we have: other fields than ours may be
  * anything, and this one is no client's of today. */
 static int64_t
-timeout_of(const struct jvalue *value)
+timeout_of(const json_t *value)
 {
-	int64_t ms;
+	int64_t ms = json_integer_value(value);
 
-	if (!jvalue_integer(value, &ms) || ms < 1)
+	if (ms < 1)
 		return LIBRE_TIMEOUT_MS;
 	return ms < LIBRE_TIMEOUT_MAX_MS ? ms : LIBRE_TIMEOUT_MAX_MS;
 }
@@ -496,7 +499,7 @@ libre_exec_parse(struct libre_exec *exec, const char *text, size_t len,
 	memset(exec, 0, sizeof(*exec));
 	if (!jtree_parse(&exec->doc, text, len, &fault))
 		return libre_refuse(&r, "The body is not valid JSON");
-	if (!fields_read(&exec->doc, body_rows, &exec->doc.root, &body,
+	if (!fields_read(&exec->doc, body_rows, exec->doc.root, &body,
 		&wrong)) {
 		(void)libre_refuse(&r, "%s", "");
 		field_error_add(error, &wrong);

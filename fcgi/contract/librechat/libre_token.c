@@ -107,7 +107,7 @@ parse_part(struct jtree *doc, const char *text, size_t len)
 	json[n] = '\0';
 	if (!jtree_parse(doc, json, n, &error))
 		return false;
-	if (doc->root.type == JVALUE_OBJECT)
+	if (json_is_object(doc->root))
 		return true;
 	jtree_release(doc);
 	return false;
@@ -116,23 +116,22 @@ parse_part(struct jtree *doc, const char *text, size_t len)
 /* The key that signed it, by its name; a token without one fits a single key.
  * why: else. */
 static const struct libre_key *
-find_key(const struct libre_keys *keys, const struct jvalue *header,
-    const char **why)
+find_key(const struct libre_keys *keys, const json_t *header, const char **why)
 {
-	const char *kid = jvalue_text(jvalue_get(header, "kid"));
+	const char *kid = jtree_text(json_object_get(header, "kid"));
 
 	*why = "signed with something else than EdDSA";
-	if (jvalue_is(jvalue_get(header, "alg"), "RS256"))
+	if (jtree_is(json_object_get(header, "alg"), "RS256"))
 		*why = LIBRE_TOKEN_RS256;
-	if (!jvalue_is(jvalue_get(header, "alg"), "EdDSA"))
+	if (!jtree_is(json_object_get(header, "alg"), "EdDSA"))
 		return NULL;
 	*why = "it asks for more than is known here";
-	if (jvalue_get(header, "crit") != NULL ||
-	    (jvalue_get(header, "typ") != NULL &&
-		!jvalue_is(jvalue_get(header, "typ"), "JWT")))
+	if (json_object_get(header, "crit") != NULL ||
+	    (json_object_get(header, "typ") != NULL &&
+		!jtree_is(json_object_get(header, "typ"), "JWT")))
 		return NULL;
 	*why = "of a key that is not known here";
-	if (jvalue_get(header, "kid") == NULL && keys->count == 1)
+	if (json_object_get(header, "kid") == NULL && keys->count == 1)
 		return &keys->items[0];
 	for (size_t i = 0; kid != NULL && i < keys->count; i++)
 		if (strcmp(keys->items[i].kid, kid) == 0)
@@ -144,12 +143,12 @@ find_key(const struct libre_keys *keys, const struct jvalue *header,
 
 /* A time in Unix seconds, which may have a fraction. */
 static bool
-time_of(const struct jvalue *claims, const char *name, int64_t *seconds)
+time_of(const json_t *claims, const char *name, int64_t *seconds)
 {
-	double number;
+	const json_t *value = json_object_get(claims, name);
+	double number = json_number_value(value);
 
-	if (!jvalue_number(jvalue_get(claims, name), &number) ||
-	    number <= -1e15 || number >= 1e15)
+	if (!json_is_number(value) || number <= -1e15 || number >= 1e15)
 		return false;
 	*seconds = (int64_t)number;
 	return true;
@@ -157,19 +156,19 @@ time_of(const struct jvalue *claims, const char *name, int64_t *seconds)
 
 /* For us alone, or for us among others. */
 static bool
-token_is_for(const struct jvalue *claims, const char *audience)
+token_is_for(const json_t *claims, const char *audience)
 {
-	const struct jvalue *value = jvalue_get(claims, "aud");
-	const struct jvalue *item = jvalue_first(value);
+	const json_t *value = json_object_get(claims, "aud");
+	bool found = jtree_is(value, audience);
 
-	while (item != NULL && !jvalue_is(item, audience))
-		item = item->next;
-	return item != NULL || jvalue_is(value, audience);
+	for (size_t i = 0; i < json_array_size(value) && !found; i++)
+		found = jtree_is(json_array_get(value, i), audience);
+	return found;
 }
 
 /* NULL: its time is now. */
 static const char *
-check_times(const struct jvalue *claims, int64_t now_s)
+check_times(const json_t *claims, int64_t now_s)
 {
 	int64_t at;
 
@@ -179,10 +178,10 @@ check_times(const struct jvalue *claims, int64_t now_s)
 		return "expired";
 	if (at > now_s + LIBRE_LIFE_S + LIBRE_SKEW_S)
 		return "it would last longer than any that LibreChat makes";
-	if (jvalue_get(claims, "nbf") != NULL &&
+	if (json_object_get(claims, "nbf") != NULL &&
 	    (!time_of(claims, "nbf", &at) || at > now_s + LIBRE_SKEW_S))
 		return "not valid yet";
-	if (jvalue_get(claims, "iat") != NULL &&
+	if (json_object_get(claims, "iat") != NULL &&
 	    (!time_of(claims, "iat", &at) || at > now_s + LIBRE_SKEW_S))
 		return "made in the future";
 	return NULL;
@@ -190,10 +189,10 @@ check_times(const struct jvalue *claims, int64_t now_s)
 
 /* Copy a claim that fits. */
 static bool
-copy_claim(char out[LIBRE_CLAIM_MAX + 1], const struct jvalue *claims,
+copy_claim(char out[LIBRE_CLAIM_MAX + 1], const json_t *claims,
     const char *name)
 {
-	const char *text = jvalue_text(jvalue_get(claims, name));
+	const char *text = jtree_text(json_object_get(claims, name));
 	size_t len = text == NULL ? 0 : strlen(text);
 
 	if (len == 0 || len > LIBRE_CLAIM_MAX)
@@ -203,13 +202,13 @@ copy_claim(char out[LIBRE_CLAIM_MAX + 1], const struct jvalue *claims,
 }
 
 static const char *
-token_read_claims(struct libre_claims *out, const struct jvalue *claims,
+token_read_claims(struct libre_claims *out, const json_t *claims,
     const struct libre_expected *expected)
 {
-	const struct jvalue *tenant = jvalue_get(claims, "tenant_id");
+	const json_t *tenant = json_object_get(claims, "tenant_id");
 	const char *why = NULL;
 
-	if (!jvalue_is(jvalue_get(claims, "iss"), expected->issuer))
+	if (!jtree_is(json_object_get(claims, "iss"), expected->issuer))
 		why = "of another issuer";
 	else if (!token_is_for(claims, expected->audience))
 		why = "for another audience";
@@ -220,7 +219,7 @@ token_read_claims(struct libre_claims *out, const struct jvalue *claims,
 	out->tenant[0] = '\0';
 	if (!copy_claim(out->subject, claims, "sub"))
 		return "it names no user";
-	if (!jvalue_is_absent(tenant) &&
+	if (!jtree_is_absent(tenant) &&
 	    !copy_claim(out->tenant, claims, "tenant_id"))
 		return "its tenant has no name";
 	return NULL;
@@ -244,7 +243,7 @@ libre_token_check(struct libre_claims *claims,
 		return "too long";
 	if (second == NULL || !parse_part(&doc, token, (size_t)(dot - token)))
 		return "no token at all";
-	key = find_key(expected->keys, &doc.root, &why);
+	key = find_key(expected->keys, doc.root, &why);
 	jtree_release(&doc);
 	if (key == NULL)
 		return why;
@@ -256,7 +255,7 @@ libre_token_check(struct libre_claims *claims,
 		return "its signature is wrong";
 	if (!parse_part(&doc, dot + 1, (size_t)(second - dot - 1)))
 		return "its claims are no JSON";
-	why = token_read_claims(claims, &doc.root, expected);
+	why = token_read_claims(claims, doc.root, expected);
 	jtree_release(&doc);
 	return why;
 }

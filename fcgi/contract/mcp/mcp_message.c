@@ -84,12 +84,11 @@ mcp_parse_body(struct mcp_message *m, const char *body, size_t len,
 
 	if (!jtree_parse(&m->doc, body, len, &error))
 		return mcp_refuse(fault, NULL, 400, MCP_NOT_JSON,
-		    "Parse error: %s at line %zu, column %zu", error.text,
-		    error.line, error.column);
-	if (m->doc.root.type == JVALUE_ARRAY)
+		    "Parse error: %s", error.text);
+	if (json_is_array(m->doc.root))
 		return mcp_refuse(fault, NULL, 400, MCP_NO_REQUEST,
 		    "Invalid request: one message for each POST, no array");
-	if (m->doc.root.type != JVALUE_OBJECT)
+	if (!json_is_object(m->doc.root))
 		return mcp_refuse(fault, NULL, 400, MCP_NO_REQUEST,
 		    "Invalid request: the body is no object");
 	return true;
@@ -97,20 +96,18 @@ mcp_parse_body(struct mcp_message *m, const char *body, size_t len,
 
 /* Is it a text or an integer of so many bytes? */
 static bool
-can_repeat(const struct jvalue *value)
+can_repeat(const json_t *value)
 {
-	int64_t number;
-
-	return (value->type == JVALUE_STRING ||
-		   jvalue_integer(value, &number)) &&
-	    value->count <= MCP_ECHO_MAX;
+	return json_is_integer(value) ||
+	    (json_is_string(value) &&
+		json_string_length(value) <= MCP_ECHO_MAX);
 }
 
 /* The id first: whatever else is wrong is told to it. */
 static bool
 read_id(struct mcp_message *m, struct mcp_fault *fault)
 {
-	const struct jvalue *id = jvalue_get(&m->doc.root, "id");
+	const json_t *id = json_object_get(m->doc.root, "id");
 
 	m->kind = id == NULL ? MCP_NOTIFICATION : MCP_REQUEST;
 	if (id == NULL)
@@ -126,25 +123,24 @@ read_id(struct mcp_message *m, struct mcp_fault *fault)
 
 /* Take the parameters, and what _meta says. */
 static bool
-read_params(struct mcp_message *m, const struct jvalue **meta,
-    struct mcp_fault *fault)
+read_params(struct mcp_message *m, const json_t **meta, struct mcp_fault *fault)
 {
-	const struct jvalue *params = jvalue_get(&m->doc.root, "params");
-	const struct jvalue *token;
+	const json_t *params = json_object_get(m->doc.root, "params");
+	const json_t *token;
 
 	if (params == NULL)
 		return true;
-	if (params->type != JVALUE_OBJECT)
+	if (!json_is_object(params))
 		return mcp_refuse(fault, NULL, 400, MCP_BAD_PARAMS,
 		    "Invalid params: params must be an object");
 	m->params = params;
-	*meta = jvalue_get(params, "_meta");
-	token = jvalue_get(*meta, "progressToken");
-	if (token != NULL && token->type == JVALUE_STRING && !can_repeat(token))
+	*meta = json_object_get(params, "_meta");
+	token = json_object_get(*meta, "progressToken");
+	if (json_is_string(token) && !can_repeat(token))
 		return mcp_refuse(fault, NULL, 400, MCP_BAD_PARAMS,
 		    "Invalid params: progressToken must have at most %d bytes",
 		    MCP_ECHO_MAX);
-	if (token != NULL && can_repeat(token))
+	if (can_repeat(token))
 		m->progress = token;
 	return true;
 }
@@ -177,13 +173,13 @@ check_legacy(struct mcp_message *m, const struct mcp_head *head,
 /* A header that repeats a text of the body: the same bytes, or in base64 what
  * a header cannot hold.  Blanks around it are the transport's. */
 static bool
-repeats(const char *header, const struct jvalue *text)
+repeats(const char *header, const json_t *text)
 {
 	static const char mark[] = "=?base64?";
 	auto_free char *decoded = NULL;
 	size_t len;
 
-	if (header == NULL || !jvalue_is_type(text, JVALUE_STRING))
+	if (header == NULL || !json_is_string(text))
 		return false;
 	header += strspn(header, " \t");
 	len = strlen(header);
@@ -198,7 +194,8 @@ repeats(const char *header, const struct jvalue *text)
 			return false;
 		header = decoded;
 	}
-	return len == text->count && memcmp(header, text->u.text, len) == 0;
+	return len == json_string_length(text) &&
+	    memcmp(header, json_string_value(text), len) == 0;
 }
 
 /* The name comes only with a method of which it is known where it stands. */
@@ -210,11 +207,11 @@ check_headers(const struct mcp_message *m, const struct mcp_head *head,
 						       NULL;
 	const char *wrong = NULL;
 
-	if (!repeats(head->method, jvalue_get(&m->doc.root, "method")))
+	if (!repeats(head->method, json_object_get(m->doc.root, "method")))
 		wrong = "Mcp-Method";
 	else if (member != NULL &&
-	    jvalue_is_type(jvalue_get(m->params, member), JVALUE_STRING) &&
-	    !repeats(head->name, jvalue_get(m->params, member)))
+	    json_is_string(json_object_get(m->params, member)) &&
+	    !repeats(head->name, json_object_get(m->params, member)))
 		wrong = "Mcp-Name";
 	if (wrong == NULL)
 		return true;
@@ -224,18 +221,18 @@ check_headers(const struct mcp_message *m, const struct mcp_head *head,
 
 static bool
 check_modern(struct mcp_message *m, const struct mcp_head *head,
-    const struct jvalue *meta, struct mcp_fault *fault)
+    const json_t *meta, struct mcp_fault *fault)
 {
-	const struct jvalue *version = jvalue_get(meta,
+	const json_t *version = json_object_get(meta,
 	    MCP_META "protocolVersion");
 
 	m->links = true;
-	if (!jvalue_is_type(version, JVALUE_STRING) || !can_repeat(version))
+	if (!json_is_string(version) || !can_repeat(version))
 		return mcp_refuse(fault, NULL, 400, MCP_BAD_PARAMS,
 		    "Invalid params: _meta must have " MCP_META
 		    "protocolVersion, a string");
-	if (!jvalue_is_type(jvalue_get(meta, MCP_META "clientCapabilities"),
-		JVALUE_OBJECT))
+	if (!json_is_object(json_object_get(meta,
+		MCP_META "clientCapabilities")))
 		return mcp_refuse(fault, NULL, 400, MCP_BAD_PARAMS,
 		    "Invalid params: _meta must have " MCP_META
 		    "clientCapabilities, an object");
@@ -243,7 +240,7 @@ check_modern(struct mcp_message *m, const struct mcp_head *head,
 		return mcp_refuse(fault, NULL, 400, MCP_BAD_HEADER,
 		    "Header mismatch: the header MCP-Protocol-Version must be "
 		    "what _meta says");
-	if (!jvalue_is(version, MCP_VERSION_MODERN)) {
+	if (!jtree_is(version, MCP_VERSION_MODERN)) {
 		(void)mcp_refuse(fault, NULL, 400, MCP_BAD_VERSION,
 		    "Unsupported protocol version");
 		fault->asked = version;
@@ -255,9 +252,9 @@ check_modern(struct mcp_message *m, const struct mcp_head *head,
 /* A request is modern if its body names a version, or its header the modern
  * one. */
 static enum mcp_era
-era_of(const struct mcp_head *head, const struct jvalue *meta)
+era_of(const struct mcp_head *head, const json_t *meta)
 {
-	return jvalue_get(meta, MCP_META "protocolVersion") != NULL ||
+	return json_object_get(meta, MCP_META "protocolVersion") != NULL ||
 		(head->version != NULL &&
 		    strcmp(head->version, MCP_VERSION_MODERN) == 0) ?
 	    MCP_MODERN :
@@ -272,8 +269,8 @@ static bool
 accept_response(struct mcp_message *m, const struct mcp_head *head,
     struct mcp_fault *fault)
 {
-	bool answers = jvalue_get(&m->doc.root, "result") != NULL ||
-	    jvalue_get(&m->doc.root, "error") != NULL;
+	bool answers = json_object_get(m->doc.root, "result") != NULL ||
+	    json_object_get(m->doc.root, "error") != NULL;
 
 	m->kind = MCP_NOTIFICATION;
 	if (answers && era_of(head, NULL) == MCP_LEGACY)
@@ -283,7 +280,7 @@ accept_response(struct mcp_message *m, const struct mcp_head *head,
 }
 
 static bool
-check_method(struct mcp_message *m, const struct jvalue *method,
+check_method(struct mcp_message *m, const json_t *method,
     struct mcp_fault *fault)
 {
 	enum mcp_method i = m->method;
@@ -292,15 +289,15 @@ check_method(struct mcp_message *m, const struct jvalue *method,
 	    (m->era == MCP_LEGACY ? methods[i].legacy : methods[i].modern))
 		return true;
 	return mcp_refuse(fault, m, 404, MCP_NO_METHOD,
-	    "Method not found: %.200s", method->u.text);
+	    "Method not found: %.200s", json_string_value(method));
 }
 
 bool
 mcp_message_parse(struct mcp_message *m, const struct mcp_head *head,
     const char *body, size_t len, struct mcp_fault *fault)
 {
-	const struct jvalue *meta = NULL;
-	const struct jvalue *method;
+	const json_t *meta = NULL;
+	const json_t *method;
 
 	*m = (struct mcp_message){ .kind = MCP_REQUEST };
 	if (!fields_is_json(head->content_type))
@@ -309,19 +306,19 @@ mcp_message_parse(struct mcp_message *m, const struct mcp_head *head,
 		    "application/json");
 	if (!mcp_parse_body(m, body, len, fault) || !read_id(m, fault))
 		return false;
-	if (!jvalue_is(jvalue_get(&m->doc.root, "jsonrpc"), "2.0"))
+	if (!jtree_is(json_object_get(m->doc.root, "jsonrpc"), "2.0"))
 		return mcp_refuse(fault, NULL, 400, MCP_NO_REQUEST,
 		    "Invalid request: jsonrpc must be \"2.0\"");
-	method = jvalue_get(&m->doc.root, "method");
+	method = json_object_get(m->doc.root, "method");
 	if (method == NULL)
 		return accept_response(m, head, fault);
-	if (method->type != JVALUE_STRING)
+	if (!json_is_string(method))
 		return mcp_refuse(fault, NULL, 400, MCP_NO_REQUEST,
 		    "Invalid request: method must be a string");
 	if (m->kind == MCP_NOTIFICATION)
 		return true;
 	while (m->method < MCP_METHODS &&
-	    !jvalue_is(method, methods[m->method].method))
+	    !jtree_is(method, methods[m->method].method))
 		m->method++;
 	if (!read_params(m, &meta, fault))
 		return false;
@@ -352,10 +349,10 @@ mcp_add_versions(struct buf *out)
 const char *
 mcp_negotiate(const struct mcp_message *m)
 {
-	const struct jvalue *asked = jvalue_get(m->params, "protocolVersion");
+	const json_t *asked = json_object_get(m->params, "protocolVersion");
 
 	for (size_t i = 1; i < VERSIONS; i++)
-		if (jvalue_is(asked, versions[i]))
+		if (jtree_is(asked, versions[i]))
 			return versions[i];
 	return MCP_VERSION_LEGACY;
 }
@@ -393,14 +390,12 @@ mcp_fit_text(const char *s, size_t len, size_t room)
 }
 
 void
-mcp_add_value(struct buf *out, const struct jvalue *value)
+mcp_add_value(struct buf *out, const json_t *value)
 {
-	if (value->type == JVALUE_NUMBER)
-		buf_add(out, value->u.text, value->count);
-	else if (value->type == JVALUE_STRING)
-		mcp_add_text(out, value->u.text, value->count);
-	else
+	if (value == NULL)
 		buf_adds(out, "null");
+	else
+		jtext_add(out, value, JSON_ENSURE_ASCII);
 }
 
 /* ---- results ---- */
@@ -462,14 +457,10 @@ mcp_add_ping(struct buf *out, const struct mcp_message *m)
 }
 
 void
-mcp_add_error(struct buf *out, const struct jvalue *id,
-    const struct mcp_fault *fault)
+mcp_add_error(struct buf *out, const json_t *id, const struct mcp_fault *fault)
 {
 	buf_adds(out, "{\"jsonrpc\":\"2.0\",\"id\":");
-	if (id != NULL)
-		mcp_add_value(out, id);
-	else
-		buf_adds(out, "null");
+	mcp_add_value(out, id);
 	jtext_addf(out, JTEXT_ASCII,
 	    ",\"error\":{\"code\":%" PRId64 ",\"message\":\"%s\"",
 	    (int64_t)fault->code, fault->text);
@@ -503,7 +494,7 @@ mcp_add_comment(struct buf *out)
 }
 
 void
-mcp_add_progress(struct buf *out, const struct jvalue *token, int64_t ms,
+mcp_add_progress(struct buf *out, const json_t *token, int64_t ms,
     int64_t total_ms, const char *text, size_t len)
 {
 	buf_adds(out,

@@ -56,9 +56,9 @@ struct mcp_message {
 	enum mcp_kind kind;
 	enum mcp_era era;
 	enum mcp_method method;
-	const struct jvalue *id;       /* of a request: text or integer */
-	const struct jvalue *params;   /* an object; NULL: none */
-	const struct jvalue *progress; /* its token; NULL: none is wanted */
+	const json_t *id;	/* of a request: text or integer */
+	const json_t *params;	/* an object; NULL: none */
+	const json_t *progress; /* its token; NULL: none is wanted */
 	bool links; /* the client knows content of the type resource_link */
 	struct jtree doc; /* owns all of these */
 };
@@ -82,8 +82,8 @@ struct mcp_fault {
 	int status; /* of HTTP */
 	enum mcp_code code;
 	char text[MCP_TEXT_MAX];
-	const struct jvalue *asked; /* MCP_BAD_VERSION: the version, a text */
-	const struct jvalue *uri;   /* of a resource; NULL: not about one */
+	const json_t *asked; /* MCP_BAD_VERSION: the version, a text */
+	const json_t *uri;   /* of a resource; NULL: not about one */
 };
 
 /* Read a message that a NUL follows.  False: the fault is the answer, to m->id
@@ -115,7 +115,7 @@ void mcp_end(struct buf *out);
 #define MCP_NOT_KEPT (-1)
 
 /* A whole error.  id NULL: null. */
-void mcp_add_error(struct buf *out, const struct jvalue *id,
+void mcp_add_error(struct buf *out, const json_t *id,
     const struct mcp_fault *fault);
 
 /* Whole results: of `initialize`, `server/discover` and `ping`, which is
@@ -132,7 +132,7 @@ void mcp_add_event(struct buf *out, const char *json, size_t len);
 void mcp_add_comment(struct buf *out);
 /* The event of notifications/progress: ms of total_ms are over, which is to
  * grow from one to the next.  text: UTF-8. */
-void mcp_add_progress(struct buf *out, const struct jvalue *token, int64_t ms,
+void mcp_add_progress(struct buf *out, const json_t *token, int64_t ms,
     int64_t total_ms, const char *text, size_t len);
 
 /* ---- parts ---- */
@@ -142,7 +142,7 @@ void mcp_add_text(struct buf *out, const char *s, size_t len);
 /* The length of the beginning of a text that takes at most `room` bytes there,
  * without its quotes.  It ends with a whole character. */
 size_t mcp_fit_text(const char *s, size_t len, size_t room);
-/* Append a text or an integer, as it came. */
-void mcp_add_value(struct buf *out, const struct jvalue *value);
+/* Append a value as it came; NULL: null. */
+void mcp_add_value(struct buf *out, const json_t *value);
 
 #endif

@@ -383,7 +383,7 @@ mcp_add_resource(struct buf *out, const char *id, const char *name,
 
 void
 mcp_add_contents(struct buf *out, const struct mcp_message *m,
-    const struct jvalue *uri, const char *name, const char *data, size_t len)
+    const json_t *uri, const char *name, const char *data, size_t len)
 {
 	const char *type = mcp_media_type(name, data, len);
 

@@ -6,11 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "base/buf.h"
 #include "protocol/cell.h"
 
 struct mcp_message;
-struct jvalue;
 
 /*
  * Output of a run, cut for a model: its beginning, and its end, where an error
@@ -133,6 +134,6 @@ void mcp_add_resource(struct buf *out, const char *id, const char *name,
 #define MCP_RESOURCE_MAX ((size_t)8 << 20)
 #define MCP_URI_MAX ((size_t)64 << 10)
 void mcp_add_contents(struct buf *out, const struct mcp_message *m,
-    const struct jvalue *uri, const char *name, const char *data, size_t len);
+    const json_t *uri, const char *name, const char *data, size_t len);
 
 #endif

@@ -14,7 +14,6 @@
 #include "contract/fields.h"
 #include "contract/mcp/mcp_message.h"
 #include "contract/stage.h"
-#include "contract/utf8_decoder.h"
 
 #include "base/buf.h"
 #include "protocol/frame_limits.h"
@@ -441,7 +440,6 @@ check_args(struct checking *c)
 	for (size_t i = 0; i < call->args.count; i++) {
 		total += args[i].len;
 		if (strlen(args[i].data) != args[i].len ||
-		    utf8_has_surrogate(args[i].data, args[i].len) ||
 		    total > MCP_ARGS_BYTES)
 			return refuse_argument(c, "args",
 			    "must be Unicode text without NUL characters, and "
@@ -498,17 +496,17 @@ mcp_stage_file(struct checking *c, struct stage *stage, const char *path,
 }
 
 static bool
-mcp_check_files(struct checking *c, const struct jvalue *value)
+mcp_check_files(struct checking *c, const json_t *value)
 {
 	auto_stage struct stage stage = { .count = 0 };
-	const struct jvalue *item = jvalue_first(value);
 	struct mcp_file *files = c->call->files.items;
 
-	for (size_t i = 0; i < c->call->files.count; i++, item = item->next) {
+	for (size_t i = 0; i < c->call->files.count; i++) {
+		size_t members = json_object_size(json_array_get(value, i));
 		char label[32];
 
 		(void)snprintf(label, sizeof(label), "files[%zu]", i);
-		if (!mcp_check_file(c, &files[i], item->count, label) ||
+		if (!mcp_check_file(c, &files[i], members, label) ||
 		    !mcp_stage_file(c, &stage, files[i].path.data, label))
 			return false;
 	}
@@ -519,8 +517,7 @@ mcp_check_files(struct checking *c, const struct jvalue *value)
 
 /* Check an argument that was sent. */
 static bool
-check_role(struct checking *c, const struct mcp_rule *rule,
-    const struct jvalue *value)
+check_role(struct checking *c, const struct mcp_rule *rule, const json_t *value)
 {
 	struct mcp_call *call = c->call;
 
@@ -548,27 +545,27 @@ check_role(struct checking *c, const struct mcp_rule *rule,
 
 /* Refuse an argument that the tool does not have: it may be a misspelt one. */
 static bool
-check_names(struct checking *c, const struct jvalue *arguments)
+check_names(struct checking *c, json_t *arguments)
 {
 	const struct mcp_rule *const *rules = c->row->rules;
-	const struct jvalue *argument = jvalue_first(arguments);
-	size_t i = 0;
+	const char *wrong = NULL;
+	const char *name;
+	const json_t *value;
 
-	for (; argument != NULL; argument = argument->next) {
-		i = 0;
+	json_object_foreach(arguments, name, value) {
+		size_t i = 0;
+
 		while (rules[i] != NULL &&
-		    (strlen(rules[i]->field.name) != argument->name_len ||
-			memcmp(rules[i]->field.name, argument->name,
-			    argument->name_len) != 0))
+		    strcmp(rules[i]->field.name, name) != 0)
 			i++;
-		if (rules[i] == NULL)
-			break;
+		if (rules[i] == NULL && wrong == NULL)
+			wrong = name;
 	}
-	if (argument == NULL)
+	if (wrong == NULL)
 		return true;
 	buf_addf(c->why, "%s: there is no argument '%.60s'; there are",
-	    c->row->name, argument->name);
-	for (i = 0; rules[i] != NULL; i++)
+	    c->row->name, wrong);
+	for (size_t i = 0; rules[i] != NULL; i++)
 		buf_addf(c->why, "%s %s", i == 0 ? "" : ",",
 		    rules[i]->field.name);
 	buf_addc(c->why, '.');
@@ -577,7 +574,7 @@ check_names(struct checking *c, const struct jvalue *arguments)
 
 /* Some clients write null for an argument that they leave out. */
 static bool
-mcp_read_arguments(struct checking *c, const struct jvalue *arguments)
+mcp_read_arguments(struct checking *c, json_t *arguments)
 {
 	struct field_error error;
 
@@ -585,7 +582,7 @@ mcp_read_arguments(struct checking *c, const struct jvalue *arguments)
 		return false;
 	for (size_t i = 0; c->row->rules[i] != NULL; i++) {
 		const struct mcp_rule *rule = c->row->rules[i];
-		const struct jvalue *value = jvalue_get(arguments,
+		const json_t *value = json_object_get(arguments,
 		    rule->field.name);
 
 		if (!field_read(&c->m->doc, &rule->field, arguments, c->call,
@@ -595,7 +592,7 @@ mcp_read_arguments(struct checking *c, const struct jvalue *arguments)
 			buf_addc(c->why, '.');
 			return false;
 		}
-		if (!jvalue_is_absent(value) && !check_role(c, rule, value))
+		if (!jtree_is_absent(value) && !check_role(c, rule, value))
 			return false;
 	}
 	return true;
@@ -622,24 +619,24 @@ enum mcp_verdict
 mcp_call_parse(struct mcp_call *call, struct mcp_message *m,
     const char *const *interpreters, struct mcp_fault *fault, struct buf *why)
 {
-	const struct jvalue *name = jvalue_get(m->params, "name");
-	const struct jvalue *arguments = jvalue_get(m->params, "arguments");
+	const json_t *name = json_object_get(m->params, "name");
+	json_t *arguments = json_object_get(m->params, "arguments");
 	struct checking c = { call, m, NULL, interpreters, why };
 	size_t i = 0;
 
 	*call = (struct mcp_call){ .path = { .data = "" } };
-	if (name == NULL || name->type != JVALUE_STRING ||
-	    (arguments != NULL && arguments->type != JVALUE_OBJECT)) {
+	if (!json_is_string(name) ||
+	    (arguments != NULL && !json_is_object(arguments))) {
 		(void)mcp_refuse(fault, m, 400, MCP_BAD_PARAMS,
 		    "Invalid params: name must be a string, arguments an "
 		    "object");
 		return MCP_CALL_FAULT;
 	}
-	while (i < MCP_TOOLS && !jvalue_is(name, rows[i].name))
+	while (i < MCP_TOOLS && !jtree_is(name, rows[i].name))
 		i++;
 	if (i == MCP_TOOLS) {
 		(void)mcp_refuse(fault, m, 400, MCP_BAD_PARAMS,
-		    "Unknown tool: %.200s", name->u.text);
+		    "Unknown tool: %.200s", json_string_value(name));
 		return MCP_CALL_FAULT;
 	}
 	call->tool = (enum mcp_tool)i;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "contract/jtext.h"
 
@@ -80,13 +81,13 @@ piston_signal_name(char name[PISTON_SIGNAL_MAX], int64_t number)
 }
 
 int
-piston_signal_number(const struct jvalue *name)
+piston_signal_number(const char *name)
 {
 	char text[PISTON_SIGNAL_MAX];
 
-	for (int i = 1; i < SIGNALS_END; i++) {
+	for (int i = 1; name != NULL && i < SIGNALS_END; i++) {
 		piston_signal_name(text, i);
-		if (jvalue_is(name, text))
+		if (strcmp(name, text) == 0)
 			return i;
 	}
 	return 0;
@@ -208,18 +209,17 @@ wrong(struct piston_said *said, struct piston_refusal *refusal,
 static enum piston_message
 hear_data(struct piston_said *said, struct piston_refusal *refusal)
 {
-	const struct jvalue *root = &said->doc.root;
-	const struct jvalue *data = jvalue_get(root, "data");
+	const json_t *root = said->doc.root;
+	const json_t *data = json_object_get(root, "data");
 
-	said->is_input = jvalue_is(jvalue_get(root, "stream"), "stdin");
-	said->eof = jvalue_is_true(jvalue_get(root, "eof"));
+	said->is_input = jtree_is(json_object_get(root, "stream"), "stdin");
+	said->eof = json_is_true(json_object_get(root, "eof"));
 	if (!said->is_input)
 		return PISTON_DATA;
-	if (!jvalue_is_type(data, JVALUE_STRING))
+	if (!json_is_string(data))
 		return wrong(said, refusal, "data must be a string");
-	piston_make_text(data->u.text, data->count);
-	said->text = data->u.text;
-	said->len = data->count;
+	said->text = json_string_value(data);
+	said->len = json_string_length(data);
 	return PISTON_DATA;
 }
 
@@ -227,20 +227,21 @@ enum piston_message
 piston_hear(struct piston_said *said, const char *data, size_t len,
     struct piston_refusal *refusal)
 {
-	const struct jvalue *type;
+	const json_t *type;
 
 	*said = (struct piston_said){ .text = "" };
 	if (!piston_parse(&said->doc, data, len, refusal))
 		return PISTON_WRONG;
-	type = jvalue_get(&said->doc.root, "type");
-	if (jvalue_is(type, "init"))
+	type = json_object_get(said->doc.root, "type");
+	if (jtree_is(type, "init"))
 		return PISTON_INIT;
-	if (jvalue_is(type, "data"))
+	if (jtree_is(type, "data"))
 		return hear_data(said, refusal);
-	if (!jvalue_is(type, "signal"))
+	if (!jtree_is(type, "signal"))
 		return PISTON_OTHER;
-	said->number = piston_signal_number(jvalue_get(&said->doc.root,
-	    "signal"));
+	said->number =
+	    piston_signal_number(jtree_text(json_object_get(said->doc.root,
+		"signal")));
 	return PISTON_SIGNAL;
 }
 

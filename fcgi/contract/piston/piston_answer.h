@@ -66,8 +66,8 @@ void piston_add_answer(struct buf *out, const struct piston_request *req,
 /* The name of a signal: "SIGSEGV" for 11.  A number without a name is
  * "SIGRTMIN" or "SIG" alone. */
 void piston_signal_name(char name[PISTON_SIGNAL_MAX], int64_t number);
-/* The number of a name; 0: there is none of that name, or it is no text. */
-int piston_signal_number(const struct jvalue *name);
+/* The number of a name; 0: there is none of that name, or it is NULL. */
+int piston_signal_number(const char *name);
 
 /*
  * The messages of /connect: JSON, one in each message of the WebSocket.

@@ -182,17 +182,6 @@ struct piston_file {
 
 enum encoding { ENCODING_UTF8, ENCODING_BASE64, ENCODING_HEX, ENCODING_OTHER };
 
-void
-piston_make_text(char *text, size_t len)
-{
-	static const unsigned char replacement[] = { 0xef, 0xbf, 0xbd };
-	unsigned char *s = (unsigned char *)text;
-
-	for (size_t i = 0; i + 2 < len; i++)
-		if (s[i] == 0xed && s[i + 1] >= 0xa0)
-			memcpy(s + i, replacement, sizeof(replacement));
-}
-
 /* Decode in place as far as the text is hex, as Buffer.from() does.  Returns
  * the length. */
 static size_t
@@ -236,8 +225,6 @@ decode_content(const struct cell_bytes *content, enum encoding encoding,
 			return false;
 	} else if (encoding == ENCODING_HEX) {
 		len = decode_hex(text, len);
-	} else {
-		piston_make_text(text, len);
 	}
 	*decoded = (struct cell_bytes){ text, len };
 	return true;
@@ -267,8 +254,7 @@ stage_name(struct jtree *doc, struct stage *stage,
 	else if (memchr(name->data, '\0', name->len) != NULL)
 		return "must not contain a NUL character";
 	else
-		piston_make_text(path,
-		    stage_resolve(name->data, name->len, path, 0, &up));
+		(void)stage_resolve(name->data, name->len, path, 0, &up);
 	if (up == STAGE_OUT)
 		return "leads out of the folder";
 	input->path = path;
@@ -351,7 +337,6 @@ bool
 piston_parse(struct jtree *doc, const char *body, size_t len,
     struct piston_refusal *refusal)
 {
-	auto_buf struct buf text = BUF_INIT(1024);
 	struct jtree_error error;
 
 	/* no body is an object without members */
@@ -359,11 +344,8 @@ piston_parse(struct jtree *doc, const char *body, size_t len,
 		body = "{}";
 		len = 2;
 	}
-	if (jtree_parse(doc, body, len, &error))
-		return true;
-	buf_adds(&text, "The body is no JSON: ");
-	jtree_explain(&text, &error);
-	return piston_refuse(refusal, 400, "%s", buf_str(&text));
+	return jtree_parse(doc, body, len, &error) ||
+	    piston_refuse(refusal, 400, "The body is no JSON: %s", error.text);
 }
 
 /* A body as its table reads it. */
@@ -372,7 +354,7 @@ struct piston_body {
 	struct cell_bytes version;
 	struct field_list files;
 	struct cell_bytes input;
-	const struct jvalue *args;
+	const json_t *args;
 	/* In milliseconds and bytes; UNSET: nothing was asked for. */
 	double compile_timeout;
 	double run_timeout;
@@ -384,11 +366,11 @@ struct piston_body {
 #define UNSET (-1)
 
 static const struct field file_rows[] = {
-	{ "content", FIELD_RAW, offsetof(struct piston_file, content),
+	{ "content", FIELD_TEXT, offsetof(struct piston_file, content),
 	    .required = true },
-	{ "name", FIELD_RAW, offsetof(struct piston_file, name),
+	{ "name", FIELD_TEXT, offsetof(struct piston_file, name),
 	    .nullable = true },
-	{ "encoding", FIELD_RAW, offsetof(struct piston_file, encoding),
+	{ "encoding", FIELD_TEXT, offsetof(struct piston_file, encoding),
 	    .nullable = true },
 	{ .name = NULL },
 };
@@ -416,7 +398,7 @@ static const struct field body_rows[] = {
 	MILLISECONDS(run_timeout),
 	MILLISECONDS(compile_cpu_time),
 	MILLISECONDS(run_cpu_time),
-	{ "stdin", FIELD_RAW, AT(input), .nullable = true,
+	{ "stdin", FIELD_TEXT, AT(input), .nullable = true,
 	    .max = LIMIT_PART - 1 },
 	{ "args", FIELD_ANY, AT(args), .nullable = true },
 	{ .name = NULL },
@@ -475,54 +457,51 @@ set_input(struct piston_request *req, const struct cell_bytes *input)
 
 	if (len > 0)
 		memcpy(text, input->data, len);
-	piston_make_text(text, len);
 	if (len == 0 || text[len - 1] != '\n')
 		text[len++] = '\n';
 	req->input = text;
 	req->input_len = len;
 }
 
-/* An argument, which may be no text: numbers stand as they were sent.  NULL: it
- * is a list or an object. */
-static const char *
-argument_text(const struct jvalue *value, size_t *len)
+/* Read an argument; one that is no string stands as JSON.  False: it is a list
+ * or an object, or has a NUL. */
+static bool
+set_word(struct jtree *doc, const json_t *value, struct cell_bytes *word)
 {
-	const char *text = value->type == JVALUE_NULL ? "null" :
-	    value->type != JVALUE_BOOL		      ? value->u.text :
-	    value->u.truth			      ? "true" :
-							"false";
+	auto_buf struct buf text = BUF_INIT(64);
+	char *copy;
 
-	if (value->type == JVALUE_ARRAY || value->type == JVALUE_OBJECT)
-		return NULL;
-	*len = value->type == JVALUE_STRING ? value->count : strlen(text);
-	return text;
+	*word = (struct cell_bytes){ json_string_value(value),
+		json_string_length(value) };
+	if (json_is_string(value))
+		return strlen(word->data) == word->len;
+	if (json_is_array(value) || json_is_object(value))
+		return false;
+	jtext_add(&text, value, JSON_REAL_PRECISION(15));
+	copy = jtree_array(doc, text.len + 1, 1);
+	memcpy(copy, buf_str(&text), text.len);
+	*word = (struct cell_bytes){ copy, text.len };
+	return true;
 }
 
 /* The main file's word has its place by then. */
 static bool
-set_words(struct piston_request *req, const struct jvalue *args,
+set_words(struct piston_request *req, const json_t *args,
     struct piston_refusal *refusal)
 {
-	const struct jvalue *arg = jvalue_first(args);
+	const json_t *arg;
+	size_t i;
 
-	if (args != NULL && args->type != JVALUE_ARRAY)
+	if (args != NULL && !json_is_array(args))
 		return piston_refuse(refusal, 400, "args must be an array");
-	req->words = jtree_array(&req->doc,
-	    (args == NULL ? 0 : args->count) + 1, sizeof(*req->words));
-	req->word_count = 1;
-	for (; arg != NULL; arg = arg->next) {
-		size_t len = 0;
-		const char *text = argument_text(arg, &len);
-		char *copy;
-
-		if (text == NULL || memchr(text, '\0', len) != NULL)
+	req->word_count = json_array_size(args) + 1;
+	req->words = jtree_array(&req->doc, req->word_count,
+	    sizeof(*req->words));
+	json_array_foreach(args, i, arg) {
+		if (!set_word(&req->doc, arg, &req->words[i + 1]))
 			return piston_refuse(refusal, 400,
 			    "args[%zu] must be a string without NUL characters",
-			    req->word_count - 1);
-		copy = jtree_copy(&req->doc, text, len);
-		piston_make_text(copy, len);
-		req->words[req->word_count++] = (struct cell_bytes){ copy,
-			len };
+			    i);
 	}
 	return true;
 }
@@ -537,7 +516,7 @@ piston_read_body(struct piston_request *req, const struct piston_limits *limits,
 	struct piston_body body = { .args = NULL };
 	struct field_error error;
 
-	if (!fields_read(&req->doc, body_rows, &req->doc.root, &body, &error)) {
+	if (!fields_read(&req->doc, body_rows, req->doc.root, &body, &error)) {
 		auto_buf struct buf text = BUF_INIT(1024);
 
 		field_error_add(&text, &error);

@@ -49,10 +49,6 @@ void piston_add_runtimes(struct buf *out, const struct piston_runtime *runtimes,
 void piston_add_packages(struct buf *out, const struct piston_runtime *runtimes,
     size_t count);
 
-/* Replace each half of a UTF-16 pair, which UTF-8 cannot carry, with U+FFFD, in
- * place. */
-void piston_make_text(char *text, size_t len);
-
 /*
  * The body of POST /execute, or of an "init" message, as something to run.  One
  * fault is reported, by the path of its field.

@@ -15,7 +15,6 @@
 #include "contract/semver.h"
 #include "contract/stage.h"
 #include "contract/jtext.h"
-#include "contract/utf8_decoder.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
@@ -53,14 +52,18 @@ eval_refuse_with(struct eval_refusal *refusal, int status, const char *title,
 	return false;
 }
 
-/* Refuse with 400: the value, where it is short, and why. */
+/* Refuse with 400: the value as Python writes it, where it is short, and
+ * why. */
 static bool
-eval_refuse_value(struct eval_refusal *refusal, const struct jvalue *value,
+eval_refuse_value(struct eval_refusal *refusal, const json_t *value,
     const char *why)
 {
 	auto_buf struct buf text = BUF_INIT(VALUE_MAX);
 
-	jtext_add_quoted(&text, value);
+	jtext_add(&text, value, 0);
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] == '"' && (i == 0 || text.data[i - 1] != '\\'))
+			text.data[i] = '\'';
 	return eval_refuse_with(refusal, 400, TITLE_INVALID, "%s %s",
 	    text.overflow ? "The value" : buf_str(&text), why);
 }
@@ -72,7 +75,6 @@ eval_refuse_field(struct eval_refusal *refusal, const struct field_error *error)
 {
 	static const char *const types[] = {
 		[FIELD_ANY] = "any",
-		[FIELD_RAW] = "is not of type 'string'",
 		[FIELD_TEXT] = "is not of type 'string'",
 		[FIELD_WORD] = "is not of type 'string'",
 		[FIELD_INT] = "is not of type 'integer'",
@@ -206,22 +208,22 @@ struct eval_body {
 };
 
 static const struct field file_rows[] = {
-	{ "path", FIELD_RAW, offsetof(struct eval_file, path),
+	{ "path", FIELD_TEXT, offsetof(struct eval_file, path),
 	    .required = true },
-	{ "content", FIELD_RAW, offsetof(struct eval_file, content),
+	{ "content", FIELD_TEXT, offsetof(struct eval_file, content),
 	    .required = false },
 	{ .name = NULL },
 };
 
 /* The last two are ours. */
 static const struct field body_rows[] = {
-	{ "input", FIELD_RAW, offsetof(struct eval_body, input),
+	{ "input", FIELD_TEXT, offsetof(struct eval_body, input),
 	    .required = false },
 	{ "args", FIELD_LIST, offsetof(struct eval_body, args),
 	    .required = false },
 	{ "files", FIELD_LIST, offsetof(struct eval_body, files),
 	    .items = file_rows, .size = sizeof(struct eval_file) },
-	{ "executable_path", FIELD_RAW, offsetof(struct eval_body, executable),
+	{ "executable_path", FIELD_TEXT, offsetof(struct eval_body, executable),
 	    .required = false },
 	{ "stdin", FIELD_TEXT, offsetof(struct eval_body, stdin_text),
 	    .required = false },
@@ -246,10 +248,8 @@ eval_parse_json(struct jtree *doc, const char *type, const char *body,
 		    "The body is empty: send its Content-Length with it.");
 	if (jtree_parse(doc, body, len, &error))
 		return true;
-	(void)eval_refuse_with(refusal, 400, TITLE_JSON,
-	    "The body is no JSON: ");
-	jtree_explain(&refusal->description, &error);
-	return false;
+	return eval_refuse_with(refusal, 400, TITLE_JSON,
+	    "The body is no JSON: %s", error.text);
 }
 
 /* Check that a path does not begin with '/', has no backslash with a zero, and
@@ -274,7 +274,7 @@ static bool
 eval_read_body(struct eval_request *req, struct eval_body *body,
     struct eval_refusal *refusal)
 {
-	const struct jvalue *root = &req->doc.root;
+	const json_t *root = req->doc.root;
 	const struct eval_file *files;
 	struct field_error error;
 
@@ -343,9 +343,7 @@ eval_resolve_path(struct eval_request *req, struct cell_input *file,
 	memcpy(out, HOME, sizeof(HOME));
 	(void)stage_resolve(path->data, path->len, out, home, &up);
 	file->always = up != STAGE_DOWN;
-	if (strlen(path->data) != path->len ||
-	    utf8_has_surrogate(path->data, path->len) ||
-	    strncmp(out, HOME, home) != 0 ||
+	if (strlen(path->data) != path->len || strncmp(out, HOME, home) != 0 ||
 	    (out[home] != '/' && out[home] != '\0'))
 		return eval_refuse_file(refusal, "File path '", path,
 		    "' may not traverse beyond root");
@@ -406,8 +404,8 @@ eval_read_files(struct eval_request *req, const struct field_list *list,
 
 /* ---- arguments ---- */
 
-/* Add an argument.  Empty ones at the beginning do not count.  A NUL or a
- * surrogate is refused, since no program can be started with it. */
+/* Add an argument.  Empty ones at the beginning do not count.  A NUL is refused,
+ * since no program can be started with it. */
 static bool
 eval_add_argument(struct eval_request *req, const struct cell_bytes *arg,
     struct eval_refusal *refusal)
@@ -415,8 +413,7 @@ eval_add_argument(struct eval_request *req, const struct cell_bytes *arg,
 	if (arg->len == 0 && req->word_count == 0)
 		return true;
 	req->words[req->word_count++] = *arg;
-	return (strlen(arg->data) == arg->len &&
-		   !utf8_has_surrogate(arg->data, arg->len)) ||
+	return strlen(arg->data) == arg->len ||
 	    eval_refuse_with(refusal, 200, "",
 		"ValueError: embedded null byte");
 }

@@ -15,7 +15,7 @@
 struct eval_refusal {
 	int status;
 	const char *title; /* static */
-	/* UTF-8, but for lone surrogates; may be empty; to be released */
+	/* UTF-8; may be empty; to be released */
 	struct buf description;
 };
 
