@@ -268,8 +268,7 @@ run_eval(struct api_app *app, struct http_request *req,
 				  .app = app,
 				  .req = req,
 				  .request = &cell },
-		.output = {
-		    .text = BUF_INIT(EVAL_TEXT_MAX), .decoder.strict = true } };
+		.output.text = BUF_INIT(EVAL_OUTPUT_MAX) };
 
 	x.run.arg = &x;
 	x.stands_in = eval->stands_in ? eval->interpreter : NULL;

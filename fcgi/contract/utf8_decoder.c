@@ -37,9 +37,6 @@ utf8_decoder_add(struct utf8_decoder *d, struct buf *out, const char *data,
 			d->count = len;
 			break;
 		}
-		d->failed = d->strict;
-		if (d->failed)
-			break;
 		buf_adds(out, REPLACEMENT);
 		data += step;
 		len -= step;

@@ -10,11 +10,9 @@ struct buf;
 
 /*
  * UTF-8 that comes in pieces.  U+FFFD takes the place of faulty bytes, as many
- * as CPython's codec writes.  All zero at the start, but for strict.
+ * as CPython's codec writes.  All zero at the start.
  */
 struct utf8_decoder {
-	bool strict;	 /* a faulty byte ends the text instead, */
-	bool failed;	 /* and sets this */
 	char pending[4]; /* the beginning of a sequence */
 	size_t count;
 };

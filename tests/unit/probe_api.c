@@ -189,8 +189,7 @@ output(struct buf *out, const char *in, size_t len)
 	struct eval_output taken;
 	struct jtree doc;
 
-	taken = (struct eval_output){ .text = BUF_INIT(EVAL_TEXT_MAX),
-		.decoder.strict = true };
+	taken = (struct eval_output){ .text = BUF_INIT(EVAL_OUTPUT_MAX) };
 	while (len > 0) {
 		size_t piece = 1 + (size_t)(unsigned char)in[0] * 37 % 5000;
 

@@ -81,8 +81,7 @@ test_returncode(void)
 static void
 test_answer(void)
 {
-	struct eval_output output = { .text = BUF_INIT(1000),
-		.decoder.strict = true };
+	struct eval_output output = { .text = BUF_INIT(1000) };
 	struct run_files files = { .count = 0 };
 	struct run_files left_out = { .count = 0 };
 	struct cell_result cell = { .reason = REASON_EXIT,
@@ -94,6 +93,7 @@ test_answer(void)
 	ok(eval_output_add(&output, "é\r", 3) &&
 		eval_output_add(&output, "\n\"\0\x7f", 4),
 	    "it is printed");
+	eval_output_end(&output);
 	is_str(answer(&result),
 	    "{\"stdout\": \"é\\n\\\"\\u0000\x7f\", \"returncode\": 0, "
 	    "\"files\": []}",

@@ -8,7 +8,8 @@
 
 #include "protocol/cell.h"
 
-#define MARK "\n...[truncated]"
+#define MARK "\\n...[truncated]" /* in a JSON string */
+#define CAPTURE_LAST 32		 /* bytes that it takes the place of */
 
 /* Count bytes against the bound; how many may stay.  More of them are dropped,
  * and `over` says so. */
@@ -21,52 +22,24 @@ capture_count(struct capture *c, size_t len)
 	return len;
 }
 
-/* Add text, with U+FFFD for bytes that are no UTF-8. */
-static void
-capture_add_text(struct capture *c, const char *data, size_t len)
-{
-	auto_buf struct buf text = BUF_INIT(3 * (len + sizeof(c->decoder)));
-
-	utf8_decoder_add(&c->decoder, &text, data, len);
-	jtext_add_text(&c->text, buf_str(&text), text.len, JTEXT_UTF8);
-}
-
-/* The last bytes wait, since they are dropped where more than the bound comes.
- * */
 void
 capture_add(struct capture *c, const void *data, size_t len)
 {
-	const char *bytes = data;
-	size_t sure;
-	size_t old;
-
-	len = capture_count(c, len);
-	if (c->last_len + len > CAPTURE_LAST) {
-		sure = c->last_len + len - CAPTURE_LAST;
-		old = sure < c->last_len ? sure : c->last_len;
-		capture_add_text(c, c->last, old);
-		c->last_len -= old;
-		memmove(c->last, c->last + old, c->last_len);
-		capture_add_text(c, bytes, sure - old);
-		bytes += sure - old;
-		len -= sure - old;
-	}
-	memcpy(c->last + c->last_len, bytes, len);
-	c->last_len += len;
+	buf_add(&c->text, data, capture_count(c, len));
 }
 
 void
 capture_end(struct capture *c)
 {
-	auto_buf struct buf text = BUF_INIT(sizeof(MARK) + 8);
+	struct buf raw = c->text;
 
-	if (!c->over)
-		capture_add_text(c, c->last, c->last_len);
-	c->last_len = 0;
-	utf8_decoder_end(&c->decoder, &text);
+	buf_init(&c->text, raw.max);
 	if (c->over)
-		buf_adds(&text, MARK);
-	jtext_add_text(&c->text, buf_str(&text), text.len, JTEXT_UTF8);
+		raw.len -= raw.len < CAPTURE_LAST ? raw.len : CAPTURE_LAST;
+	jtext_add_text(&c->text, buf_str(&raw), raw.len, JTEXT_UTF8);
+	if (c->over)
+		buf_adds(&c->text, MARK);
+	buf_release(&raw);
 }
 
 /* Append a string without its text. */

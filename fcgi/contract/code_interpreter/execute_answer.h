@@ -15,22 +15,18 @@ struct cell_result;
 
 /* The answers of the code-interpreter routes, but for their errors. */
 
-#define CAPTURE_LAST 32
-
 /* One stream of a run, of which so many bytes are taken: kept, or told as they
  * come. */
 struct capture {
 	const char *name; /* "stdout" or "stderr" */
 	size_t left;	  /* bytes that it still takes */
-	/* Where it is kept: in a JSON string, to be released.  Text that
-	 * is longer than the bound is cut as the contract says: to 32 bytes
-	 * less, and "\n...[truncated]".  So the last bytes wait. */
+	/* Where it is kept, to be released; once it has ended, the inside of a
+	 * JSON string.  Text that is longer than the bound is cut as the
+	 * contract says: to 32 bytes less, and "\n...[truncated]". */
 	struct buf text;
 	size_t at; /* execute_answer() */
 	bool over;
-	char last[CAPTURE_LAST];
-	size_t last_len;
-	struct utf8_decoder decoder;
+	struct utf8_decoder decoder; /* of a stream */
 };
 /* A byte may become "\u001b". */
 /* clang-format off */

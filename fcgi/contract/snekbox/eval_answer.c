@@ -9,103 +9,53 @@
 #include "base/utf8.h"
 #include "protocol/cell.h"
 
-#define PIECE 10000
-#define RUN 128 /* bytes that are taken at one time, at most */
-#define SIZE_MAX_COUNTED 1000000
-
 /* ---- output ---- */
 
-/* A piece is full, or the output has ended.  Its size is that of a str by
- * sys.getsizeof(). */
-static void
-end_piece(struct eval_output *out)
-{
-	static const size_t heads[] = { 49, 49, 73, 74, 76 };
-	static const size_t widths[] = { 1, 1, 1, 2, 4 };
-
-	out->total += heads[out->widest] +
-	    widths[out->widest] * out->characters;
-	out->characters = 0;
-	out->widest = 0;
-	if (out->total > SIZE_MAX_COUNTED && out->state == EVAL_OUTPUT_OPEN)
-		out->state = EVAL_OUTPUT_FULL;
-}
-
-/* One character. */
-static void
-put_character(struct eval_output *out, const char *s, size_t step)
-{
-	unsigned width = (unsigned)step;
-	bool joined = out->after_return && *s == '\n';
-
-	out->after_return = *s == '\r';
-	if (joined)
-		return;
-	jtext_add_text(&out->text, *s == '\r' ? "\n" : s, step, JTEXT_UTF8);
-	if (step == 2 && (unsigned char)s[0] > 0xc3)
-		width = 3; /* above U+00FF */
-	if (width > out->widest)
-		out->widest = width;
-	if (++out->characters == PIECE)
-		end_piece(out);
-}
-
-/* Add characters of one byte that stay as they came, up to the end of the
- * piece.  Returns their number. */
-static size_t
-put_plain(struct eval_output *out, const char *s, size_t len)
-{
-	size_t most = PIECE - out->characters;
-	const char *end;
-
-	if (out->after_return)
-		return 0;
-	/* Bytes may be searched more than once, so never many. */
-	most = most < RUN ? most : RUN;
-	len = utf8_ascii(s, len < most ? len : most);
-	end = len == 0 ? NULL : memchr(s, '\r', len);
-	len = end == NULL ? len : (size_t)(end - s);
-	if (len == 0)
-		return 0;
-	jtext_add_text(&out->text, s, len, JTEXT_UTF8);
-	out->characters += len;
-	if (out->characters == PIECE)
-		end_piece(out);
-	return len;
-}
-
-/* Goes on with what the last slice left; ends at what is no UTF-8. */
 bool
 eval_output_add(struct eval_output *out, const void *data, size_t len)
 {
-	auto_buf struct buf text = BUF_INIT(sizeof(out->decoder.pending) + len);
-	size_t step;
+	size_t left = out->text.max - out->text.len;
 
-	utf8_decoder_add(&out->decoder, &text, data, len);
-	for (size_t i = 0; i < text.len && out->state == EVAL_OUTPUT_OPEN;
-	     i += step) {
-		const char *s = text.data + i;
+	buf_add(&out->text, data, len < left ? len : left);
+	if (len > left)
+		out->state = EVAL_OUTPUT_FULL;
+	return len <= left;
+}
 
-		step = put_plain(out, s, text.len - i);
-		if (step > 0)
+/* Write every newline as "\n", in place. */
+static void
+unite_newlines(struct buf *text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < text->len; i++) {
+		char c = text->data[i];
+
+		if (c == '\n' && i > 0 && text->data[i - 1] == '\r')
 			continue;
-		step = (*s & 0x80) == 0 ? 1 : utf8_step(s, text.len - i);
-		put_character(out, s, step);
+		text->data[n++] = c;
 	}
-	if (out->decoder.failed && out->state == EVAL_OUTPUT_OPEN)
-		out->state = EVAL_OUTPUT_INVALID;
-	return out->state == EVAL_OUTPUT_OPEN;
+	text->len = n;
+	for (size_t i = 0; i < n; i++)
+		if (text->data[i] == '\r')
+			text->data[i] = '\n';
 }
 
 void
 eval_output_end(struct eval_output *out)
 {
-	if (out->state != EVAL_OUTPUT_OPEN)
-		return;
-	if (out->decoder.count > 0)
+	struct buf raw = out->text;
+	size_t valid = utf8_span(buf_str(&raw), raw.len);
+
+	/* The bound may cut the last character. */
+	if (valid < raw.len &&
+	    (out->state != EVAL_OUTPUT_FULL || raw.len - valid > 3))
 		out->state = EVAL_OUTPUT_INVALID;
-	else
-		end_piece(out);
+	raw.len = valid;
+	unite_newlines(&raw);
+	buf_init(&out->text, EVAL_TEXT_MAX);
+	jtext_add_text(&out->text, buf_str(&raw), raw.len, JTEXT_UTF8);
+	buf_release(&raw);
 }
 
 /* ---- files ---- */

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "contract/outcome.h"
-#include "contract/utf8_decoder.h"
 
 #include "base/buf.h"
 
@@ -16,9 +15,7 @@ struct cell_result;
 /* ---- output ---- */
 
 /*
- * Output of a run, as snekbox reads it: strict UTF-8, every newline a "\n",
- * read in pieces of 10,000 characters until the size of the pieces, as CPython
- * counts it, is over 1,000,000.
+ * Output of a run: strict UTF-8, every newline a "\n", up to a bound.
  */
 enum eval_output_state {
 	EVAL_OUTPUT_OPEN,
@@ -26,23 +23,18 @@ enum eval_output_state {
 	EVAL_OUTPUT_INVALID, /* the result is null */
 };
 
-/* More than any counted size can be: a character may become "\u001b". */
-#define EVAL_TEXT_MAX ((size_t)8 << 20)
+#define EVAL_OUTPUT_MAX 1000000 /* bytes */
+/* A byte may become "\u001b" in JSON. */
+#define EVAL_TEXT_MAX ((size_t)6 * EVAL_OUTPUT_MAX)
 
+/* To begin with: .text = BUF_INIT(EVAL_OUTPUT_MAX), to be released. */
 struct eval_output {
 	enum eval_output_state state;
-	struct buf text;   /* in a JSON string; EVAL_TEXT_MAX; to be released */
-	size_t total;	   /* of whole pieces, as counted */
-	size_t characters; /* of the present piece */
-	unsigned widest;   /* its widest character: 1 ASCII, 2 up to U+00FF,
-			    * 3 up to U+FFFF, 4 */
-	bool after_return; /* a "\n" that comes next belongs to the last "\r" */
-	struct utf8_decoder decoder; /* strict */
+	struct buf text; /* once it has ended, the inside of a JSON string */
 };
 
 /* False: it takes no more, now or ever. */
 bool eval_output_add(struct eval_output *out, const void *data, size_t len);
-/* The run has ended: what is pending is invalid, and the last piece counts. */
 void eval_output_end(struct eval_output *out);
 
 /* ---- the files that a run leaves ---- */
