@@ -134,8 +134,8 @@ open_inputs(struct libre_run *x)
 		librechat_add_own(x, exec->entry, exec->code, exec->code_len);
 	if (x->program != NULL) {
 		librechat_add_own(x, x->helper, libre_helper, libre_helper_len);
-		librechat_add_own(x, x->state, buf_str(&x->program->whole),
-		    x->program->whole.len);
+		librechat_add_own(x, x->state, buf_str(&x->program->text),
+		    x->program->text.len);
 	}
 	x->beside = x->input_count;
 	for (size_t i = 0; i < exec->file_count; i++) {
@@ -590,10 +590,10 @@ answer_program_end(struct libre_run *x)
 static void
 answer_calls(struct libre_run *x)
 {
-	auto_buf struct buf calls = BUF_INIT(2 * LIBRE_STATE_MAX);
 	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
 	auto_buf struct buf token = BUF_INIT(LIBRE_TOKEN_TEXT_MAX);
 	auto_buf struct buf body = BUF_INIT(LIBRE_ANSWER_MAX);
+	json_auto_t *calls = NULL;
 
 	if (x->program->round > LIBRE_ROUNDS_MAX) {
 		x->outcome.note = "The program has called tools in 20 rounds, "
@@ -604,20 +604,21 @@ answer_calls(struct libre_run *x)
 	/* Cut off, it may look whole. */
 	if (x->calls.overflow)
 		buf_reset(&x->calls);
-	if (!libre_calls_read(x->program, buf_str(&x->calls), x->calls.len,
-		&calls, &error)) {
+	calls = libre_calls_read(x->program, buf_str(&x->calls), x->calls.len,
+	    &error);
+	if (calls == NULL) {
 		if (strcmp(buf_str(&error), LIBRE_FAILED) == 0)
 			x->outcome.note = "What it called cannot be read";
 		answer_failed(x, buf_str(&error));
 		return;
 	}
 	librechat_run_forget(x);
-	if (!libre_program_seal(x->program, x->asked, &calls, &token)) {
+	if (!libre_program_seal(x->program, x->asked, calls, &token)) {
 		reply_librechat(x->run.req, 413, NULL, LIBRE_STATE_TOO_LARGE,
 		    NULL);
 		return;
 	}
-	libre_add_calls(&body, &x->outcome, buf_str(&calls), buf_str(&token));
+	libre_add_calls(&body, &x->outcome, calls, buf_str(&token));
 	reply_json(x->run.req, 200, NULL, &body);
 }
 

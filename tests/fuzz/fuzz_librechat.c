@@ -146,9 +146,9 @@ check_program(const char *body, size_t len)
 	int status = 0;
 
 	if (libre_program_parse(&p, body, len, &asked, &status, &error)) {
-		check_json(&p.whole);
+		check_json(&p.text);
 		check_files(&p.exec);
-		fuzz_holds(p.round == 1 && p.whole.len <= LIBRE_STATE_MAX + 1,
+		fuzz_holds(p.round == 1 && p.text.len <= LIBRE_STATE_MAX,
 		    "a first round");
 		libre_program_release(&p);
 	} else {
@@ -166,7 +166,7 @@ check_calls(const char *text, size_t len)
 	static const char body[] =
 	    "{\"code\":\"\",\"tools\":[{\"name\":\"c\"}]}";
 	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
-	auto_buf struct buf calls = BUF_INIT(2 * LIBRE_STATE_MAX);
+	json_t *calls;
 	auto_buf struct buf token = BUF_INIT(LIBRE_TOKEN_TEXT_MAX);
 	auto_buf struct buf next = BUF_INIT(LIBRE_TOKEN_TEXT_MAX + 100);
 	struct libre_program p;
@@ -175,19 +175,21 @@ check_calls(const char *text, size_t len)
 	fuzz_holds(libre_program_parse(&p, body, strlen(body), &asked, &status,
 		       &error),
 	    "a program");
-	if (libre_calls_read(&p, text, len, &calls, &error) &&
-	    libre_program_seal(&p, &asked, &calls, &token)) {
-		check_json(&calls);
+	calls = libre_calls_read(&p, text, len, &error);
+	if (calls != NULL && libre_program_seal(&p, &asked, calls, &token)) {
 		libre_program_release(&p);
 		buf_addf(&next, "{\"continuation_token\":\"%s\"}",
 		    buf_str(&token));
 		/* Nested so deeply that it is over a bound of JSON, or good. */
+		json_decref(calls);
 		if (!libre_program_parse(&p, buf_str(&next), next.len, &asked,
 			&status, &error)) {
 			fuzz_holds(status == 400, "a status");
 			return;
 		}
 		fuzz_holds(p.round == 2, "the next round");
+	} else {
+		json_decref(calls);
 	}
 	libre_program_release(&p);
 }
@@ -199,20 +201,21 @@ check_results(const char *text, size_t len)
 	static const char body[] =
 	    "{\"code\":\"\",\"tools\":[{\"name\":\"c\"}]}";
 	static struct buf token = BUF_INIT(4096);
-	auto_buf struct buf calls = BUF_INIT(100);
 	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
 	auto_buf struct buf next = BUF_INIT(len + 8192);
 	struct libre_program p;
+	json_t *calls;
 	int status = 0;
 
 	if (token.len == 0) {
 		fuzz_holds(libre_program_parse(&p, body, strlen(body), &asked,
 			       &status, &error),
 		    "a program");
-		buf_adds(&calls,
-		    "[{\"id\":\"c\",\"name\":\"c\",\"input\":{}}]");
-		fuzz_holds(libre_program_seal(&p, &asked, &calls, &token),
+		calls = json_pack("[{s:s,s:s,s:{}}]", "id", "c", "name", "c",
+		    "input");
+		fuzz_holds(libre_program_seal(&p, &asked, calls, &token),
 		    "a token");
+		json_decref(calls);
 		libre_program_release(&p);
 	}
 	buf_addf(&next, "{\"continuation_token\":\"%s\",\"tool_results\":",
@@ -225,7 +228,7 @@ check_results(const char *text, size_t len)
 		    "a status");
 		return;
 	}
-	check_json(&p.whole);
+	check_json(&p.text);
 	libre_program_release(&p);
 }
 

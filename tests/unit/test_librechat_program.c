@@ -8,6 +8,7 @@
 
 #include "contract/librechat/libre_answer.h"
 #include "contract/librechat/libre_program.h"
+#include "contract/jtext.h"
 #include "protocol/cell.h"
 
 #define S "AbCdEfGhIjKlMnOpQrStU"
@@ -25,19 +26,21 @@ make_token(struct buf *token, const struct libre_asked *by)
 {
 	static const char calls[] = "[{\"name\":\"c\",\"input\":{\"n\":1.5}}]";
 	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
-	auto_buf struct buf list = BUF_INIT(65536);
+	auto_buf struct buf text = BUF_INIT(65536);
 	struct libre_program p;
+	json_t *list;
 	int status = 0;
 
 	ok(libre_program_parse(&p, BODY(""), strlen(BODY("")), by, &status,
 	       &error),
 	    "a program");
-	ok(libre_calls_read(&p, calls, strlen(calls), &list, &error),
-	    "its calls");
-	is_str(buf_str(&list),
+	list = libre_calls_read(&p, calls, strlen(calls), &error);
+	jtext_add(&text, list, JSON_COMPACT);
+	is_str(buf_str(&text),
 	    "[{\"id\":\"call_1_0\",\"name\":\"c\",\"input\":{\"n\":1.5}}]",
 	    "as the client has them");
-	ok(libre_program_seal(&p, by, &list, token), "sealed");
+	ok(libre_program_seal(&p, by, list, token), "sealed");
+	json_decref(list);
 	libre_program_release(&p);
 }
 
@@ -79,7 +82,7 @@ test_begin(void)
 	       strlen(BODY(",\"lang\":\"bash\",\"timeout\":5")), &asked,
 	       &status, &error),
 	    "a program in bash");
-	is_str(buf_str(&p.whole),
+	is_str(buf_str(&p.text),
 	    "{\"request\":{\"lang\":\"bash\",\"code\":\"xé\",\"timeout\":5},"
 	    "\"tools\":[{\"name\":\"a-b\",\"params\":[\"q\",\"p\"]},"
 	    "{\"name\":\"c\",\"params\":[]}],\"session\":\"" S
@@ -128,12 +131,12 @@ test_go_on(void)
 	asked.session = S;
 	is_int(p.round, 2, "in the second round");
 	is_str(p.session, S, "in its session");
-	ok(strstr(buf_str(&p.whole),
+	ok(strstr(buf_str(&p.text),
 	       "\"history\":[{\"name\":\"c\",\"input\":{\"n\":1.5},"
 	       "\"is_error\":true,\"error_message\":\"no\\u0000\ufffd\","
 	       "\"result\":null}]}"),
 	    "with what its calls gave");
-	ok(strstr(buf_str(&p.whole), "owner") == NULL, "and nothing of ours");
+	ok(strstr(buf_str(&p.text), "owner") == NULL, "and nothing of ours");
 	libre_program_release(&p);
 }
 
@@ -206,16 +209,18 @@ static const char *
 calls_error(const char *text)
 {
 	static struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
-	auto_buf struct buf list = BUF_INIT(65536);
 	struct libre_program p;
+	json_t *list;
 	int status = 0;
 
 	buf_reset(&error);
 	ok(libre_program_parse(&p, BODY(""), strlen(BODY("")), &asked, &status,
 	       &error),
 	    "a program");
-	if (libre_calls_read(&p, text, strlen(text), &list, &error))
+	list = libre_calls_read(&p, text, strlen(text), &error);
+	if (list != NULL)
 		buf_reset(&error);
+	json_decref(list);
 	libre_program_release(&p);
 	return buf_str(&error);
 }
@@ -245,6 +250,7 @@ test_answers(void)
 	struct libre_outcome o = {
 		.session = S, .out = &out, .err = &err, .cell = &cell
 	};
+	json_auto_t *calls = json_array();
 
 	ok(!libre_has_failed(&o, &error), "it has ended well");
 	libre_add_completed(&text, &o);
@@ -253,7 +259,7 @@ test_answers(void)
 	    "\",\"stdout\":\"\",\"stderr\":\"\",\"files\":[]}",
 	    "as the client is told");
 	buf_reset(&text);
-	libre_add_calls(&text, &o, "[]", "T");
+	libre_add_calls(&text, &o, calls, "T");
 	is_str(buf_str(&text),
 	    "{\"status\":\"tool_call_required\",\"session_id\":\"" S
 	    "\",\"continuation_token\":\"T\",\"tool_calls\":[]}",
@@ -261,7 +267,7 @@ test_answers(void)
 	libre_stream_add(&out, "o", 1);
 	libre_stream_add(&err, "e", 1);
 	buf_reset(&text);
-	libre_add_calls(&text, &o, "[]", "T");
+	libre_add_calls(&text, &o, calls, "T");
 	ok(strstr(buf_str(&text),
 	       ",\"partial_stdout\":\"o\",\"partial_stderr\":\"e\"}"),
 	    "with it");

@@ -275,12 +275,13 @@ libre_add_failed(struct buf *out, const struct libre_outcome *o,
 
 void
 libre_add_calls(struct buf *out, const struct libre_outcome *o,
-    const char *calls, const char *token)
+    const json_t *calls, const char *token)
 {
 	jtext_addf(out, JTEXT_UTF8,
 	    "{\"status\":\"tool_call_required\",\"session_id\":\"%s\","
-	    "\"continuation_token\":\"%s\",\"tool_calls\":%s",
-	    o->session, token, calls);
+	    "\"continuation_token\":\"%s\",\"tool_calls\":",
+	    o->session, token);
+	jtext_add(out, calls, JSON_COMPACT);
 	if (o->out->text.len > 0)
 		libre_add_text(out, "partial_stdout", &o->out->text);
 	if (o->err->text.len > 0)

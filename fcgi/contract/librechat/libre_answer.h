@@ -83,9 +83,9 @@ bool libre_has_failed(const struct libre_outcome *outcome, struct buf *error);
 void libre_add_completed(struct buf *out, const struct libre_outcome *outcome);
 void libre_add_failed(struct buf *out, const struct libre_outcome *outcome,
     const char *error);
-/* Calls, a list as JSON, come before it can go on. */
+/* Calls, a list, come before it can go on. */
 void libre_add_calls(struct buf *out, const struct libre_outcome *outcome,
-    const char *calls, const char *token);
+    const json_t *calls, const char *token);
 
 /* ---- files ---- */
 

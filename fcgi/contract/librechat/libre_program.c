@@ -88,14 +88,13 @@ program_refuse(struct reading *r, int status, const char *text)
 	return false;
 }
 
-/* ,"name":value, or nothing where it was not sent. */
-static void
-add_member(struct buf *out, const char *name, const json_t *value)
+/* A member to be packed, which lives on; NULL: it was not sent. */
+static json_t *
+member_of(const json_t *object, const char *name)
 {
-	if (jtree_is_absent(value))
-		return;
-	buf_addf(out, ",\"%s\":", name);
-	jtext_add(out, value, JSON_COMPACT);
+	json_t *value = json_object_get(object, name);
+
+	return jtree_is_absent(value) ? NULL : value;
 }
 
 /* ---- a program begins ---- */
@@ -112,31 +111,28 @@ can_be_called(const char *name)
 		"0123456789_") != NULL;
 }
 
-/* The names of its parameters, in their order. */
-static void
-add_params(struct buf *out, const json_t *tool)
+/* The names of a tool's parameters, in their order. */
+static json_t *
+list_params(const json_t *tool)
 {
 	const json_t *all = json_object_get(tool, "parameters");
-	json_t *properties = json_object_get(all, "properties");
-	const char *comma = "";
+	json_t *list = json_array();
 	const char *name;
 	const json_t *value;
 
-	buf_adds(out, ",\"params\":[");
-	json_object_foreach(properties, name, value) {
-		jtext_addf(out, JTEXT_UTF8, "%s\"%s\"", comma, name);
-		comma = ",";
-	}
-	buf_addc(out, ']');
+	json_object_foreach(json_object_get(all, "properties"), name, value)
+		(void)json_array_append_new(list, json_string(name));
+	return list;
 }
 
 static bool
-add_tools(struct reading *r, const json_t *tools)
+program_read_tools(struct reading *r, const json_t *tools)
 {
-	struct buf *out = &r->p->state;
+	json_t *list = json_array();
 	const json_t *tool;
 	size_t i;
 
+	(void)json_object_set_new(r->p->state, "tools", list);
 	if (json_array_size(tools) == 0)
 		return program_refuse(r, 400,
 		    "Missing required field: tools "
@@ -144,59 +140,46 @@ add_tools(struct reading *r, const json_t *tools)
 	if (json_array_size(tools) > LIBRE_TOOLS_MAX)
 		return program_refuse(r, 400,
 		    "tools must have at most 100 items");
-	buf_adds(out, ",\"tools\":[");
 	json_array_foreach(tools, i, tool) {
 		const char *name = jtree_text(json_object_get(tool, "name"));
 
 		if (name == NULL || !can_be_called(name))
 			return program_refuse(r, 400,
 			    "tools[].name must be a name that can be called");
-		jtext_addf(out, JTEXT_UTF8, "%s{\"name\":\"%s\"",
-		    i == 0 ? "" : ",", name);
-		add_params(out, tool);
-		buf_addc(out, '}');
+		(void)json_array_append_new(list,
+		    json_pack("{s:s,s:o}", "name", name, "params",
+			list_params(tool)));
 	}
-	buf_addc(out, ']');
 	return true;
 }
 
 static bool
 program_begin(struct reading *r, const json_t *root)
 {
-	const json_t *lang = json_object_get(root, "lang");
-	const json_t *code = json_object_get(root, "code");
-	struct buf *out = &r->p->state;
+	json_t *code = member_of(root, "code");
+	json_t *lang = member_of(root, "lang");
 
-	if (jtree_is_absent(code))
+	if (code == NULL)
 		return program_refuse(r, 400, "Missing required field: code");
-	buf_adds(out, "{\"request\":{\"lang\":");
-	if (jtree_is_absent(lang))
-		buf_adds(out, "\"py\"");
-	else
-		jtext_add(out, lang, JSON_COMPACT);
-	add_member(out, "code", code);
-	add_member(out, "files", json_object_get(root, "files"));
-	add_member(out, "timeout", json_object_get(root, "timeout"));
-	buf_addc(out, '}');
-	if (!add_tools(r, json_object_get(root, "tools")))
-		return false;
-	buf_addf(out, ",\"session\":\"%s\",\"round\":1,\"history\":[]",
-	    r->asked->session);
-	return true;
+	lang = lang == NULL ? json_string("py") : json_incref(lang);
+	r->p->state = json_pack("{s:{s:o,s:O,s:O*,s:O*},s:[],s:s,s:i,s:[]}",
+	    "request", "lang", lang, "code", code, "files",
+	    member_of(root, "files"), "timeout", member_of(root, "timeout"),
+	    "tools", "session", r->asked->session, "round", 1, "history");
+	return program_read_tools(r, json_object_get(root, "tools"));
 }
 
 /* ---- a program goes on ---- */
 
 static bool
-is_mine(const struct reading *r, const json_t *old)
+is_mine(const struct reading *r)
 {
-	const char *owner = jtree_text(json_object_get(old, "owner"));
+	const json_t *until = json_object_get(r->p->state, "expires");
 	char hex[OWNER_HEX];
-	const json_t *until = json_object_get(old, "expires");
 
 	(void)sodium_bin2hex(hex, sizeof(hex), r->asked->owner,
 	    LIBRE_OWNER_LEN);
-	return owner != NULL && strcmp(owner, hex) == 0 &&
+	return jtree_is(json_object_get(r->p->state, "owner"), hex) &&
 	    r->asked->now_ms < json_integer_value(until);
 }
 
@@ -205,107 +188,67 @@ static const json_t *
 result_of(const json_t *results, const json_t *call)
 {
 	const char *id = jtree_text(json_object_get(call, "id"));
-
 	const json_t *one;
 	size_t i;
 
-	json_array_foreach(results, i, one) {
-		const char *of = jtree_text(json_object_get(one, "call_id"));
-
-		if (id != NULL && of != NULL && strcmp(of, id) == 0)
+	json_array_foreach(results, i, one)
+		if (id != NULL && jtree_is(json_object_get(one, "call_id"), id))
 			return one;
-	}
 	return NULL;
 }
 
-static void
-program_add_result(struct buf *out, const json_t *call, const json_t *told)
+/* A call and its result, as the run reads them. */
+static json_t *
+join_result(const json_t *call, const json_t *told)
 {
-	const json_t *result = json_object_get(told, "result");
-	const json_t *why = json_object_get(told, "error_message");
+	json_t *result = member_of(told, "result");
+	json_t *why = json_object_get(told, "error_message");
 
-	buf_adds(out, "{\"name\":");
-	jtext_add(out, json_object_get(call, "name"), JSON_COMPACT);
-	buf_adds(out, ",\"input\":");
-	jtext_add(out, json_object_get(call, "input"), JSON_COMPACT);
-	buf_addf(out, ",\"is_error\":%s",
-	    json_is_true(json_object_get(told, "is_error")) ? "true" : "false");
-	if (json_is_string(why))
-		add_member(out, "error_message", why);
-	else
-		buf_adds(out, ",\"error_message\":\"\"");
-	if (jtree_is_absent(result))
-		buf_adds(out, ",\"result\":null");
-	else
-		add_member(out, "result", result);
-	buf_addc(out, '}');
+	return json_pack("{s:O,s:O,s:b,s:o,s:o}", "name",
+	    json_object_get(call, "name"), "input",
+	    json_object_get(call, "input"), "is_error",
+	    json_is_true(json_object_get(told, "is_error")), "error_message",
+	    json_is_string(why) ? json_incref(why) : json_string(""), "result",
+	    result == NULL ? json_null() : json_incref(result));
 }
 
-static void
-add_history(struct buf *out, const json_t *old, const json_t *results)
-{
-	const char *comma = "";
-	const json_t *one;
-	const json_t *call;
-	size_t i;
-
-	buf_adds(out, ",\"history\":[");
-	json_array_foreach(json_object_get(old, "history"), i, one) {
-		buf_adds(out, comma);
-		comma = ",";
-		jtext_add(out, one, JSON_COMPACT);
-	}
-	json_array_foreach(json_object_get(old, "pending"), i, call) {
-		const json_t *told = result_of(results, call);
-
-		if (told == NULL)
-			continue;
-		buf_adds(out, comma);
-		comma = ",";
-		program_add_result(out, call, told);
-	}
-	buf_addc(out, ']');
-}
-
-static bool
-program_read_token(struct reading *r, const json_t *root, const json_t *old)
-{
-	const json_t *results = json_object_get(root, "tool_results");
-	struct buf *out = &r->p->state;
-	const json_t *round = json_object_get(old, "round");
-
-	if (!is_mine(r, old))
-		return program_refuse(r, 404, GONE);
-	if (!jtree_is_absent(results) && !json_is_array(results))
-		return program_refuse(r, 400, "tool_results must be an array");
-	if (!json_is_integer(round))
-		return program_refuse(r, 400, INVALID);
-	buf_adds(out, "{\"request\":");
-	jtext_add(out, json_object_get(old, "request"), JSON_COMPACT);
-	add_member(out, "tools", json_object_get(old, "tools"));
-	add_member(out, "session", json_object_get(old, "session"));
-	buf_addf(out, ",\"round\":%" PRId64,
-	    (int64_t)json_integer_value(round) + 1);
-	add_history(out, old, results);
-	return true;
-}
-
+/* The state is what the last round sealed; what was pending is known now. */
 static bool
 program_go_on(struct reading *r, const json_t *root, const json_t *token)
 {
 	auto_buf struct buf text = BUF_INIT(LIBRE_TOKEN_TEXT_MAX);
+	const json_t *results = member_of(root, "tool_results");
 	const char *sealed = jtree_text(token);
-	struct jtree_error fault;
-	struct jtree old;
-	bool good;
+	json_t *state = NULL;
+	const json_t *call;
+	size_t i;
 
-	if (sealed == NULL || strlen(sealed) > LIBRE_TOKEN_TEXT_MAX ||
-	    !libre_unseal(&text, sealed, strlen(sealed), r->asked->key) ||
-	    !jtree_parse(&old, buf_str(&text), text.len, &fault))
+	if (sealed != NULL && strlen(sealed) <= LIBRE_TOKEN_TEXT_MAX &&
+	    libre_unseal(&text, sealed, strlen(sealed), r->asked->key))
+		state = json_loadb(buf_str(&text), text.len, JSON_ALLOW_NUL,
+		    NULL);
+	if (state == NULL)
 		return program_refuse(r, 400, INVALID);
-	good = program_read_token(r, root, old.root);
-	jtree_release(&old);
-	return good;
+	r->p->state = state;
+	if (!is_mine(r))
+		return program_refuse(r, 404, GONE);
+	if (results != NULL && !json_is_array(results))
+		return program_refuse(r, 400, "tool_results must be an array");
+	json_array_foreach(json_object_get(state, "pending"), i, call) {
+		const json_t *told = result_of(results, call);
+
+		if (told != NULL)
+			(void)json_array_append_new(json_object_get(state,
+							"history"),
+			    join_result(call, told));
+	}
+	(void)json_object_set_new(state, "round",
+	    json_integer(1 +
+		json_integer_value(json_object_get(state, "round"))));
+	(void)json_object_del(state, "pending");
+	(void)json_object_del(state, "expires");
+	(void)json_object_del(state, "owner");
+	return true;
 }
 
 /* ---- both ---- */
@@ -324,31 +267,25 @@ write_shell(struct libre_program *p)
 	p->exec.code_len = p->shell.len;
 }
 
-/* The state is written: what it says is what runs. */
+/* Read what runs from the state. */
 static bool
 program_load(struct reading *r)
 {
-	auto_buf struct buf request = BUF_INIT(BUILD_MAX);
 	struct libre_program *p = r->p;
-	struct jtree_error fault;
-	const char *session;
+	json_t *request = json_object_get(p->state, "request");
+	const char *session = jtree_text(json_object_get(p->state, "session"));
 
-	if (p->state.overflow)
-		return program_refuse(r, 413, LIBRE_STATE_TOO_LARGE);
-	buf_add(&p->whole, buf_str(&p->state), p->state.len);
-	buf_addc(&p->whole, '}');
-	if (!jtree_parse(&p->doc, buf_str(&p->whole), p->whole.len, &fault))
-		return program_refuse(r, 400, "The body is nested too deeply");
-	jtext_add(&request, json_object_get(p->doc.root, "request"),
-	    JSON_COMPACT);
-	if (!libre_exec_parse(&p->exec, buf_str(&request), request.len,
-		r->status, r->error))
-		return false;
-	session = jtree_text(json_object_get(p->doc.root, "session"));
-	p->round = json_integer_value(json_object_get(p->doc.root, "round"));
-	if (session == NULL || !libre_is_id(session, strlen(session)))
+	if (request == NULL || session == NULL ||
+	    !libre_is_id(session, strlen(session)))
 		return program_refuse(r, 400, INVALID);
+	jtext_add(&p->text, p->state, JSON_COMPACT);
+	if (p->text.overflow)
+		return program_refuse(r, 413, LIBRE_STATE_TOO_LARGE);
+	if (!libre_exec_read(&p->exec, json_incref(request), r->status,
+		r->error))
+		return false;
 	memcpy(p->session, session, sizeof(p->session));
+	p->round = json_integer_value(json_object_get(p->state, "round"));
 	if (p->exec.lang == LIBRE_BASH)
 		write_shell(p);
 	return true;
@@ -364,14 +301,12 @@ libre_program_parse(struct libre_program *p, const char *body, size_t len,
 	struct jtree doc;
 	bool good;
 
-	memset(p, 0, sizeof(*p));
-	buf_init(&p->state, LIBRE_STATE_MAX);
-	buf_init(&p->whole, LIBRE_STATE_MAX + 1);
+	*p = (struct libre_program){ .text = BUF_INIT(LIBRE_STATE_MAX) };
 	if (!jtree_parse(&doc, body, len, &fault))
 		return program_refuse(&r, 400, "The body is not valid JSON");
-	token = json_object_get(doc.root, "continuation_token");
-	good = jtree_is_absent(token) ? program_begin(&r, doc.root) :
-					program_go_on(&r, doc.root, token);
+	token = member_of(doc.root, "continuation_token");
+	good = token == NULL ? program_begin(&r, doc.root) :
+			       program_go_on(&r, doc.root, token);
 	jtree_release(&doc);
 	if (good && program_load(&r))
 		return true;
@@ -382,10 +317,9 @@ libre_program_parse(struct libre_program *p, const char *body, size_t len,
 void
 libre_program_release(struct libre_program *p)
 {
-	buf_release(&p->state);
-	buf_release(&p->whole);
+	json_decref(p->state);
+	buf_release(&p->text);
 	buf_release(&p->shell);
-	jtree_release(&p->doc);
 	jtree_release(&p->exec.doc);
 }
 
@@ -397,21 +331,19 @@ is_registered(const struct libre_program *p, const char *name)
 	const json_t *tool;
 	size_t i;
 
-	json_array_foreach(json_object_get(p->doc.root, "tools"), i, tool)
+	json_array_foreach(json_object_get(p->state, "tools"), i, tool)
 		if (jtree_is(json_object_get(tool, "name"), name))
 			return true;
 	return false;
 }
 
 static bool
-add_call(const struct libre_program *p, const json_t *call, size_t i,
-    struct buf *calls, struct buf *error)
+add_call(const struct libre_program *p, const json_t *call, json_t *calls,
+    struct buf *error)
 {
 	const char *name = jtree_text(json_object_get(call, "name"));
-	const json_t *input = json_object_get(call, "input");
+	json_t *input = json_object_get(call, "input");
 
-	buf_reset(error);
-	buf_adds(error, LIBRE_FAILED);
 	if (name == NULL || strlen(name) > LIBRE_TOOL_NAME_MAX || input == NULL)
 		return false;
 	if (!is_registered(p, name)) {
@@ -421,19 +353,18 @@ add_call(const struct libre_program *p, const json_t *call, size_t i,
 		    text_prefix(name, strlen(name), NAME_SHOWN));
 		return false;
 	}
-	jtext_addf(calls, JTEXT_UTF8,
-	    "%s{\"id\":\"call_%" PRId64 "_%" PRId64
-	    "\",\"name\":\"%s\",\"input\":",
-	    i == 0 ? "" : ",", p->round, (int64_t)i, name);
-	jtext_add(calls, input, JSON_COMPACT);
-	buf_addc(calls, '}');
-	return true;
+	return json_array_append_new(calls,
+		   json_pack("{s:o,s:s,s:O}", "id",
+		       json_sprintf("call_%" PRId64 "_%zu", p->round,
+			   json_array_size(calls)),
+		       "name", name, "input", input)) == 0;
 }
 
-bool
+json_t *
 libre_calls_read(const struct libre_program *p, const char *text, size_t len,
-    struct buf *calls, struct buf *error)
+    struct buf *error)
 {
+	json_auto_t *calls = json_array();
 	struct jtree_error fault;
 	struct jtree doc;
 	const json_t *call;
@@ -442,30 +373,29 @@ libre_calls_read(const struct libre_program *p, const char *text, size_t len,
 
 	buf_adds(error, LIBRE_FAILED);
 	if (len > LIBRE_CALLS_BYTES || !jtree_parse(&doc, text, len, &fault))
-		return false;
+		return NULL;
 	good = json_array_size(doc.root) > 0 &&
 	    json_array_size(doc.root) <= LIBRE_CALLS_MAX;
-	buf_addc(calls, '[');
 	json_array_foreach(doc.root, i, call)
-		good = good && add_call(p, call, i, calls, error);
-	buf_addc(calls, ']');
+		good = good && add_call(p, call, calls, error);
 	jtree_release(&doc);
-	return good && !calls->overflow;
+	return good ? json_incref(calls) : NULL;
 }
 
 bool
 libre_program_seal(const struct libre_program *p,
-    const struct libre_asked *asked, const struct buf *calls, struct buf *token)
+    const struct libre_asked *asked, json_t *calls, struct buf *token)
 {
 	auto_buf struct buf text = BUF_INIT(LIBRE_STATE_MAX);
+	json_auto_t *state = json_copy(p->state);
 	char hex[OWNER_HEX];
 
 	(void)sodium_bin2hex(hex, sizeof(hex), asked->owner, LIBRE_OWNER_LEN);
-	buf_add(&text, buf_str(&p->state), p->state.len);
-	buf_adds(&text, ",\"pending\":");
-	buf_add(&text, buf_str(calls), calls->len);
-	buf_addf(&text, ",\"expires\":%" PRId64 ",\"owner\":\"%s\"}",
-	    asked->now_ms + LIBRE_STATE_MS, hex);
+	(void)json_object_set(state, "pending", calls);
+	(void)json_object_set_new(state, "expires",
+	    json_integer(asked->now_ms + LIBRE_STATE_MS));
+	(void)json_object_set_new(state, "owner", json_string(hex));
+	jtext_add(&text, state, JSON_COMPACT);
 	if (text.overflow)
 		return false;
 	libre_seal(token, buf_str(&text), text.len, asked->key);

@@ -45,10 +45,9 @@ struct libre_asked {
 /* libre_program_release() releases it; all zero there is nothing. */
 struct libre_program {
 	struct libre_exec exec; /* the run; exec.place has the rest */
-	struct buf state;	/* JSON but for its last brace */
-	struct buf whole;	/* the same with it, for the run */
+	json_t *state;		/* an object; owned */
+	struct buf text;	/* the same as JSON, for the run */
 	struct buf shell;	/* bash: the code that exec.code is */
-	struct jtree doc;	/* of whole */
 	int64_t round;		/* from 1 on */
 	char session[LIBRE_ID_LEN + 1];
 };
@@ -60,15 +59,14 @@ bool libre_program_parse(struct libre_program *p, const char *body, size_t len,
     const struct libre_asked *asked, int *status, struct buf *error);
 void libre_program_release(struct libre_program *p);
 
-/* Read LIBRE_CALLS_FILE of a run, which is as hostile as the run is, and append
- * its calls as a list for the client, each with an id.  A NUL follows
- * the text.  False: the text of the error (LIBRE_ERROR_MAX). */
-bool libre_calls_read(const struct libre_program *p, const char *text,
-    size_t len, struct buf *calls, struct buf *error);
+/* Read LIBRE_CALLS_FILE of a run, which is as hostile as the run is: its calls
+ * as a list for the client, each with an id, which the caller owns.  NULL: the
+ * text of the error (LIBRE_ERROR_MAX). */
+json_t *libre_calls_read(const struct libre_program *p, const char *text,
+    size_t len, struct buf *error);
 /* Append the token to go on with.  False: the state is too large. */
 bool libre_program_seal(const struct libre_program *p,
-    const struct libre_asked *asked, const struct buf *calls,
-    struct buf *token);
+    const struct libre_asked *asked, json_t *calls, struct buf *token);
 
 /* Files in the folder exec.place of a run. */
 #define LIBRE_HELPER_FILE "libre_helper.py"

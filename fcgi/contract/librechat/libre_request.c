@@ -488,17 +488,14 @@ read_hint(struct reading *r, const struct cell_bytes *hint)
 }
 
 bool
-libre_exec_parse(struct libre_exec *exec, const char *text, size_t len,
-    int *status, struct buf *error)
+libre_exec_read(struct libre_exec *exec, json_t *root, int *status,
+    struct buf *error)
 {
 	struct reading r = { exec, status, error };
 	struct libre_body body = { .timeout = NULL };
 	struct field_error wrong;
-	struct jtree_error fault;
 
-	memset(exec, 0, sizeof(*exec));
-	if (!jtree_parse(&exec->doc, text, len, &fault))
-		return libre_refuse(&r, "The body is not valid JSON");
+	*exec = (struct libre_exec){ .doc = { .root = root } };
 	if (!fields_read(&exec->doc, body_rows, exec->doc.root, &body,
 		&wrong)) {
 		(void)libre_refuse(&r, "%s", "");
@@ -516,6 +513,19 @@ libre_exec_parse(struct libre_exec *exec, const char *text, size_t len,
 	}
 	jtree_release(&exec->doc);
 	return false;
+}
+
+bool
+libre_exec_parse(struct libre_exec *exec, const char *text, size_t len,
+    int *status, struct buf *error)
+{
+	struct reading r = { exec, status, error };
+	struct jtree_error fault;
+	struct jtree doc;
+
+	return jtree_parse(&doc, text, len, &fault) ?
+	    libre_exec_read(exec, doc.root, status, error) :
+	    libre_refuse(&r, "The body is not valid JSON");
 }
 
 /* ---- a query ---- */

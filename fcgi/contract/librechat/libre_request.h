@@ -107,6 +107,10 @@ struct libre_exec {
 bool libre_exec_parse(struct libre_exec *exec, const char *body, size_t len,
     int *status, struct buf *error);
 
+/* The same of a value, which the request owns from now on. */
+bool libre_exec_read(struct libre_exec *exec, json_t *root, int *status,
+    struct buf *error);
+
 /* "user", "agent", "skill"; NULL stands for the first.  False: none of them. */
 bool libre_kind_parse(const char *text, enum libre_kind *kind);
 
