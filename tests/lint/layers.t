@@ -51,7 +51,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 LIBRARIES = {"sqlite3.h": {"sandbox/store"},
              "curl/curl.h": {"sandbox/rest"},
              "fcgiapp.h": {"fcgi/server"}, "fastcgi.h": {"fcgi/server"},
-             "sodium.h": {"fcgi/discord", "fcgi/api",
+             "sodium.h": {"fcgi/discord", "fcgi/api", "fcgi/contract",
                           "fcgi/contract/librechat", "fcgi/files",
                           "fcgi/node", "sandbox/protocol", "sandbox/ctl",
                           "sandbox/volume", "sandbox/move"}}

@@ -404,8 +404,8 @@ eval_read_files(struct eval_request *req, const struct field_list *list,
 
 /* ---- arguments ---- */
 
-/* Add an argument.  Empty ones at the beginning do not count.  A NUL is refused,
- * since no program can be started with it. */
+/* Add an argument.  Empty ones at the beginning do not count.  A NUL is
+ * refused, since no program can be started with it. */
 static bool
 eval_add_argument(struct eval_request *req, const struct cell_bytes *arg,
     struct eval_refusal *refusal)

@@ -8,8 +8,9 @@ import sys
 name = os.path.splitext(os.path.basename(sys.argv[1]))[0]
 with open(sys.argv[1], "rb") as file:
     data = file.read()
-print("/* Made by fcgi/contract/librechat/embed.py; do not edit. */")
-print('#include "contract/librechat/libre_program.h"\n')
+print("/* Made by fcgi/contract/embed.py; do not edit. */")
+print("#include <stddef.h>\n")
+print(f"extern const char {name}[];\nextern const size_t {name}_len;")
 print(f"const char {name}[] = {{")
 for start in range(0, len(data), 16):
     print("".join(f"{byte}," for byte in data[start:start + 16]))
