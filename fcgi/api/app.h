@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "api/metrics.h"
 #include "files/filestore.h"
@@ -33,8 +32,7 @@ struct libre_keys;
 struct api_app {
 	const struct config *config;
 	char *lease_socket;
-	char *sessions; /* folder of their sockets */
-	pid_t master;
+	char *sessions; /* folder of slots and calls */
 	struct metrics metrics;
 	struct filestore store;
 	struct piston_versions *versions; /* piston.h */
@@ -105,69 +103,51 @@ int nodes_get_file(struct api_app *app, const struct http_request *req,
  * answered. */
 bool nodes_serve_file(struct api_app *app, struct http_request *req);
 
-/* ---- session_holder.c ---- */
+/* ---- session.c ---- */
 
 /*
- * A session outlives the requests that use it.  A process of its own, the
- * holder, owns its lease and lends the cell to one request after another.  The
- * holder listens on STATE/sessions/<32 hex digits>.  It ends at the session's
- * time, on request, when the cell is gone, when a request breaks off, and with
- * the master.  A client without the token that made the session (app->owner)
- * gets no access and cannot tell that it exists.
+ * A session outlives the requests that use it, and il-api: between two of them
+ * the broker has its lease (lease_park()).  A client without the token that
+ * made the session (app->owner) gets no access and cannot tell that it exists.
  */
 #define SESSION_PREFIX "code-session-"
 #define SESSION_DIGITS 32
 #define SESSION_ID_SIZE (sizeof(SESSION_PREFIX) + SESSION_DIGITS)
+_Static_assert(LEASE_OWNER_LEN == TOKENS_HASH_LEN, "an owner");
 
-/* Start a holder that owns the lease and app->slot for ttl_ms.  0: id is the
- * session's.  The lease is closed here in any case: the holder has its own
- * descriptors. */
-int session_holder_start(struct api_app *app, struct lease *lease,
-    int64_t ttl_ms, char id[SESSION_ID_SIZE], struct err *err);
+/* Set a new id. */
+void session_make_id(const struct api_app *app, char id[SESSION_ID_SIZE]);
 
-/* At the start: remove the sockets of holders that died with their master. */
-void session_holder_sweep(const char *folder);
-
-/* A session's cell, for one request or several. */
-struct session_borrowed {
-	int cell_fd;
-	int connection; /* to its holder; -1: it is not borrowed */
-	bool lost;	/* the cell is useless: returning it ends the session */
+struct session_order {
+	const char *id;
+	const char *interpreter; /* NULL: the default one */
+	int64_t ttl_ms;
+	int64_t
+	    rest_ms; /* it ends when it is unused for so long; 0: no limit */
 };
-/* Borrow a session's cell.  id: any text of a client, here and below.  Wait at
- * most wait_ms for earlier requests, or until the client on that connection
- * hangs up (-1: no client).  -1 with ERR_NOT_FOUND: there is no such session;
- * with ERR_TIMEOUT: its cell did not become free, or too many requests wait. */
-int session_holder_borrow(const struct api_app *app, const char *id, int client,
-    int wait_ms, struct session_borrowed *b, struct err *err);
-/* Give it back, between two requests to the cell. */
-void session_holder_return(struct session_borrowed *b);
-/* End the session; returns when it has ended.  False: there is none. */
-bool session_holder_end(const struct api_app *app, const char *id);
-
-/* A session is at rest between two commands.  After so long it may be evicted
- * for a new session of the same owner. */
-#define SESSION_REST_MS 10000
-/* Evict the session of app->owner that has been at rest for the longest time,
- * if that is long enough; returns when it has ended.  end false: only check
- * whether there is one.  False: there is none, and *next_ms is the time until
- * one may be evicted or ends. */
-bool session_holder_make_room(const struct api_app *app, bool end,
-    int64_t *next_ms);
-
 /*
- * Lease a cell for a session of ttl_ms.  If sessions have all cells, the
- * owner's session that has been at rest for the longest time is evicted.
- * interpreter NULL: the default one.
- *
- * REFUSAL_NONE: the lease is for session_holder_start(), or to be closed.
- * Otherwise err says why and *next_ms is the time until a cell may be free; the
+ * Lease a cell for a session of app->owner; app->slot is occupied until its
+ * end.  If sessions have all cells, the broker evicts one of the owner's.
+ * lease_park() makes the session, lease_close() drops it.  Unless REFUSAL_NONE,
+ * err says why and lease->next_ms is the time until a cell may be free; the
  * client may be gone.
- *
  */
-enum refusal session_cell_lease(struct api_app *app, struct http_request *req,
-    const char *interpreter, int64_t ttl_ms, struct lease *lease,
-    int64_t *next_ms, struct err *err);
+enum refusal session_lease(struct api_app *app, struct http_request *req,
+    const struct session_order *order, struct lease *lease, struct err *err);
+
+/* Get the lease of a session, until lease_park().  id: any text of a client,
+ * here and below.  Wait at most wait_ms for earlier requests, or until the
+ * client on that connection hangs up.  -1 with ERR_NOT_FOUND: there is no such
+ * session; with ERR_TIMEOUT: it did not become free, or another request waits
+ * for it. */
+int session_resume(const struct api_app *app, const char *id, int client,
+    int wait_ms, struct lease *lease, struct err *err);
+/* End the session.  False: there is none. */
+bool session_end(const struct api_app *app, const char *id);
+/* Evict the session of app->owner that has been at rest for the longest time,
+ * if that is long enough.  evict false: only check whether there is one.
+ * False: there is none. */
+bool session_make_room(const struct api_app *app, bool evict);
 
 /*
  * The cell that the runs of a conversation have in common, one at a time: its
@@ -177,14 +157,14 @@ enum refusal session_cell_lease(struct api_app *app, struct http_request *req,
  */
 struct session_named {
 	char id[SESSION_ID_SIZE];
-	bool fresh;		      /* it was made for this run */
-	struct session_borrowed cell; /* connection -1: the run has its own */
-	bool used;		      /* a run went to its end in it */
+	bool fresh;	   /* it was made for this run */
+	struct lease cell; /* LEASE_NONE: the run has its own */
+	bool used;	   /* a run went to its end in it */
 };
-/* Borrow the cell of the conversation's session, which is made if it is
- * missing.  hint: the conversation's name; NULL: it has none.  cell.connection
- * -1: the cell is not to be had. */
-void session_holder_borrow_named(struct session_named *s, struct api_app *app,
+/* Get the cell of the conversation's session, which is made if it is missing.
+ * hint: the conversation's name; NULL: it has none.  cell.cell_fd -1: the cell
+ * is not to be had. */
+void session_resume_named(struct session_named *s, struct api_app *app,
     struct http_request *req, const char *hint);
 
 #endif

@@ -39,7 +39,7 @@
 #define FRAME_BUF (8 * FRAME_CHUNK)
 /* A stream, from its head on: its run waits for its reader. */
 #define STREAM_MS 180000
-#define BORROW_MS 70000 /* another command may run for 60 s */
+#define RESUME_MS 70000 /* another command may run for 60 s */
 #define STAGE_MS 30000
 #define FILE_MAX (INT64_C(100) << 20) /* MAX_FILE_SIZE_MB of the contract */
 #define ANSWER_MAX ((size_t)8 * FILESTORE_NAME_MAX)
@@ -396,17 +396,17 @@ run_code(struct execution *x, struct execute_request *execute,
 	execute_close_inputs(&inputs);
 }
 
-/* The session's cell is borrowed for it. */
+/* Resume the session for it. */
 static void
 execute_run_command(struct execution *x, const struct execute_request *bash,
     struct cell_request *cell)
 {
 	struct api_app *app = x->run.app;
 	struct http_request *req = x->run.req;
-	struct session_borrowed b;
+	struct lease lease;
 	struct err err;
 
-	if (session_holder_borrow(app, app->id, http_fd(req), BORROW_MS, &b,
+	if (session_resume(app, app->id, http_fd(req), RESUME_MS, &lease,
 		&err) != 0) {
 		if (err.code != ERR_TIMEOUT)
 			reply_detail(req, 404, NULL, "Session '%s' not found",
@@ -418,8 +418,8 @@ execute_run_command(struct execution *x, const struct execute_request *bash,
 	cell->op = OP_BASH;
 	cell->source = bash->code.data;
 	cell->source_len = bash->code.len;
-	(void)api_run_in(&x->run, &b, false);
-	session_holder_return(&b);
+	(void)api_run_in(&x->run, &lease, false);
+	lease_park(&lease);
 	api_run_answer(&x->run);
 }
 
@@ -483,7 +483,7 @@ api_session_bash(struct api_app *app, struct http_request *req)
  */
 static bool
 execute_stage_files(struct api_app *app, struct http_request *req,
-    const struct lease *lease, const struct inputs *inputs, bool *bash)
+    struct lease *lease, const struct inputs *inputs, bool *bash)
 {
 	const struct cell_request request = {
 		.op = OP_STAGE,
@@ -498,12 +498,10 @@ execute_stage_files(struct api_app *app, struct http_request *req,
 		    "File path '*' cannot be written." },
 		{ 0, false, 422, "File path '*' cannot be written." },
 	};
-	struct session_borrowed cell = { lease->cell_fd, lease->broker_fd,
-		false };
 	auto_buf struct buf text = BUF_INIT(8192);
 	const struct run_error *error;
 
-	(void)api_run_in(&run, &cell, false);
+	(void)api_run_in(&run, lease, false);
 	if (run.end != RUN_RESULT) {
 		api_answer_lost(&run);
 		return false;
@@ -536,26 +534,25 @@ answer_refusal(struct http_request *req, enum refusal refusal, int64_t next_ms)
 	    seconds);
 }
 
-/* Lease a cell for the session, and start its holder. */
+/* Lease a cell for the session, and park it. */
 static void
 execute_create_session(struct api_app *app, struct http_request *req,
     int64_t ttl_ms, const struct inputs *inputs)
 {
 	auto_buf struct buf body = BUF_INIT(1024);
 	char id[SESSION_ID_SIZE];
+	const struct session_order order = { .id = id, .ttl_ms = ttl_ms };
 	enum refusal refusal;
 	struct lease lease;
 	bool bash = true;
-	int64_t next_ms;
 	struct err err;
 
-	/* The cell, then its files, then its holder. */
-	refusal = session_cell_lease(app, req, NULL, ttl_ms, &lease, &next_ms,
-	    &err);
+	session_make_id(app, id);
+	refusal = session_lease(app, req, &order, &lease, &err);
 	if (refusal != REFUSAL_NONE) {
 		log_warn("no cell: %s", err.text);
 		if (!http_client_gone(req))
-			answer_refusal(req, refusal, next_ms);
+			answer_refusal(req, refusal, lease.next_ms);
 		return;
 	}
 	if (!execute_stage_files(app, req, &lease, inputs, &bash) ||
@@ -563,17 +560,13 @@ execute_create_session(struct api_app *app, struct http_request *req,
 		lease_close(&lease);
 		return;
 	}
-	if (session_holder_start(app, &lease, ttl_ms, id, &err) == 0) {
-		execute_add_session(&body, id, clock_wall_ms() + ttl_ms);
-		if (!bash)
-			log_warn("the image has no bash: "
-				 "commands of sessions are run by its sh");
-		reply_text(req, 201, bash ? NULL : "Inline-Shell: sh\r\n",
-		    buf_str(&body));
-	} else {
-		log_err("session: %s", err.text);
-		reply_failed(req, NULL);
-	}
+	lease_park(&lease);
+	execute_add_session(&body, id, clock_wall_ms() + ttl_ms);
+	if (!bash)
+		log_warn("the image has no bash: "
+			 "commands of sessions are run by its sh");
+	reply_text(req, 201, bash ? NULL : "Inline-Shell: sh\r\n",
+	    buf_str(&body));
 }
 
 void
@@ -598,7 +591,7 @@ api_session_create(struct api_app *app, struct http_request *req)
 void
 api_session_delete(struct api_app *app, struct http_request *req)
 {
-	if (session_holder_end(app, app->id))
+	if (session_end(app, app->id))
 		http_answer(req, 204, NULL, NULL, "", 0);
 	else
 		reply_detail(req, 404, NULL, "Session '%s' not found", app->id);

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -57,15 +56,15 @@ key_of(const struct token *token)
 }
 
 int
-limits_open(struct limits *limits, struct err *err)
+limits_open(struct limits *limits, const char *path, struct err *err)
 {
 	limits->rates = shared_file_open(NULL,
 	    2 * LIMITS_RATES * sizeof(*limits->rates), err);
 	if (limits->rates == NULL)
 		return -1;
 	limits->strangers = limits->rates + LIMITS_RATES;
-	limits->slots = memfd_create("slots", MFD_CLOEXEC);
-	return limits->slots < 0 ? err_system(err, "memfd_create") : 0;
+	limits->path = path;
+	return 0;
 }
 
 /* ---- rates ---- */
@@ -172,14 +171,12 @@ limits_stranger(struct limits *limits, const char *address, int64_t now_ms)
 static int
 claim_lock(const struct limits *limits, uint64_t key, int64_t count)
 {
-	char name[64];
-	int fd;
-
 	/* Locks belong to an open file: each slot needs one of its own. */
-	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", limits->slots);
-	fd = open(name, O_RDWR | O_CLOEXEC);
+	int fd = open(limits->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
+	    0600);
+
 	if (fd < 0) {
-		log_err("open %s: %m", name);
+		log_err("open %s: %m", limits->path);
 		return -1;
 	}
 	for (int64_t i = 0; i < count; i++) {
@@ -231,10 +228,9 @@ gate_claim_cell(struct api_app *app, const struct http_request *req,
 {
 	int64_t most = app->config->api_cells + app->config->api_sessions;
 	int slot = limits_claim_slot(app->limits, token, LIMITS_CELL, most);
-	int64_t next_ms;
 
 	if (slot != -1 || use != GATE_SESSION ||
-	    !session_holder_make_room(app, !req->gate, &next_ms))
+	    !session_make_room(app, !req->gate))
 		return slot;
 	return req->gate ?
 	    LIMITS_NONE :

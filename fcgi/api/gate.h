@@ -72,19 +72,21 @@ bool gate_knows(struct api_app *app, const struct http_request *req);
 /*
  * Usage of each bearer token, counted over all processes of il-api that are
  * forked after limits_open().  A process that is killed leaves nothing behind:
- * a slot is a lock that the kernel releases with its last descriptor, and a
- * rate is one number, changed in one step.
+ * a slot is a lock that the kernel releases with its last descriptor, which the
+ * broker has while a session is parked, and a rate is one number, changed in
+ * one step.
  */
 struct limits {
-	int slots; /* a file of nothing but locks */
+	const char *path; /* borrowed: a file of nothing but locks */
 	struct limits_rate *rates;
 	struct limits_rate *strangers; /* apart from the rates of tokens */
 };
 
 #define LIMITS_NONE (-2)
 
-/* For as long as the process lives. */
-int limits_open(struct limits *limits, struct err *err);
+/* For as long as the process lives, as is the path of the slots' file.  That
+ * one outlives il-api, as sessions do. */
+int limits_open(struct limits *limits, const char *path, struct err *err);
 
 /* A request at this time (monotonic milliseconds).  0: it may go on, and was
  * counted if `count` says so; otherwise the number of seconds until the next

@@ -44,6 +44,7 @@
 #include "base/buf.h"
 #include "base/config.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "protocol/lease.h"
@@ -93,7 +94,6 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 		.config = config,
 		.lease_socket = config_state_path(config, SOCKET_BROKER_API),
 		.sessions = config_state_path(config, "sessions"),
-		.master = getpid(),
 		.limits = &claimed,
 	};
 	while (count < API_INTERPRETERS_MAX &&
@@ -110,10 +110,11 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 	app->store.keep_space = keep_space;
 	app->store.keep_arg = app;
 	if (librechat_open(app, err) != 0 ||
-	    limits_open(app->limits, err) != 0 ||
+	    fd_make_dirs(app->sessions, 0700, err) != 0 ||
+	    limits_open(app->limits, xprintf("%s/slots", app->sessions), err) !=
+		0 ||
 	    (tokens[0] != '\0' && tokens_open(&app->tokens, tokens, err) != 0))
 		return -1;
-	session_holder_sweep(app->sessions);
 	return 0;
 }
 

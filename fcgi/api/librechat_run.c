@@ -470,7 +470,7 @@ run_in_own(struct libre_run *x)
 		/* Files of earlier runs leave no room for those of this one,
 		 * which has not begun.  A fresh cell may have it. */
 		x->own.cell.lost = true;
-		session_holder_return(&x->own.cell);
+		lease_park(&x->own.cell);
 		api_run(&x->run, NULL);
 		return;
 	}
@@ -478,7 +478,7 @@ run_in_own(struct libre_run *x)
 	/* The program is not a file of the conversation. */
 	if (good && x->exec->lang == LIBRE_PYTHON)
 		(void)api_remove_in(&x->run, &x->own.cell, x->exec->entry);
-	session_holder_return(&x->own.cell);
+	lease_park(&x->own.cell);
 }
 
 /* Run, answer, count and release it. */
@@ -512,7 +512,7 @@ librechat_run(struct libre_run *x)
 	open_inputs(x);
 	set_code(x, &cell);
 	/* A conversation keeps its files from run to run, but no process. */
-	cell.end_all = x->own.cell.connection >= 0;
+	cell.end_all = x->own.cell.cell_fd >= 0;
 	if (cell.end_all)
 		run_in_own(x);
 	else
@@ -552,7 +552,7 @@ api_librechat_exec(struct api_app *app, struct http_request *req)
 	}
 	buf_release(&body);
 	librechat_make_session(app, x.session);
-	session_holder_borrow_named(&x.own, app, req, exec.hint);
+	session_resume_named(&x.own, app, req, exec.hint);
 	librechat_run(&x);
 	jtree_release(&exec.doc);
 }
@@ -663,7 +663,8 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 		return;
 	}
 	buf_release(&body);
-	x.own.cell.connection = -1; /* each round begins as the first one did */
+	/* Each round begins as the first one did. */
+	x.own.cell = (struct lease)LEASE_NONE;
 	/* The run's files are of this node, whichever had the first round. */
 	memcpy(x.session,
 	    strncmp(program.session, app->tag, strlen(app->tag)) == 0 ?

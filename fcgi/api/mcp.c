@@ -345,7 +345,7 @@ mcp_read_resource(struct mcp_exchange *x)
 /* A request of a file tool's.  False: there is nothing to tell, which was
  * answered. */
 static bool
-ask_for_files(struct mcp_exchange *x, struct session_borrowed *b,
+ask_for_files(struct mcp_exchange *x, struct lease *b,
     const struct cell_request *request,
     void (*event)(void *arg, const struct cell_event *event), void *arg,
     struct cell_result *result)
@@ -362,40 +362,39 @@ ask_for_files(struct mcp_exchange *x, struct session_borrowed *b,
 static void
 mcp_create_session(struct mcp_exchange *x)
 {
-	int64_t ttl_ms = x->call.ttl_s * 1000;
 	char id[SESSION_ID_SIZE];
+	const struct session_order order = { .id = id,
+		.interpreter = x->call.python.data,
+		.ttl_ms = x->call.ttl_s * 1000 };
 	struct lease lease;
-	int64_t next_ms;
 	struct err err;
 
-	if (session_cell_lease(x->app, x->req, x->call.python.data, ttl_ms,
-		&lease, &next_ms, &err) != REFUSAL_NONE) {
+	session_make_id(x->app, id);
+	if (session_lease(x->app, x->req, &order, &lease, &err) !=
+	    REFUSAL_NONE) {
 		log_warn("no cell: %s", err.text);
 		if (!http_client_gone(x->req))
 			mcp_trouble(x,
 			    "There is no room for another session just now. "
 			    "Close one that you do not need, or try again in "
 			    "%" PRId64 " s.",
-			    next_ms / 1000 + 1);
+			    lease.next_ms / 1000 + 1);
 		return;
 	}
 	if (http_client_gone(x->req)) {
 		lease_close(&lease);
 		return;
 	}
-	if (session_holder_start(x->app, &lease, ttl_ms, id, &err) != 0) {
-		log_err("session: %s", err.text);
-		mcp_failed(x);
-		return;
-	}
-	mcp_add_session(&x->body, &x->m, id, (clock_wall_ms() + ttl_ms) / 1000);
+	lease_park(&lease);
+	mcp_add_session(&x->body, &x->m, id,
+	    (clock_wall_ms() + order.ttl_ms) / 1000);
 	mcp_send(x);
 }
 
 static void
 end(struct mcp_exchange *x)
 {
-	if (session_holder_end(x->app, x->call.session.data)) {
+	if (session_end(x->app, x->call.session.data)) {
 		mcp_add_closed(&x->body, &x->m);
 		mcp_send(x);
 	} else {
@@ -420,8 +419,7 @@ mcp_list_entry(void *arg, const struct cell_event *event)
 }
 
 static bool
-mcp_list_files(struct mcp_exchange *x, struct session_borrowed *b,
-    const char *path)
+mcp_list_files(struct mcp_exchange *x, struct lease *b, const char *path)
 {
 	const struct cell_request request = { .op = OP_LIST,
 		.folder = "/workspace",
@@ -463,8 +461,7 @@ mcp_read_part(void *arg, const struct cell_event *event)
 }
 
 static bool
-mcp_read_file(struct mcp_exchange *x, struct session_borrowed *b,
-    const char *path)
+mcp_read_file(struct mcp_exchange *x, struct lease *b, const char *path)
 {
 	const struct mcp_call *call = &x->call;
 	const struct cell_request request = { .op = OP_READ,
@@ -487,8 +484,7 @@ mcp_read_file(struct mcp_exchange *x, struct session_borrowed *b,
 }
 
 static bool
-mcp_write_file(struct mcp_exchange *x, struct session_borrowed *b,
-    const char *path)
+mcp_write_file(struct mcp_exchange *x, struct lease *b, const char *path)
 {
 	const struct mcp_call *call = &x->call;
 	const struct cell_request request = { .op = OP_WRITE,
@@ -509,7 +505,7 @@ mcp_write_file(struct mcp_exchange *x, struct session_borrowed *b,
  * text that it was given for it.  NULL: the call's own path is meant.  To be
  * freed. */
 static char *
-find_real_path(struct mcp_exchange *x, struct session_borrowed *b)
+find_real_path(struct mcp_exchange *x, struct lease *b)
 {
 	auto_buf struct buf path = BUF_INIT(LIMIT_PATH + 1);
 	struct cell_request request = { .op = OP_READ,
@@ -529,16 +525,16 @@ find_real_path(struct mcp_exchange *x, struct session_borrowed *b)
 	return buf_steal(&path, NULL);
 }
 
-/* The session is returned before the answer, which may have a slow reader. */
+/* The session is parked before the answer, which may have a slow reader. */
 static void
 file_tool(struct mcp_exchange *x)
 {
-	struct session_borrowed b;
+	struct lease b;
 	auto_free char *real = NULL;
 	const char *path;
 	bool good = false;
 
-	if (!mcp_borrow(x, &b))
+	if (!mcp_resume(x, &b))
 		return;
 	if (x->call.path.data != NULL)
 		real = find_real_path(x, &b);
@@ -551,7 +547,7 @@ file_tool(struct mcp_exchange *x)
 		good = mcp_read_file(x, &b, path);
 	else
 		good = mcp_write_file(x, &b, path);
-	session_holder_return(&b);
+	lease_park(&b);
 	if (good)
 		mcp_send(x);
 }

@@ -80,14 +80,14 @@ struct cell_event;
 struct cell_request;
 struct api_run;
 
-struct session_borrowed;
+struct lease;
 
 void mcp_no_session(struct mcp_exchange *x);
 /* False: it was answered. */
-bool mcp_borrow(struct mcp_exchange *x, struct session_borrowed *b);
+bool mcp_resume(struct mcp_exchange *x, struct lease *b);
 /* Send one request to the cell; the event function gets its events.  False: the
  * cell is lost. */
-bool mcp_ask(struct mcp_exchange *x, struct session_borrowed *b,
+bool mcp_ask(struct mcp_exchange *x, struct lease *b,
     const struct cell_request *request,
     void (*event)(void *arg, const struct cell_event *event), void *arg,
     struct cell_result *result);

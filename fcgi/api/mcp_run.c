@@ -67,11 +67,11 @@ mcp_no_session(struct mcp_exchange *x)
 }
 
 bool
-mcp_borrow(struct mcp_exchange *x, struct session_borrowed *b)
+mcp_resume(struct mcp_exchange *x, struct lease *b)
 {
 	struct err err;
 
-	if (session_holder_borrow(x->app, x->call.session.data, http_fd(x->req),
+	if (session_resume(x->app, x->call.session.data, http_fd(x->req),
 		MCP_TURN_MS, b, &err) == 0)
 		return true;
 	if (err.code != ERR_TIMEOUT)
@@ -84,7 +84,7 @@ mcp_borrow(struct mcp_exchange *x, struct session_borrowed *b)
 }
 
 bool
-mcp_ask(struct mcp_exchange *x, struct session_borrowed *b,
+mcp_ask(struct mcp_exchange *x, struct lease *b,
     const struct cell_request *request,
     void (*event)(void *arg, const struct cell_event *event), void *arg,
     struct cell_result *result)
@@ -400,8 +400,7 @@ left_ms(int64_t deadline)
 /* List the folders as far as there is time and room.  False: the cell is lost.
  */
 static bool
-mcp_scan(struct mcp_scan *scan, struct mcp_exchange *x,
-    struct session_borrowed *b)
+mcp_scan(struct mcp_scan *scan, struct mcp_exchange *x, struct lease *b)
 {
 	struct scanning s = {
 		.scan = scan, .folders = { xstrdup("") }, .folder_count = 1
@@ -457,7 +456,7 @@ has_changed(const struct mcp_scanned *item, const struct mcp_scan *before,
 /* Read the files that have changed from one scan to the other, or since that
  * second of the wall clock. */
 static void
-mcp_scan_collect(struct mcp_work *w, struct session_borrowed *b,
+mcp_scan_collect(struct mcp_work *w, struct lease *b,
     const struct mcp_scan *before, const struct mcp_scan *after,
     int64_t since_s)
 {
@@ -634,7 +633,7 @@ run_fresh(struct mcp_exchange *x, struct cell_request cell, struct inputs *in)
 /* The session's files are listed before and after the run: the changed ones
  * come back. */
 static void
-run_borrowed(struct mcp_work *w, struct session_borrowed *b)
+run_resumed(struct mcp_work *w, struct lease *b)
 {
 	struct mcp_scan before = { .items = NULL };
 	struct mcp_scan after = { .items = NULL };
@@ -658,7 +657,7 @@ run_in_session(struct mcp_exchange *x, struct cell_request *cell,
     struct inputs *in)
 {
 	const struct mcp_call *call = &x->call;
-	struct session_borrowed b;
+	struct lease b;
 	struct mcp_work *w;
 
 	cell->op = OP_RUN;
@@ -673,10 +672,10 @@ run_in_session(struct mcp_exchange *x, struct cell_request *cell,
 		return;
 	cell->inputs = in->items;
 	cell->input_count = in->count;
-	if (mcp_borrow(x, &b)) {
+	if (mcp_resume(x, &b)) {
 		w = mcp_work_new(x, cell);
-		run_borrowed(w, &b);
-		session_holder_return(&b);
+		run_resumed(w, &b);
+		lease_park(&b);
 		api_run_answer(&w->run);
 		mcp_work_free(w);
 	}

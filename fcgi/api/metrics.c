@@ -294,8 +294,6 @@ metrics_add(struct buf *out, const struct metrics *m,
 	    sum_gauge(m, METRICS_RUNNING));
 	exposition_gauge(out, "inline_api_waiting",
 	    "Requests that wait for a cell.", sum_gauge(m, METRICS_WAITING));
-	exposition_gauge(out, "inline_api_sessions", "Sessions.",
-	    sum_gauge(m, METRICS_SESSIONS));
 	exposition_gauge(out, "inline_api_stored_files", "Files in the store.",
 	    files);
 	exposition_gauge(out, "inline_api_stored_bytes",

@@ -58,7 +58,6 @@ enum metrics_gauge {
 	METRICS_REQUESTS, /* being answered */
 	METRICS_RUNNING,
 	METRICS_WAITING, /* for a cell */
-	METRICS_SESSIONS,
 	METRICS_GAUGES,
 };
 void metrics_change(struct metrics *m, enum metrics_gauge gauge, int64_t by);

@@ -400,14 +400,14 @@ api_run(struct api_run *run, const char *interpreter)
 }
 
 bool
-api_run_in(struct api_run *run, struct session_borrowed *b, bool ends)
+api_run_in(struct api_run *run, struct lease *b, bool ends)
 {
 	const struct pollfd gone = { .fd = http_fd(run->req),
 		.events = POLLRDHUP };
 
 	run_set_front(run);
 	run->c.cancel = ends ? &gone : NULL;
-	converse(run, b->cell_fd, b->connection, NULL, "of a session");
+	converse(run, b->cell_fd, b->broker_fd, NULL, "of a session");
 	run->c.cancel = NULL;
 	b->lost = has_lost_cell(run);
 	if (run->cancelled)
@@ -416,8 +416,7 @@ api_run_in(struct api_run *run, struct session_borrowed *b, bool ends)
 }
 
 bool
-api_remove_in(const struct api_run *run, struct session_borrowed *b,
-    const char *path)
+api_remove_in(const struct api_run *run, struct lease *b, const char *path)
 {
 	const struct cell_request request = { .op = OP_REMOVE,
 		.folder = run->request->folder,

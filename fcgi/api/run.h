@@ -16,7 +16,7 @@ struct api_run;
 struct buf;
 struct err;
 struct http_request;
-struct session_borrowed;
+struct lease;
 
 /*
  * Guess which of these modules, or others of their packages, the program of a
@@ -126,11 +126,11 @@ void api_run(struct api_run *run, const char *interpreter);
  * cancelled instead, with RUN_STOPPED.  The connection reports what became of
  * the cell (lease_is_out_of_memory()).  False: the cell is lost, which is
  * noted. */
-bool api_run_in(struct api_run *run, struct session_borrowed *b, bool ends);
+bool api_run_in(struct api_run *run, struct lease *b, bool ends);
 
 /* Remove the program of a run there, which is not a file of the session.
  * False: as above. */
-bool api_remove_in(const struct api_run *run, struct session_borrowed *b,
+bool api_remove_in(const struct api_run *run, struct lease *b,
     const char *path);
 
 /* Answer by the front, and count the run. */

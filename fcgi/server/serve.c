@@ -449,7 +449,6 @@ reap_children(struct master *master)
 	int status;
 	pid_t pid;
 
-	/* Session holders of il-api's are children, too, but not of ours. */
 	while ((pid = waitpid(-1, &status, flags)) > 0)
 		for (size_t i = 0; i < master->count; i++)
 			if (master->children[i].pid == pid &&

@@ -60,6 +60,7 @@ client_close(struct client *client)
 	struct listener *listener = client->listener;
 
 	client->clients->abandon(client);
+	cleanup_close(&client->slot_fd);
 	/* Another client may be served now. */
 	reservation_free(client->reservation);
 	loop_timer_clear(loop, &client->timer);
@@ -100,6 +101,7 @@ client_refuse(struct client *client, enum refusal code, const char *text)
 	frame_start(&frame, FRAME_REFUSED);
 	frame_add_int(&frame, TAG_CODE, code);
 	frame_add_text(&frame, TAG_TEXT, text);
+	frame_add_nonzero(&frame, TAG_REST_MS, client->next_ms);
 	(void)client_send(client, &frame, -1);
 	client_close(client);
 }
@@ -140,8 +142,8 @@ client_names_interpreter(const struct frame_view *view, const char *list,
 
 /* ---- listening ---- */
 
-/* Each connection makes one request; a second packet is a fault, and an end of
- * file ends the lease. */
+/* Each connection makes one request, which PARK may follow.  An end of file
+ * ends the lease. */
 static void
 client_on_packet(void *arg, int fd, uint32_t events)
 {
@@ -149,18 +151,20 @@ client_on_packet(void *arg, int fd, uint32_t events)
 	char packet[REQUEST_MAX];
 	struct frame_view view;
 	struct err err;
-	ssize_t len = fd_receive_packet(fd, packet, sizeof(packet), NULL, 0,
+	auto_close int passed = -1;
+	ssize_t len = fd_receive_packet(fd, packet, sizeof(packet), &passed, 0,
 	    &err);
 
 	(void)events;
 	if (len < 0 && err.code == ERR_TIMEOUT)
 		return;
-	/* The client hung up, or sent a second packet. */
-	if (len <= 0 || client->state != CLIENT_IDLE) {
+	if (len <= 0) {
 		client_close(client);
 		return;
 	}
 	loop_timer_clear(client->clients->host->loop, &client->timer);
+	if (client->state == CLIENT_IDLE)
+		client->slot_fd = steal_fd(&passed);
 	if (frame_parse(&view, packet, (size_t)len))
 		client->clients->serve(client, &view);
 	else
@@ -186,11 +190,24 @@ client_new(struct listener *listener, int fd)
 	client->listener = listener;
 	client->fd = fd;
 	client->staged_fd = -1;
+	client->slot_fd = -1;
+	client->session.cell_fd = -1;
 	LIST_INSERT_HEAD(&clients->all, client, link);
 	listener->count++;
 	loop_add(loop, fd, EPOLLIN, client_on_packet, client);
 	loop_timer_set(loop, &client->timer, REQUEST_MS, client_on_silence,
 	    client);
+}
+
+void
+client_move(struct client *from, struct client *to)
+{
+	struct loop *loop = to->clients->host->loop;
+
+	loop_remove(loop, from->fd);
+	to->fd = steal_fd(&from->fd);
+	loop_add(loop, to->fd, EPOLLIN, client_on_packet, to);
+	client_close(from);
 }
 
 /* The listener pauses when the program has all its connections, and when the
@@ -269,6 +286,7 @@ clients_listen(struct clients *clients, struct host *host, struct err *err)
 	LIST_INIT(&clients->all);
 	TAILQ_INIT(&clients->waiting);
 	TAILQ_INIT(&clients->asking);
+	TAILQ_INIT(&clients->resuming);
 	for (size_t i = 0; i < PROGRAMS; i++) {
 		clients->listeners[i].clients = clients;
 		clients->listeners[i].program = (enum program_name)i;

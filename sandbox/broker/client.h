@@ -8,6 +8,7 @@
 
 #include "broker/policy.h"
 #include "broker/workspace.h"
+#include "protocol/lease.h"
 
 /*
  * Clients of the broker.  Each connection makes one request: a lease, which
@@ -35,6 +36,7 @@ struct clients {
 	LIST_HEAD(client_list, client) all;
 	TAILQ_HEAD(client_queue, client) waiting; /* for space */
 	struct client_queue asking;		  /* KEPT requests */
+	struct client_queue resuming;		  /* RESUME requests */
 	/* Serve the request; the client may be freed. */
 	void (*serve)(struct client *client, const struct frame_view *view);
 	/* Undo the request that the client's state stands for. */
@@ -44,6 +46,8 @@ struct clients {
 enum client_state {
 	CLIENT_IDLE,
 	CLIENT_WANTS_LEASE, /* queued or leased */
+	CLIENT_PARKED,	    /* a session without a connection: parked.c */
+	CLIENT_RESUMES,	    /* waits for a session */
 	CLIENT_ASKS_KEPT,
 	CLIENT_WAITS_TO_CREATE, /* both wait for space */
 	CLIENT_WAITS_TO_RESERVE,
@@ -55,19 +59,32 @@ enum client_state {
 	CLIENT_REMOVES,
 };
 
+/* A lease that outlives its connection, or the one that a client asks for. */
+struct session {
+	char id[33]; /* "": the lease is no session */
+	unsigned char owner[LEASE_OWNER_LEN];
+	int64_t life_ms;  /* from the first PARK on */
+	int64_t rest_ms;  /* limit of the time at rest */
+	int64_t until_ms; /* monotonic: its end; 0: it was never parked */
+	int cell_fd;	  /* copy of the client's end of the lease; -1 */
+};
+
 struct client {
 	LIST_ENTRY(client) link;
-	TAILQ_ENTRY(client) turn; /* in `waiting` or `asking` */
+	TAILQ_ENTRY(client) turn; /* in one of the queues */
 	struct clients *clients;
 	struct listener *listener; /* its socket */
 	enum client_state state;
-	int fd;
+	int fd;	     /* -1: it is parked */
+	int slot_fd; /* came with the request, and closes with it; -1: none */
 	struct loop_timer *timer;
 	struct ticket ticket;
+	struct session session;
+	int64_t next_ms; /* for a refusal: TAG_REST_MS; 0: none */
 	struct creation creation;
 	bool retire;	  /* end the session, too */
 	int64_t bytes;	  /* requested */
-	int64_t since_ms; /* start of the wait */
+	int64_t since_ms; /* start of the wait; of a session's rest */
 	int room_fd;	  /* descriptor: on this file system */
 	struct reservation *reservation;
 	struct removal *removal;
@@ -101,6 +118,9 @@ bool client_send(const struct client *client, const struct frame *frame,
 void client_refuse(struct client *client, enum refusal code, const char *text);
 void client_done(struct client *client);
 void client_close(struct client *client);
+/* The connection becomes the other client's, which has none; `from` is freed.
+ */
+void client_move(struct client *from, struct client *to);
 
 /* ---- requests.c ---- */
 
@@ -113,6 +133,22 @@ void clients_answer_kept(struct clients *clients);
 void clients_serve_space(struct clients *clients);
 /* Queue the client until there is room for client->creation and these bytes. */
 void space_wait_to_create(struct client *client, int64_t bytes);
+
+/* ---- parked.c ---- */
+
+/* Read the session that a LEASE names, if it does. */
+enum refusal parked_read(struct client *client, const struct frame_view *view);
+/* PARK: the client's lease stays without its connection. */
+void parked_park(struct client *client);
+/* The session has ended, or the client was none. */
+void parked_release(struct client *client);
+/* Evict a session at rest for that ticket's, which has the same owner.  False:
+ * there is none. */
+bool parked_evict(struct ticket *ticket);
+void request_resume(struct client *client, const struct frame_view *view);
+void request_end_session(struct client *client, const struct frame_view *view);
+/* Answer RESUME requests: a session may have been parked, or have ended. */
+void clients_resume(struct clients *clients);
 
 /* ---- status.c ---- */
 

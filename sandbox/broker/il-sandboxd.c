@@ -37,7 +37,8 @@
  * first, then cells, then the remaining containers.  The parts are three
  * floors.  Each calls only down; answers go up through function pointers.
  *
- *	clients	client.c (connections), requests.c, status.c, api_packages.c
+ *	clients	client.c (connections), requests.c, parked.c (sessions of the
+ *		APIs), status.c, api_packages.c
  *	policy	policy.c (which ticket gets which cell), pool.c (idle cells)
  *	cells	container.c (a container's life), prepare.c (its volumes)
  *
@@ -257,6 +258,7 @@ broker_pass(void *arg)
 	policy_pass(&b->pool);
 	/* KEPT is answered in each phase, since it needs no lease. */
 	clients_answer_kept(&b->clients);
+	clients_resume(&b->clients);
 	switch (b->host.phase) {
 	case PHASE_SERVING:
 		images_update(&b->images);

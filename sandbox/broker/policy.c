@@ -428,6 +428,8 @@ start_one(struct pool *pool)
 		slots->full = true;
 		/* All cells are leased for as long as their clients like. */
 		if (class->lasting && slots->leased >= slots->taken) {
+			if (pool->answers->evict(ticket))
+				return true;
 			ticket_refuse(pool, ticket, REFUSAL_FULL,
 			    "all of them are leased");
 			return true;

@@ -50,6 +50,7 @@ struct policy_answers {
 	    const char *text);
 	/* The cell of a granted ticket has ended by itself. */
 	void (*lost)(struct ticket *ticket, bool out_of_memory);
+	bool (*evict)(struct ticket *ticket); /* parked_evict() */
 	void (*removed)(struct removal *removal, const char *failure);
 };
 
@@ -133,8 +134,7 @@ struct pool_slots {
 struct pool_count {
 	int64_t cells; /* all, ending ones included */
 	int64_t leased, starting;
-	int64_t runs;		/* docker run is running */
-	int64_t runs_in_memory; /* of those */
+	int64_t runs, runs_in_memory; /* docker run is running */
 	struct pool_slots slots[BUDGETS];
 };
 

@@ -49,6 +49,7 @@ requests_abandon(struct client *client)
 	case CLIENT_HAS_SPACE:
 		break;
 	case CLIENT_WANTS_LEASE:
+	case CLIENT_PARKED:
 		policy_withdraw(clients->host->pool, &client->ticket);
 		break;
 	case CLIENT_WAITS_TO_CREATE:
@@ -58,6 +59,9 @@ requests_abandon(struct client *client)
 		break;
 	case CLIENT_ASKS_KEPT:
 		TAILQ_REMOVE(&clients->asking, client, turn);
+		break;
+	case CLIENT_RESUMES:
+		TAILQ_REMOVE(&clients->resuming, client, turn);
 		break;
 	case CLIENT_STAGES:
 		stage_abandon(client);
@@ -76,6 +80,7 @@ requests_abandon(struct client *client)
 		break;
 	}
 	client->state = CLIENT_IDLE;
+	parked_release(client);
 }
 
 /* Refuse what the client's program may not ask for. */
@@ -116,7 +121,10 @@ request_granted(struct ticket *ticket, const char *cell, int client_end,
 		    session_recall(ticket->client->clients->host->pool,
 			ticket->sandbox));
 	sent = client_send(ticket->client, &frame, client_end);
-	(void)close(client_end);
+	if (ticket->client->session.id[0] != '\0')
+		ticket->client->session.cell_fd = client_end;
+	else
+		(void)close(client_end);
 	log_info("%s%s after %" PRId64 " ms cell=%s sandbox=%s",
 	    access == ACCESS_LOOK ? "reads during its run" :
 		ticket->cold	  ? "leased cold" :
@@ -140,7 +148,7 @@ request_lost(struct ticket *ticket, bool out_of_memory)
 {
 	struct frame frame;
 
-	if (out_of_memory) {
+	if (out_of_memory && ticket->client->fd >= 0) {
 		frame_start(&frame, FRAME_LOST);
 		frame_add_int(&frame, TAG_REASON, REASON_MEMORY);
 		(void)client_send(ticket->client, &frame, -1);
@@ -239,9 +247,12 @@ request_lease(struct client *client, const struct frame_view *view)
 		return;
 	}
 	code = lease_read(ticket, host->config, view);
+	if (code == REFUSAL_NONE)
+		code = parked_read(client, view);
 	if (code != REFUSAL_NONE) {
 		client_refuse(client, code,
 		    code == REFUSAL_INTERPRETER ? "no such interpreter" :
+			code == REFUSAL_BUSY	? "the session exists" :
 						  "a malformed LEASE");
 		return;
 	}
@@ -696,6 +707,7 @@ request_reserve(struct client *client, const struct frame_view *view)
 const struct policy_answers requests_answers = { .granted = request_granted,
 	.refused = request_refused,
 	.lost = request_lost,
+	.evict = parked_evict,
 	.removed = request_removed };
 
 #define BY(program) (1U << PROGRAM_##program)
@@ -713,6 +725,8 @@ static const struct {
 	{ FRAME_PUBLISH, BY(CTL), "PUBLISH", request_publish },
 	{ FRAME_PACKAGES, BY(CTL), "PACKAGES", request_packages },
 	{ FRAME_CELLS, BY(CTL), "CELLS", request_cells },
+	{ FRAME_RESUME, BY(API), "RESUME", request_resume },
+	{ FRAME_END_SESSION, BY(API), "END_SESSION", request_end_session },
 	{ FRAME_KEPT, BY(WORKER) | BY(CTL), "KEPT", request_kept },
 	{ FRAME_REMOVE, BY(WORKER) | BY(CTL), "REMOVE", request_remove },
 	{ FRAME_RESERVE, BY(API), "RESERVE", request_reserve },
@@ -728,6 +742,14 @@ requests_serve(struct client *client, const struct frame_view *view)
 {
 	const char *what = "an unknown request";
 
+	/* After its request a client sends PARK, or nothing. */
+	if (client->state != CLIENT_IDLE) {
+		if (view->kind == FRAME_PARK)
+			parked_park(client);
+		else
+			client_close(client);
+		return;
+	}
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
 		if (requests[i].kind != view->kind)
 			continue;

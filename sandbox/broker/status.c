@@ -226,6 +226,17 @@ status_add_disk(struct buf *out, const struct host *host)
 	    "Of these: never reserved.", space.floor);
 }
 
+static int64_t
+count_sessions(const struct clients *clients)
+{
+	const struct client *client;
+	int64_t count = 0;
+
+	LIST_FOREACH(client, &clients->all, link)
+		count += client->session.cell_fd >= 0;
+	return count;
+}
+
 /* The answer has the status and the counters. */
 void
 request_metrics(struct client *client, const struct frame_view *view)
@@ -240,6 +251,8 @@ request_metrics(struct client *client, const struct frame_view *view)
 	exposition_gauge(&text, "inline_image_present",
 	    "Whether the image is there.", host->engine->image);
 	status_add_cells(&text, host->pool);
+	exposition_gauge(&text, "inline_api_sessions", "Sessions.",
+	    count_sessions(client->clients));
 	exposition_gauge(&text, "inline_lease_queue",
 	    "Lease requests that wait.", (int64_t)host->pool->waiting);
 	exposition_gauge(&text, "inline_cell_start_failures",

@@ -36,7 +36,8 @@
 enum frame_kind {
 	/* client → broker; the answer is FRAME_GRANTED or FRAME_REFUSED */
 	FRAME_LEASE = 1,	/* CLASS, SANDBOX?, INTERPRETER?, LEASE_MS,
-				 * ACCESS?, KEEP?, FOLDER?: a cell, please */
+				 * ACCESS?, KEEP?, FOLDER?, SESSION? (TOKEN,
+				 * REST_MS?), IMPORTS?: a cell, please */
 	FRAME_CREATE = 2,	/* SANDBOX, QUOTA_BYTES, QUOTA_FILES: make the
 				 * workspace; or INTERPRETER: a volume for its
 				 * packages.  Exists already: GRANTED */
@@ -45,10 +46,9 @@ enum frame_kind {
 	FRAME_STATUS = 4,	/* answered with FRAME_STATUS_IS */
 	FRAME_GRANTED = 5,	/* the lease's descriptor rides on it; COLD,
 				 * CELL_NAME, ACCESS, ENDED */
-	FRAME_REFUSED = 6,	/* CODE (enum refusal), TEXT (for the log) */
+	FRAME_REFUSED = 6,	/* CODE (enum refusal), TEXT (log), REST_MS? */
 	FRAME_STATUS_IS = 7,	/* see the status tags */
-	FRAME_RESERVE = 8,	/* SIZE: bytes for the files of the APIs, until
-				 * the client hangs up; GRANTED */
+	FRAME_RESERVE = 8,	/* SIZE: for the APIs, until a hang-up */
 	FRAME_KEPT = 10,	/* SANDBOX, RETIRE? (ilctl: any idle cell): is
 				 * one kept, is it to end?  KEPT, REST_MS */
 	FRAME_STAGE = 13,	/* INTERPRETER: a copy of the APIs' packages for
@@ -59,12 +59,14 @@ enum frame_kind {
 	FRAME_METRICS = 14,	/* answered with FRAME_METRICS_ARE */
 	FRAME_METRICS_ARE = 15, /* TEXT: families for Prometheus */
 	FRAME_CELLS = 22,	/* GRANTED for each, then one with CELLS */
+	FRAME_RESUME = 23,	/* SESSION, TOKEN: its lease; GRANTED */
+	FRAME_PARK = 24,	/* in a session's lease, without an answer */
+	FRAME_END_SESSION = 25,	/* TOKEN; SESSION or RETIRE?: evict one */
 	FRAME_LOST = 9,		/* last in a lease: REASON_MEMORY ended it */
 
 	/* broker → cell, on the control socket */
 	FRAME_SERVE = 16,	/* the lease's end rides on it; ACCESS, KEEP,
-				 * FOLDER; for a pip cell INDEX_URL, SDIST, CA:
-				 * what the operator lets pip do */
+				 * FOLDER; for pip INDEX_URL, SDIST, CA */
 	FRAME_BESIDE = 19,	/* in a lease of a user cell: a socket for
 				 * ACCESS_LOOK rides on it; closed where it
 				 * cannot be */
@@ -192,11 +194,14 @@ enum frame_tag {
 	TAG_KEPT_NAMES = 75,	/* int: variables in it, as it says itself */
 	TAG_KEPT_BYTES = 76,	/* int: memory that it holds */
 	TAG_WENT_ON = 77,	/* int: 1: the run began in the kept one */
-	TAG_REST_MS = 79,	/* int: it has been at rest for so long */
+	TAG_REST_MS = 79,	/* int: of a session; LEASE: at most; REFUSED:
+				 * until one may be evicted */
 	TAG_ENDED = 78,		/* int: enum kept_end, of one before; once */
 	TAG_OWNER = 80,		/* int: whose files they are on the disk */
 	TAG_USER = 81,		/* int: whose they are in the cell */
 	TAG_USED_PACKAGES = 82, /* int: bytes; of operations on files */
+	TAG_SESSION = 83,	/* text: an API's, 32 lower-case hex digits */
+	TAG_TOKEN = 84,		/* bytes: hash of its owner's (lease.h) */
 
 	/* status */
 	TAG_ENGINE = 96,	/* int: 1 reachable */
@@ -249,12 +254,11 @@ enum access {
 enum refusal {
 	REFUSAL_NONE = 0,	/* it was granted; not sent */
 	REFUSAL_INPUT = 1,	/* malformed, or not for this program to make */
-	REFUSAL_BUSY = 2,	/* the sandbox is leased to another */
-	REFUSAL_FULL = 3,	/* the queue for cells is full; of cells whose
-				 * leases last: all are leased */
+	REFUSAL_BUSY = 2,	/* it is leased to another */
+	REFUSAL_FULL = 3,	/* the queue is full; for sessions: all cells */
 	REFUSAL_ENGINE = 4,	/* the Docker engine does not answer */
 	REFUSAL_IMAGE = 5,	/* the image is missing */
-	REFUSAL_NO_WORKSPACE = 6, /* there is no such workspace */
+	REFUSAL_NO_WORKSPACE = 6, /* there is no such workspace or session */
 	REFUSAL_DISK = 7,	/* the disk has no room to write for one more */
 	REFUSAL_START = 8,	/* the cell did not start */
 	REFUSAL_INTERPRETER = 9, /* not on offer */

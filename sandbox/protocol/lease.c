@@ -20,6 +20,7 @@
 
 /* An answer of the broker is small, but for METRICS. */
 #define ANSWER_MAX 8192
+#define PARK_MS 1000
 #define LOST_MS 2000 /* for the broker to see what we have seen */
 
 /* A broker that restarts is back within a second or two; so is a cell that
@@ -30,6 +31,7 @@
 /* One question to the broker and what came back. */
 struct ask {
 	int sock;     /* the connection */
+	int passed;   /* the descriptor that goes with the question, or -1 */
 	int attached; /* the descriptor that came with the answer, or -1 */
 	const struct pollfd *unless;	   /* of the request, as the next */
 	const struct lease_request *ticks; /* NULL: nothing is called */
@@ -40,7 +42,7 @@ struct ask {
 
 #define ASK_NONE \
 	{ \
-		.sock = -1, .attached = -1 \
+		.sock = -1, .passed = -1, .attached = -1 \
 	}
 #define auto_ask __attribute__((cleanup(ask_release)))
 
@@ -109,8 +111,8 @@ ask_broker(struct ask *ask, const char *path, const struct frame *question,
 
 	ask->sock = fd_connect_unix(path, SOCK_SEQPACKET, err);
 	if (ask->sock < 0 ||
-	    fd_send_packet(ask->sock, question->data, question->len, -1,
-		clock_poll_timeout(deadline), err) != 0)
+	    fd_send_packet(ask->sock, question->data, question->len,
+		ask->passed, clock_poll_timeout(deadline), err) != 0)
 		return ask_failed(err);
 	if (ask->ticks != NULL)
 		wait_with_ticks(ask, deadline);
@@ -135,20 +137,58 @@ ask_broker(struct ask *ask, const char *path, const struct frame *question,
 	return ask->view.kind == wanted ? REFUSAL_NONE : ask_refused(ask, err);
 }
 
-enum refusal
-lease_open(struct lease *lease, const char *socket_path,
-    const struct lease_request *request, int wait_ms, struct err *err)
+/* Ask for a lease, a new one or that of a session. */
+static enum refusal
+lease_ask(struct lease *lease, struct ask *ask, const char *socket_path,
+    const struct frame *question, int wait_ms, struct err *err)
 {
-	auto_ask struct ask ask = ASK_NONE;
-	enum refusal outcome;
-	struct frame question;
+	enum refusal outcome = ask_broker(ask, socket_path, question,
+	    FRAME_GRANTED, wait_ms, err);
 	int64_t cold = 0;
 	int64_t access = ACCESS_WRITE;
 	int64_t ended = 0;
 
 	*lease = (struct lease)LEASE_NONE;
+	if (outcome != REFUSAL_NONE) {
+		(void)frame_get_int(&ask->view, TAG_REST_MS, &lease->next_ms);
+		return outcome;
+	}
+	if (ask->attached < 0) {
+		(void)err_set(err, ERR_PROTOCOL, "a lease without a cell");
+		return REFUSAL_UNREACHABLE;
+	}
+	lease->broker_fd = steal_fd(&ask->sock);
+	lease->cell_fd = steal_fd(&ask->attached);
+	(void)frame_get_int(&ask->view, TAG_COLD, &cold);
+	lease->cold = cold != 0;
+	(void)frame_get_int(&ask->view, TAG_ACCESS, &access);
+	lease->access = (enum access)access;
+	(void)frame_get_int(&ask->view, TAG_ENDED, &ended);
+	lease->ended = (enum kept_end)ended;
+	(void)frame_get_text(&ask->view, TAG_CELL_NAME, lease->cell_name,
+	    sizeof(lease->cell_name));
+	return REFUSAL_NONE;
+}
+
+static void
+add_session(struct frame *question, const char *session,
+    const unsigned char *owner)
+{
+	frame_add_text(question, TAG_SESSION, session);
+	if (owner != NULL)
+		frame_add_bytes(question, TAG_TOKEN, owner, LEASE_OWNER_LEN);
+}
+
+enum refusal
+lease_open(struct lease *lease, const char *socket_path,
+    const struct lease_request *request, int wait_ms, struct err *err)
+{
+	auto_ask struct ask ask = ASK_NONE;
+	struct frame question;
+
 	ask.unless = request->unless;
 	ask.ticks = request->tick != NULL ? request : NULL;
+	ask.passed = request->slot_fd > 0 ? request->slot_fd : -1;
 	frame_start(&question, FRAME_LEASE);
 	frame_add_text(&question, TAG_CLASS, request->class);
 	if (*request->sandbox != '\0')
@@ -159,25 +199,45 @@ lease_open(struct lease *lease, const char *socket_path,
 	frame_add_nonzero(&question, TAG_KEEP, request->keep);
 	frame_add_text(&question, TAG_FOLDER, request->folder);
 	frame_add_nonzero(&question, TAG_IMPORTS, request->imports);
-	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
-	    wait_ms, err);
-	if (outcome != REFUSAL_NONE)
-		return outcome;
-	if (ask.attached < 0) {
-		(void)err_set(err, ERR_PROTOCOL, "a lease without a cell");
-		return REFUSAL_UNREACHABLE;
-	}
-	lease->broker_fd = steal_fd(&ask.sock);
-	lease->cell_fd = steal_fd(&ask.attached);
-	(void)frame_get_int(&ask.view, TAG_COLD, &cold);
-	lease->cold = cold != 0;
-	(void)frame_get_int(&ask.view, TAG_ACCESS, &access);
-	lease->access = (enum access)access;
-	(void)frame_get_int(&ask.view, TAG_ENDED, &ended);
-	lease->ended = (enum kept_end)ended;
-	(void)frame_get_text(&ask.view, TAG_CELL_NAME, lease->cell_name,
-	    sizeof(lease->cell_name));
-	return REFUSAL_NONE;
+	add_session(&question, request->session, request->owner);
+	frame_add_nonzero(&question, TAG_REST_MS, request->rest_ms);
+	return lease_ask(lease, &ask, socket_path, &question, wait_ms, err);
+}
+
+static void
+send_park(int broker_fd)
+{
+	struct frame park;
+	struct err err;
+
+	frame_start(&park, FRAME_PARK);
+	(void)fd_send_packet(broker_fd, park.data, park.len, -1, PARK_MS, &err);
+}
+
+enum refusal
+lease_resume(struct lease *lease, const char *socket_path,
+    const struct lease_request *request, int wait_ms, struct err *err)
+{
+	auto_ask struct ask ask = ASK_NONE;
+	enum refusal outcome;
+	struct frame question;
+
+	ask.unless = request->unless;
+	frame_start(&question, FRAME_RESUME);
+	add_session(&question, request->session, request->owner);
+	outcome = lease_ask(lease, &ask, socket_path, &question, wait_ms, err);
+	/* The lease may be granted by now, and is unused. */
+	if (outcome == REFUSAL_TIME && ask.sock >= 0)
+		send_park(ask.sock);
+	return outcome;
+}
+
+void
+lease_park(struct lease *lease)
+{
+	if (!lease->lost && lease->broker_fd >= 0)
+		send_park(lease->broker_fd);
+	lease_close(lease);
 }
 
 /* Until when somebody asks again. */
@@ -269,9 +329,10 @@ lease_command(int *fd, const char *socket_path,
 	frame_add_nonzero(&question, TAG_QUOTA_FILES, command->quota_files);
 	frame_add_nonzero(&question, TAG_SIZE, command->bytes);
 	frame_add_nonzero(&question, TAG_RETIRE, command->retire);
+	add_session(&question, command->session, command->owner);
 	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
 	    wait_ms, err);
-	if (outcome == REFUSAL_NONE && command->rest_ms != NULL)
+	if (command->rest_ms != NULL)
 		(void)frame_get_int(&ask.view, TAG_REST_MS, command->rest_ms);
 	if (fd != NULL)
 		*fd = outcome == REFUSAL_NONE ? steal_fd(&ask.sock) : -1;

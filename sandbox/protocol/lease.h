@@ -32,6 +32,8 @@ struct lease {
 	enum kept_end ended; /* of a lease with keep: why none is kept; 0: one
 				is, or the cell knows */
 	char cell_name[64];  /* container's name, for logs */
+	bool lost; /* the cell is useless: lease_park() closes the lease */
+	int64_t next_ms; /* of a refusal: a session may make room after this */
 };
 
 #define LEASE_NONE \
@@ -46,10 +48,14 @@ struct lease_request {
 	const char *interpreter; /* NULL: TAG_INTERPRETER says which one */
 	int64_t lease_ms;	 /* the broker kills the cell after this long */
 	enum access access;	 /* to a sandbox; 0: ACCESS_WRITE */
-	bool keep;	    /* an interpreter may be kept after it, or is */
-	const char *folder; /* of the class "api": TAG_FOLDER of its request;
+	bool keep;	     /* an interpreter may be kept after it, or is */
+	const char *folder;  /* of the class "api": TAG_FOLDER of its request;
 			       NULL: not known yet */
-	int64_t imports;    /* of that class: TAG_IMPORTS */
+	int64_t imports;     /* of that class: TAG_IMPORTS */
+	const char *session; /* 32 lower-case hex digits; NULL: none */
+	const unsigned char *owner; /* of the session: LEASE_OWNER_LEN bytes */
+	int64_t rest_ms;	    /* of the session, in one go; 0: no limit */
+	int slot_fd; /* the broker keeps a copy until its end; 0 or -1: none */
 	/* NULL, or: do not wait any longer once this happens. */
 	const struct pollfd *unless;
 	/* NULL, or: called every tick_ms while it waits. */
@@ -72,6 +78,21 @@ enum refusal lease_open(struct lease *lease, const char *socket_path,
 enum refusal lease_open_again(struct lease *lease, const char *socket_path,
     const struct lease_request *request, int wait_ms, int64_t until_ms,
     struct err *err);
+/*
+ * A session is a lease of the class "session" with an id, which outlives its
+ * connection.  lease_park() hands it to the broker between two requests to the
+ * cell, and lease_resume() gets it back, for one client at a time.  A client
+ * that hangs up without lease_park() ends the session.  A parked one ends
+ * lease_ms after it was parked first, after rest_ms at rest, when its owner
+ * needs room for another one, and with the broker.  Clients without the owner's
+ * hash cannot tell that it exists.
+ */
+#define LEASE_OWNER_LEN 32
+/* REFUSAL_BUSY: another client waits for it already; REFUSAL_NO_WORKSPACE:
+ * there is no such session.  The request needs session, owner and unless. */
+enum refusal lease_resume(struct lease *lease, const char *socket_path,
+    const struct lease_request *request, int wait_ms, struct err *err);
+void lease_park(struct lease *lease);
 /* Close both ends; safe on LEASE_NONE and twice. */
 void lease_close(struct lease *lease);
 
@@ -103,6 +124,10 @@ enum refusal lease_kept(const char *socket_path, const char *sandbox, bool stop,
  *	FRAME_PACKAGES	list them: *fd gives FRAME_GRANTED with TAG_TEXT,
  *			"name-version" lines, until its end
  *	FRAME_CELLS	list the cells: *fd gives what FRAME_CELLS says
+ *	FRAME_END_SESSION	end the owner's session of that id, with all its
+ *			processes; REFUSAL_NO_WORKSPACE: it has none.  Without
+ *			an id: the one that is evicted next; REFUSAL_FULL:
+ *			none may be, and *rest_ms is the time until that
  *	FRAME_RESERVE	keep bytes of the disk for files of the APIs until *fd
  *			is closed: what is written then finds room.  A broker
  *			that goes away ends that: *fd is at its end of file
@@ -117,8 +142,10 @@ struct lease_command {
 	int64_t quota_bytes;
 	int64_t quota_files;
 	int64_t bytes; /* of FRAME_RESERVE */
-	bool retire;   /* of FRAME_KEPT: see lease_kept() */
+	bool retire;   /* of FRAME_KEPT: see lease_kept(); evict a session */
 	int64_t *rest_ms;
+	const char *session;	    /* NULL: none */
+	const unsigned char *owner; /* NULL: none */
 };
 enum refusal lease_command(int *fd, const char *socket_path,
     const struct lease_command *command, int wait_ms, struct err *err);

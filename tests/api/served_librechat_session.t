@@ -5,15 +5,14 @@ have one cell, where there is room; otherwise each has a fresh one."""
 
 import json
 import os
-import select
-import signal
+import re
 import subprocess
 import tempfile
 import threading
 
 from libre import JSON, Libre, reference, refused
 from served import Served, wait_for
-from service import BUILD
+from service import BUILD, docker
 from tap import run, test
 
 folder = tempfile.TemporaryDirectory(prefix="inline-libre-")
@@ -34,8 +33,14 @@ libre = Libre(served, {"X-API-Key": key})
 stranger = Libre(served, {"X-API-Key": other_key})
 
 
+made = []  # the digits of the sessions
+
+
 def say(client, hint, code, lang="bash", **more):
-    return client.exec(code, lang, runtime_session_hint=hint, **more)
+    told = client.exec(code, lang, runtime_session_hint=hint, **more)
+    if status(told) == "new":
+        made.append(told["runtime_session_id"])
+    return told
 
 
 def status(told):
@@ -43,18 +48,20 @@ def status(told):
 
 
 def sessions(of=served):
-    """Their digits."""
-    path = os.path.join(of.settings["IL_STATE_DIR"], "sessions")
-    return os.listdir(path) if os.path.isdir(path) else []
+    """How many there are."""
+    text = of.get("/metrics", Authorization="Bearer " + key).text
+    found = re.search(r"^inline_api_sessions (\d+)$", text, re.M)
+    return int(found.group(1))
 
 
 def end_all():
     """Whoever has them ends them."""
-    for name in sessions():
+    while made:
         for token in key, other_key, small_key:
-            served.request("DELETE", "/v1/sessions/code-session-" + name,
+            served.request("DELETE", "/v1/sessions/code-session-" + made[-1],
                            headers={"Authorization": "Bearer " + token})
-    assert sessions() == [], sessions()
+        made.pop()
+    assert sessions() == 0, sessions()
 
 
 @test
@@ -159,7 +166,7 @@ def two_that_begin_at_one_time_make_one_session():
     # one after the other, or a fresh cell for who came while the other one ran
     beside = None in map(status, answers)
     assert said == (["x\n", "x\n"] if beside else ["x\n", "x\nx\n"]), answers
-    assert len(sessions()) == 1, sessions()
+    assert sessions() == 1, sessions()
     end_all()
 
 
@@ -215,10 +222,9 @@ def what_a_folder_does_not_take_a_fresh_cell_does():
 @test
 def a_lost_cell_is_a_new_one_next_time():
     say(libre, "j", "echo x >x")
-    pid, = served.serving("sessions/" + sessions()[0])
-    ended = os.pidfd_open(pid)
-    os.kill(pid, signal.SIGKILL)
-    assert select.select([ended], [], [], 60)[0]
+    for name in served.containers(everything=False):
+        docker("kill", name, check=False)
+    wait_for(lambda: sessions() == 0)
     told = say(libre, "j", "ls x")
     assert (status(told), told["code"]) == ("new", 2), told
     end_all()
@@ -229,7 +235,7 @@ def it_ends_when_it_has_rested():
     with Served(IL_TUNE_LIBRECHAT_REST_SECONDS="1") as short:
         client = Libre(short)
         assert status(say(client, "k", "true")) == "new"
-        wait_for(lambda: not sessions(short))
+        wait_for(lambda: sessions(short) == 0)
     with Served(IL_TUNE_LIBRECHAT_REST_SECONDS="0") as none:
         told = say(Libre(none), "k", "echo 1")
         assert (status(told), told["stdout"]) == (None, "1\n"), told

@@ -3,6 +3,7 @@
 """/v1/sessions over HTTP on real cells; and the pages about it all."""
 
 import contextlib
+import json
 import os
 import re
 import subprocess
@@ -142,12 +143,34 @@ def a_session_ends_at_its_time():
 
 
 @test
-def sessions_end_with_il_api():
-    session = create()
-    assert leased() == 1
+def sessions_survive_il_api_and_runs_do_not():
+    idle, busy = create(), create()
+    bash(idle, "echo x >f; nohup sleep 4712 >/dev/null 2>&1 &")
+    link = served.connect()
+    link.request("POST", "/v1/sessions/%s/bash" % busy, json.dumps(
+        {"cmd": "sleep 4713", "timeout_ms": 60000}), JSON)
+    wait_for(lambda: has_process("4713"))
     served.kill("il-api")
     wait_for(lambda: served.get("/health").status == 200)
-    wait_for(lambda: not leased())
+    wait_for(lambda: not has_process("4713"))
+    not_found(end(busy), busy)
+    wait_for(lambda: leased() == 1)
+    assert has_process("4712")
+    assert bash(idle, "cat f")["stdout"] == "x\n"
+    assert end(idle).status == 204
+    wait_for(lambda: not has_process("4712"))
+    link.close()
+
+
+@test
+def sessions_end_with_the_broker():
+    session = create()
+    bash(session, "nohup sleep 4714 >/dev/null 2>&1 &")
+    served.kill("il-sandboxd")
+    wait_for(lambda: not has_process("4714"))
+    wait_for(lambda: served.post("/v1/sessions", {}).status == 201)
+    not_found(served.post("/v1/sessions/%s/bash" % session, {"cmd": "1"}),
+              session)
     not_found(end(session), session)
 
 

@@ -183,6 +183,9 @@ def a_session_is_one_of_the_tokens_cells():
     session = "/v1/sessions/" + served.post("/v1/sessions", {}, own).json[
         "session_id"]
     is_too_many(served.post("/eval", {"input": "1"}, own), 1, CELLS)
+    served.kill("il-api")
+    wait_for(lambda: served.get("/health").status == 200)
+    is_too_many(served.post("/eval", {"input": "1"}, own), 1, CELLS)
     answer = served.post(session + "/bash", {"cmd": "echo 1"}, own)
     assert answer.json["stdout"] == "1\n", answer
     assert served.request("DELETE", session, headers=own).status == 204

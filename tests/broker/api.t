@@ -2,6 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Cells of the HTTP APIs: interpreters, isolation, what is kept ready, when a
 cell is used again and when it is not, sessions."""
+import os
+import select
+import socket
+import time
+
 from brokerlib import *
 
 TWO = "one=%s,two=%s" % (IMAGE, IMAGE)
@@ -239,5 +244,149 @@ def sessions():
         is_(b.lease_api().name(), run.name(), "a run never gets a session's")
 
 
-main(again, refused, interpreters, at_once, ready, retired, weak,
+OWNER, OTHER = b"o" * 32, b"x" * 32
+
+
+def ask_session(b, n, owner=OWNER, lease_ms=60000, rest_ms=None):
+    return b.ask(pack("LEASE", ("CLASS", "session"), ("LEASE_MS", lease_ms),
+                      ("SESSION", sandbox_id(n)), ("TOKEN", owner),
+                      ("REST_MS", rest_ms)), "api")
+
+
+def park(asked):
+    asked.sock.send(pack("PARK"))
+    asked.close()
+
+
+def resume(b, n, owner=OWNER):
+    return b.ask(pack("RESUME", ("SESSION", sandbox_id(n)),
+                      ("TOKEN", owner)), "api")
+
+
+def ended(b, *fields, owner=OWNER):
+    kind, fields = b.ask(pack("END_SESSION", ("TOKEN", owner), *fields),
+                         "api").answer()
+    return refusal_name(fields) if kind == "REFUSED" else kind, fields
+
+
+def outcome(asked):
+    kind, fields = asked.answer()
+    return refusal_name(fields) if kind == "REFUSED" else kind
+
+
+def sees(asked, want):
+    asked.cell.send(pack("REQUEST", ("OP", N["OP_BASH"]), ("WALL_MS", 20000),
+                         ("OUTPUT_MAX", 100), ("FOLDER", "/workspace")))
+    asked.cell.send(pack("BYTES", ("PART", N["PART_SOURCE"]), (
+        "DATA", "cat f; echo >>f x")))
+    asked.cell.send(pack("GO"))
+    return asked.result()[1].endswith(want)
+
+
+def parked():
+    with Broker(IL_API_SESSIONS="2", IL_API_CELLS="1") as b:
+        one = ask_session(b, 7)
+        is_(outcome(one), "GRANTED", "a session is leased under its id")
+        ok(sees(one, b"No such file or directory\n"), "its folder is empty")
+        is_(outcome(ask_session(b, 7)), "BUSY", "there is one of each id")
+        park(one)
+        is_(outcome(resume(b, 7, OTHER)), "NO_WORKSPACE",
+            "for another owner it is not there")
+        is_(ended(b, ("SESSION", sandbox_id(7)), owner=OTHER)[0],
+            "NO_WORKSPACE", "and cannot be ended")
+        two = resume(b, 7)
+        is_(outcome(two), "GRANTED", "its owner gets it back")
+        ok(sees(two, b"x\n"), "with what is in it")
+        waiting = resume(b, 7)
+        time.sleep(.2)
+        is_(outcome(resume(b, 7)), "BUSY", "one client may wait for it")
+        park(two)
+        is_(outcome(waiting), "GRANTED", "and gets it then")
+        again = resume(b, 7)
+        again.sock.send(pack("PARK"))
+        again.close()
+        park(waiting)
+        last = resume(b, 7)
+        is_(outcome(last), "GRANTED", "a waiting client may give up")
+        last.close()
+        is_(outcome(resume(b, 7)), "NO_WORKSPACE",
+            "a client that hangs up without a word ends it")
+        b.wait_status(LEASED=0)
+        ok(True, "and its cell")
+        for name, packet in (
+                ("PARK without a lease", pack("PARK")),
+                ("RESUME without an owner",
+                 pack("RESUME", ("SESSION", sandbox_id(7)))),
+                ("RESUME of no id", pack("RESUME", ("SESSION", "../x"),
+                                         ("TOKEN", OWNER))),
+                ("END_SESSION with a short owner",
+                 pack("END_SESSION", ("TOKEN", b"o" * 31))),
+                ("a session of another class", pack(
+                    "LEASE", ("CLASS", "api"), ("LEASE_MS", 1000),
+                    ("SESSION", sandbox_id(7)), ("TOKEN", OWNER)))):
+            is_(outcome(b.ask(packet, "api")), "INPUT", name)
+        is_(outcome(b.ask(pack("RESUME", ("SESSION", sandbox_id(7)),
+                               ("TOKEN", OWNER)), "worker")), "INPUT",
+            "no other program may resume one")
+        plain = b.lease_api(cls="session")
+        plain.sock.send(pack("PARK"))
+        is_(plain.sock.recv(10), b"", "a lease without an id is not parked")
+        b.wait_status(LEASED=0)
+
+
+def evicted():
+    with Broker(IL_API_SESSIONS="2", IL_API_CELLS="1") as b:
+        slot, held = os.pipe()
+        first = ask_session(b, 0)
+        first.answer()
+        socket.send_fds(first.sock, [pack("PARK")], [held])
+        first.close()
+        second = b.ask(None, "api")
+        socket.send_fds(second.sock, [pack(
+            "LEASE", ("CLASS", "session"), ("LEASE_MS", 60000),
+            ("SESSION", sandbox_id(1)), ("TOKEN", OWNER))], [held])
+        os.close(held)
+        is_(outcome(second), "GRANTED", "a descriptor may come along")
+        park(second)
+        third = ask_session(b, 2)
+        is_(outcome(third), "FULL", "a session that has just been used stays")
+        ok(1 <= third.fields["REST_MS"] <= 10000, "and it is said how long")
+        is_(ended(b)[0], "FULL", "which is so when it is only asked")
+        time.sleep(third.fields["REST_MS"] / 1000)
+        is_(outcome(ask_session(b, 2, OTHER)), "FULL", "another owner has none")
+        is_(ended(b)[0], "GRANTED", "after ten seconds one may be evicted")
+        third = ask_session(b, 2)
+        is_(outcome(third), "GRANTED", "for a new one of the owner")
+        is_(outcome(resume(b, 0)), "NO_WORKSPACE", "the one used longest ago")
+        ok(not select.select([slot], [], [], 0)[0],
+           "the other one's descriptor is still open")
+        wait = ended(b)
+        if wait[0] == "FULL":
+            time.sleep(wait[1]["REST_MS"] / 1000)
+        is_(ended(b, ("RETIRE", 1))[0], "GRANTED", "one is evicted at once")
+        ok(select.select([slot], [], [], 10)[0], "its descriptor closes")
+        is_(outcome(resume(b, 1)), "NO_WORKSPACE", "it is gone")
+        park(third)
+        is_(ended(b, ("SESSION", sandbox_id(2)))[0], "GRANTED",
+            "a session is ended by its id")
+        is_(ended(b, ("SESSION", sandbox_id(2)))[0], "NO_WORKSPACE", "once")
+        b.wait_status(LEASED=0)
+        for n, name, fields in (
+                (3, "at its time", {"lease_ms": 500}),
+                (4, "at the limit of its rest", {"rest_ms": 500})):
+            asked = ask_session(b, n, **fields)
+            asked.answer()
+            park(asked)
+            b.wait_status(LEASED=0)
+            is_(outcome(resume(b, n)), "NO_WORKSPACE", "it ends " + name)
+        asked = ask_session(b, 5)
+        asked.answer()
+        park(asked)
+        b.process.kill()
+        b.process.wait()
+        b.wait_no_container()
+        ok(True, "with the broker parked sessions end")
+
+
+main(parked, evicted, again, refused, interpreters, at_once, ready, retired, weak,
      forced, late, sessions)

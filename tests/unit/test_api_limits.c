@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "protocol/tokens.h"
 #include "tap.h"
@@ -183,7 +185,9 @@ main(void)
 {
 	struct err err;
 
-	ok(limits_open(&limits, &err) == 0, "it opens");
+	auto_free char *path = xprintf("%s/slots", tap_folder());
+
+	ok(limits_open(&limits, path, &err) == 0, "it opens");
 	test_rates();
 	test_many_tokens();
 	test_slots();

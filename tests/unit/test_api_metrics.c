@@ -81,9 +81,9 @@ change_in_children(void)
 	for (int i = 0; i < 3; i++) {
 		pid = fork();
 		if (pid == 0) {
-			metrics_change(&m, METRICS_SESSIONS, i == 2 ? 5 : 1);
+			metrics_change(&m, METRICS_REQUESTS, i == 2 ? 5 : 1);
 			if (i == 0)
-				metrics_change(&m, METRICS_SESSIONS, -1);
+				metrics_change(&m, METRICS_REQUESTS, -1);
 			if (i == 2)
 				(void)raise(SIGSTOP);
 			_exit(0);
@@ -101,12 +101,12 @@ test_processes(void)
 
 	buf_reset(&text);
 	metrics_add(&text, &m, &nobody, 0, 0, 0);
-	check_line("inline_api_sessions 5");
+	check_line("inline_api_requests 5");
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
 	buf_reset(&text);
 	metrics_add(&text, &m, &nobody, 0, 0, 0);
-	check_line("inline_api_sessions 0");
+	check_line("inline_api_requests 0");
 	/* As many as one likes, one after the other. */
 	for (int i = 0; i < 5000; i++) {
 		pid = fork();
