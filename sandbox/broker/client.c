@@ -286,7 +286,6 @@ clients_listen(struct clients *clients, struct host *host, struct err *err)
 	LIST_INIT(&clients->all);
 	TAILQ_INIT(&clients->waiting);
 	TAILQ_INIT(&clients->asking);
-	TAILQ_INIT(&clients->resuming);
 	for (size_t i = 0; i < PROGRAMS; i++) {
 		clients->listeners[i].clients = clients;
 		clients->listeners[i].program = (enum program_name)i;

@@ -35,8 +35,7 @@ struct clients {
 	struct listener listeners[PROGRAMS];
 	LIST_HEAD(client_list, client) all;
 	TAILQ_HEAD(client_queue, client) waiting; /* for space */
-	struct client_queue asking;		  /* KEPT requests */
-	struct client_queue resuming;		  /* RESUME requests */
+	struct client_queue asking;		  /* KEPT and RESUME requests */
 	/* Serve the request; the client may be freed. */
 	void (*serve)(struct client *client, const struct frame_view *view);
 	/* Undo the request that the client's state stands for. */
@@ -71,7 +70,7 @@ struct session {
 
 struct client {
 	LIST_ENTRY(client) link;
-	TAILQ_ENTRY(client) turn; /* in one of the queues */
+	TAILQ_ENTRY(client) turn; /* in `waiting` or `asking` */
 	struct clients *clients;
 	struct listener *listener; /* its socket */
 	enum client_state state;
@@ -127,8 +126,8 @@ void client_move(struct client *from, struct client *to);
 extern const struct policy_answers requests_answers;
 void requests_serve(struct client *client, const struct frame_view *view);
 void requests_abandon(struct client *client);
-/* Answer KEPT requests: a cell may have come back. */
-void clients_answer_kept(struct clients *clients);
+/* Answer KEPT and RESUME requests: a cell may have come back, or a session. */
+void clients_answer(struct clients *clients);
 /* Serve waiting clients: there may be more space than before. */
 void clients_serve_space(struct clients *clients);
 /* Queue the client until there is room for client->creation and these bytes. */
@@ -147,8 +146,8 @@ void parked_release(struct client *client);
 bool parked_evict(struct ticket *ticket);
 void request_resume(struct client *client, const struct frame_view *view);
 void request_end_session(struct client *client, const struct frame_view *view);
-/* Answer RESUME requests: a session may have been parked, or have ended. */
-void clients_resume(struct clients *clients);
+/* Answer RESUME: the session may have been parked, or have ended. */
+void parked_answer(struct client *client);
 
 /* ---- status.c ---- */
 

@@ -256,9 +256,8 @@ broker_pass(void *arg)
 	struct broker *b = arg;
 
 	policy_pass(&b->pool);
-	/* KEPT is answered in each phase, since it needs no lease. */
-	clients_answer_kept(&b->clients);
-	clients_resume(&b->clients);
+	/* These are answered in each phase, since they need no cell. */
+	clients_answer(&b->clients);
 	switch (b->host.phase) {
 	case PHASE_SERVING:
 		images_update(&b->images);

@@ -265,10 +265,11 @@ is_second(const struct client *waiting)
 {
 	const struct client *other;
 
-	TAILQ_FOREACH(other, &waiting->clients->resuming, turn) {
+	TAILQ_FOREACH(other, &waiting->clients->asking, turn) {
 		if (other == waiting)
 			return false;
-		if (strcmp(other->session.id, waiting->session.id) == 0)
+		if (other->state == CLIENT_RESUMES &&
+		    strcmp(other->session.id, waiting->session.id) == 0)
 			return true;
 	}
 	return false;
@@ -278,26 +279,18 @@ is_second(const struct client *waiting)
  * a process of il-api; with more of them the commands of one session could make
  * all others wait. */
 void
-clients_resume(struct clients *clients)
+parked_answer(struct client *client)
 {
-	struct client *client;
-	struct client *next;
+	struct client *found = parked_find(client->clients, client->session.id);
 
-	for (client = TAILQ_FIRST(&clients->resuming); client != NULL;
-	     client = next) {
-		struct client *found = parked_find(clients, client->session.id);
-
-		next = TAILQ_NEXT(client, turn);
-		if (found == NULL ||
-		    !has_same_owner(&found->session, &client->session))
-			client_refuse(client, REFUSAL_NO_WORKSPACE,
-			    "there is no such session");
-		else if (found->state == CLIENT_PARKED)
-			parked_lend(found, client);
-		else if (is_second(client))
-			client_refuse(client, REFUSAL_BUSY,
-			    "another client waits for the session");
-	}
+	if (found == NULL || !has_same_owner(&found->session, &client->session))
+		client_refuse(client, REFUSAL_NO_WORKSPACE,
+		    "there is no such session");
+	else if (found->state == CLIENT_PARKED)
+		parked_lend(found, client);
+	else if (is_second(client))
+		client_refuse(client, REFUSAL_BUSY,
+		    "another client waits for the session");
 }
 
 void
@@ -309,6 +302,6 @@ request_resume(struct client *client, const struct frame_view *view)
 		return;
 	}
 	client->state = CLIENT_RESUMES;
-	TAILQ_INSERT_TAIL(&client->clients->resuming, client, turn);
+	TAILQ_INSERT_TAIL(&client->clients->asking, client, turn);
 	host_schedule(client->clients->host, 0);
 }

@@ -58,10 +58,8 @@ requests_abandon(struct client *client)
 		(void)close(client->room_fd);
 		break;
 	case CLIENT_ASKS_KEPT:
-		TAILQ_REMOVE(&clients->asking, client, turn);
-		break;
 	case CLIENT_RESUMES:
-		TAILQ_REMOVE(&clients->resuming, client, turn);
+		TAILQ_REMOVE(&clients->asking, client, turn);
 		break;
 	case CLIENT_STAGES:
 		stage_abandon(client);
@@ -323,29 +321,37 @@ session_cell_of(const struct host *host, const char *sandbox,
 
 /* A client that asks while the cell is being released waits for it, but not for
  * a run that goes on. */
-void
-clients_answer_kept(struct clients *clients)
+static void
+kept_answer(struct client *client)
 {
-	const struct host *host = clients->host;
+	struct host *host = client->clients->host;
+	int64_t due_ms = client->since_ms + POOL_BUSY_MS;
+	const struct container *used;
+	struct container *c = session_cell_of(host, client->ticket.sandbox,
+	    &used);
+
+	if (used == NULL)
+		request_kept_answer(client, c);
+	else if (used->state == CONTAINER_LEASED &&
+	    clock_monotonic_ms() >= due_ms)
+		client_refuse(client, REFUSAL_BUSY, "the cell is leased");
+	else if (used->state == CONTAINER_LEASED)
+		host_schedule(host, due_ms);
+}
+
+void
+clients_answer(struct clients *clients)
+{
 	struct client *client;
 	struct client *next;
 
 	for (client = TAILQ_FIRST(&clients->asking); client != NULL;
 	     client = next) {
-		int64_t due_ms = client->since_ms + POOL_BUSY_MS;
-		const struct container *used;
-		struct container *c = session_cell_of(host,
-		    client->ticket.sandbox, &used);
-
 		next = TAILQ_NEXT(client, turn);
-		if (used == NULL)
-			request_kept_answer(client, c);
-		else if (used->state == CONTAINER_LEASED &&
-		    clock_monotonic_ms() >= due_ms)
-			client_refuse(client, REFUSAL_BUSY,
-			    "the cell is leased");
-		else if (used->state == CONTAINER_LEASED)
-			host_schedule(clients->host, due_ms);
+		if (client->state == CLIENT_RESUMES)
+			parked_answer(client);
+		else
+			kept_answer(client);
 	}
 }
 
