@@ -57,8 +57,7 @@ open_own_folder(int base)
 {
 	if (mkdirat(base, API_PACKAGES_ID, 0700) != 0 && errno != EEXIST)
 		return -1;
-	return openat(base, API_PACKAGES_ID,
-	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return workspace_open_folder(base, API_PACKAGES_ID);
 }
 
 void
@@ -263,30 +262,21 @@ publish_abandon(struct client *client)
 
 /* Add the "name-version" of a line "/inode/mode/uid/gid/name.dist-info/size/".
  */
-static bool
-package_add(const char *line, size_t len, struct buf *text)
+static void
+package_add(const char *line, struct buf *text)
 {
 	static const char end[] = ".dist-info";
-	const char *name = line;
+	char name[256] = "";
+	int next = 0;
 	size_t n;
 
-	for (int i = 0; i < 5; i++) {
-		name = memchr(name, '/', len - (size_t)(name - line));
-		if (name == NULL)
-			return false;
-		name++;
-	}
-	n = strcspn(name, "/\n");
-	if (n < sizeof(end) || n > 255 ||
-	    memcmp(name + n - (sizeof(end) - 1), end, sizeof(end) - 1) != 0)
-		return false;
-	n -= sizeof(end) - 1;
-	if (strspn(name,
-		"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-		"abcdefghijklmnopqrstuvwxyz._-+!") < n)
-		return false;
-	buf_addf(text, "%.*s\n", (int)n, name);
-	return true;
+	(void)sscanf(line,
+	    "/%*[0-9]/%*[0-9]/%*[0-9]/%*[0-9]/%255[A-Za-z0-9._+!-]%n", name,
+	    &next);
+	n = strlen(name);
+	if (next > 0 && line[next] == '/' && n >= sizeof(end) &&
+	    strcmp(name + n - (sizeof(end) - 1), end) == 0)
+		buf_addf(text, "%.*s\n", (int)(n - (sizeof(end) - 1)), name);
 }
 
 /* Send a part of the list. */
@@ -320,7 +310,7 @@ packages_on_listed(void *arg, const struct process_result *result)
 	while (*at != '\0') {
 		size_t len = strcspn(at, "\n");
 
-		(void)package_add(at, len, &text);
+		package_add(at, &text);
 		if (text.len > TEXT_MAX - 512)
 			send_text(client, &text);
 		at += len + (at[len] == '\n');

@@ -249,14 +249,7 @@ container_broken(struct container *c, const char *what)
 static int64_t
 ooms_count(int fd)
 {
-	static const char key[] = "\noom_kill ";
-	char text[512] = "\n";
-	const char *at;
-
-	if (fd < 0 || pread(fd, text + 1, sizeof(text) - 2, 0) <= 0)
-		return 0;
-	at = strstr(text, key);
-	return at == NULL ? 0 : strtoll(at + sizeof(key) - 1, NULL, 10);
+	return host_read_number(fd, "\noom_kill ");
 }
 
 /* The descriptor came from the cell: only a file of a cgroup is accepted, since

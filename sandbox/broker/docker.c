@@ -170,12 +170,11 @@ class_has_folder(const struct cell_class *class, const struct config *config,
 static bool
 minor_of(const char *interpreter, char minor[IMAGES_NAME_MAX + 1])
 {
-	size_t major;
+	int len = 0;
 
 	images_minor(interpreter, minor);
-	major = strspn(minor, "0123456789");
-	return major > 0 && minor[major] == '.' && minor[major + 1] != '\0' &&
-	    minor[major + 1 + strspn(minor + major + 1, "0123456789")] == '\0';
+	(void)sscanf(minor, "%*[0-9].%*[0-9]%n", &len);
+	return len > 0 && minor[len] == '\0';
 }
 
 bool

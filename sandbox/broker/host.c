@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -29,6 +30,18 @@ host_schedule(struct host *host, int64_t at_ms)
 	host->pass_ms = at_ms;
 	loop_timer_set(host->loop, &host->pass, at_ms - clock_monotonic_ms(),
 	    host->run_pass, host);
+}
+
+int64_t
+host_read_number(int fd, const char *key)
+{
+	char text[512] = "\n";
+	const char *at;
+
+	if (fd < 0 || pread(fd, text + 1, sizeof(text) - 2, 0) <= 0)
+		return 0;
+	at = strstr(text, key);
+	return at == NULL ? 0 : strtoll(at + strlen(key), NULL, 10);
 }
 
 /* ---- backoff ---- */

@@ -59,6 +59,9 @@ struct host {
 	int64_t pass_ms;
 };
 
+/* Read the number behind the key, which begins with "\n", in a small file of
+ * the kernel's.  0: there is none, or fd is -1. */
+int64_t host_read_number(int fd, const char *key);
 /* Schedule a pass at that monotonic time, or earlier; 0: soon. */
 void host_schedule(struct host *host, int64_t at_ms);
 

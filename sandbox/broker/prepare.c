@@ -102,8 +102,7 @@ find_volume(struct host *host, const char *interpreter)
 	known = known_volume(host, name);
 	if (known != NULL)
 		return &known->volume;
-	folder = openat(host->base, API_PACKAGES_ID,
-	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	folder = workspace_open_folder(host->base, API_PACKAGES_ID);
 	if (folder >= 0)
 		volume.volume_fd = openat(folder, name,
 		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -287,18 +287,11 @@ static const char *const states[] = {
 static int64_t
 pid_of(const struct container *c)
 {
-	static const char key[] = "\nPid:\t";
 	auto_free char *path = xprintf("/proc/self/fdinfo/%d", c->pidfd);
 	auto_close int fd = c->pidfd < 0 ? -1 :
 					   open(path, O_RDONLY | O_CLOEXEC);
-	char text[512] = "";
-	const char *at;
-	int64_t pid;
+	int64_t pid = host_read_number(fd, "\nPid:\t");
 
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		return 0;
-	at = strstr(text, key);
-	pid = at == NULL ? 0 : strtoll(at + sizeof(key) - 1, NULL, 10);
 	return pid > 0 ? pid : 0;
 }
 

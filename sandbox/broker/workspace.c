@@ -55,10 +55,10 @@ unique_name(char name[64], const char *prefix)
 	    (long long)clock_wall_ms(), (int)getpid(), ++serial);
 }
 
-static int
-workspace_open_folder(int base, const char *name)
+int
+workspace_open_folder(int at, const char *name)
 {
-	return openat(base, name,
+	return openat(at, name,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
@@ -75,9 +75,9 @@ workspace_packages_name(const char *interpreter, char name[VOLUME_NAME_MAX])
 /* ---- opening ---- */
 
 DIR *
-workspace_list(int base, const char *name)
+workspace_list(int at, const char *name)
 {
-	int fd = workspace_open_folder(base, name);
+	int fd = workspace_open_folder(at, name);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 
 	if (dir == NULL && fd >= 0)
@@ -471,7 +471,6 @@ creation_cancel(struct creation *c)
 
 /* ---- folders of containers ---- */
 
-#define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define DATABASE_MAX 1024
 /* Source of the cell's program for this life of the broker. */
 #define PROGRAM "program"
@@ -493,7 +492,7 @@ folder_make_entry(int at, const char *name, bool folder, struct err *err)
 		fd = openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 		    0644);
 	else if (mkdirat(at, name, 0755) == 0)
-		fd = openat(at, name, FOLDER);
+		fd = workspace_open_folder(at, name);
 	if (fd < 0 || fchmod(fd, folder ? 0755 : 0644) != 0)
 		return err_system(err, "make %s", name);
 	return steal_fd(&fd);
@@ -587,7 +586,7 @@ int
 folder_make(const struct host *host, const char *name, uint32_t uid,
     struct err *err)
 {
-	auto_close int all = open(host->cells_dir, FOLDER);
+	auto_close int all = workspace_open_folder(AT_FDCWD, host->cells_dir);
 	auto_close int own = -1;
 	auto_close int socket = -1;
 	auto_close int copy = -1;
@@ -615,16 +614,12 @@ folder_make(const struct host *host, const char *name, uint32_t uid,
 int
 folder_delete(int at, const char *name, int depth, struct err *err)
 {
-	int fd = openat(at, name, FOLDER);
-	auto_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	auto_dir DIR *dir = workspace_list(at, name);
+	int fd = dir != NULL ? dirfd(dir) : -1;
 
 	/* A folder that is gone counts as removed. */
-	if (fd < 0)
+	if (dir == NULL)
 		return errno == ENOENT ? 0 : err_system(err, "open %s", name);
-	if (dir == NULL) {
-		(void)close(fd);
-		return err_system(err, "list %s", name);
-	}
 	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
 		if (strcmp(e->d_name, ".") == 0 ||
 		    strcmp(e->d_name, "..") == 0 ||

@@ -53,6 +53,8 @@ bool workspace_volume_damaged(int volume_fd);
  * when there is no such sandbox, or -1. */
 int workspace_retire(int base, const char *id, char name[64], struct err *err);
 
+/* Open a folder below `at`, which is no link. -1: errno says why. */
+int workspace_open_folder(int at, const char *name);
 /* Number of sandboxes; -1: failed. */
 int64_t workspace_count(int base);
 /* Open that folder of the base, "." for the base itself, to list it; NULL:
