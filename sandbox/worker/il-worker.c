@@ -49,7 +49,6 @@
 #define SLOT_MOST 255
 /* A worker that sweeps may lock our slot for a moment. */
 #define LOCK_WAIT_MS 20000
-#define LOCK_ROUND_MS 100 /* until a signal is seen */
 /* Longest time between rounds: operators change rows with sqlite3, and a byte
  * in the FIFO can be lost with the worker that read it. */
 #define ROUND_MS 10000
@@ -73,15 +72,6 @@ worker_usage(void)
 
 /* ---- opening ---- */
 
-/* True once SIGTERM or SIGINT is pending, waiting for it so long. */
-static bool
-is_stopping(const struct worker *worker, int wait_ms)
-{
-	struct pollfd stop = { .fd = worker->signal_fd, .events = POLLIN };
-
-	return poll(&stop, 1, wait_ms) > 0;
-}
-
 /* Lock worker/<slot>.lock.  Returns its descriptor, -1 with ERR_BUSY: its
  * holder lives. */
 static int
@@ -100,27 +90,8 @@ lock_slot(const struct worker *worker, int64_t slot, int64_t timeout_ms,
 	return steal_fd(&fd);
 }
 
-static void
-lock_own_slot(struct worker *worker)
-{
-	int64_t until_ms = clock_monotonic_ms() + LOCK_WAIT_MS;
-	struct err err = { 0 };
-
-	do {
-		worker->slot_lock = lock_slot(worker, worker->slot,
-		    LOCK_ROUND_MS, &err);
-		if (worker->slot_lock >= 0)
-			return;
-		if (err.code != ERR_BUSY)
-			break;
-		if (is_stopping(worker, 1))
-			exit(0);
-	} while (clock_monotonic_ms() < until_ms);
-	log_fatal(1, "%s", err.text);
-}
-
-/* Open all that the worker needs, or exit and say what is missing.  The
- * descriptor of the signals comes first, as each wait needs it. */
+/* Open all that the worker needs, or exit and say what is missing.  SIGTERM
+ * still ends the process while it waits for its slot. */
 static void
 open_all(struct worker *worker)
 {
@@ -130,12 +101,13 @@ open_all(struct worker *worker)
 	auto_free char *brake = config_state_path(config, "worker/brake");
 	struct err err = { 0 };
 
-	worker->signal_fd = fd_signals(0, &err);
-	if (worker->signal_fd < 0)
-		log_fatal(1, "%s", err.text);
 	if (fd_make_dirs(folder, 0755, &err) < 0)
 		log_fatal(EXIT_CONFIG, "%s", err.text);
-	lock_own_slot(worker);
+	worker->slot_lock = lock_slot(worker, worker->slot, LOCK_WAIT_MS, &err);
+	if (worker->slot_lock >= 0)
+		worker->signal_fd = fd_signals(0, &err);
+	if (worker->slot_lock < 0 || worker->signal_fd < 0)
+		log_fatal(1, "%s", err.text);
 	worker->wake_fd = wake_fifo_open(wake, &err);
 	if (worker->wake_fd < 0)
 		log_fatal(EXIT_CONFIG, "%s", err.text);
@@ -428,6 +400,15 @@ do_next(struct worker *worker)
 	return true;
 }
 
+/* Is SIGTERM or SIGINT pending? */
+static bool
+is_stopping(const struct worker *worker)
+{
+	struct pollfd stop = { .fd = worker->signal_fd, .events = POLLIN };
+
+	return poll(&stop, 1, 0) > 0;
+}
+
 /* Wait for a byte, or for the next round of sweeping. */
 static void
 wait(struct worker *worker, int64_t until_ms)
@@ -444,7 +425,7 @@ worker_run(struct worker *worker)
 	int64_t sweep_at_ms = 0;
 
 	sweep_slot(worker, worker->slot);
-	while (!is_stopping(worker, 0)) {
+	while (!is_stopping(worker)) {
 		count_beat(worker);
 		if (do_next(worker)) {
 			/* a busy worker sweeps too, only later */

@@ -153,7 +153,7 @@ count_task(const struct task *task, int64_t waited_ms, int64_t took_ms)
 #define TELL_SEND_MS 100
 #define PYTHON_MAX 32
 /* Each name has a letter before it and a NUL behind. */
-#define TOLD_MAX (NAMES_MOST * (NAMES_BYTES + 2) + PYTHON_MAX + 2)
+#define NAMED_MAX (NAMES_MOST * (NAMES_BYTES + 2) + PYTHON_MAX + 2)
 
 /* May a request that has a result have changed names? */
 static bool
@@ -171,20 +171,19 @@ may_rename(const struct task *task, const struct cell_request *request)
 	    request->op == OP_PIP || request->op == OP_UNINSTALL;
 }
 
-struct told {
-	struct buf text;
+/* Names that a cell has listed; their texts are in its output. */
+struct named {
 	struct name list[NAMES_MOST];
 	size_t count;
 	const char *python;
 };
 
 static void
-names_append(void *arg, const struct cell_event *event)
+run_collect(void *arg, const struct cell_event *event)
 {
-	struct told *told = arg;
+	struct task *task = arg;
 
-	if (event->kind == CELL_OUTPUT)
-		buf_add(&told->text, event->data, event->len);
+	collect_event(&task->collect, event);
 }
 
 /* Is the text a version, as "3.11"? */
@@ -199,16 +198,16 @@ is_python(const char *text)
 /* Parse the names of the list that are fit to be stored.  Entries after a name
  * belong to it (a package's version, its size). */
 static void
-read_told(struct told *told, bool packages)
+read_names(struct named *named, const struct buf *text, bool packages)
 {
 	/* the byte before a name */
 	static const char letters[NAME_KINDS] = {
 		[NAME_DIRECTORY] = 'd', [NAME_FILE] = 'f', [NAME_PACKAGE] = 'p'
 	};
-	const char *at = buf_str(&told->text);
-	const char *end = at + told->text.len;
+	const char *at = buf_str(text);
+	const char *end = at + text->len;
 
-	told->python = "";
+	*named = (struct named){ .python = "" };
 	for (; at < end; at += strlen(at) + 1) {
 		const char *letter = memchr(letters, *at, sizeof(letters));
 		enum name_kind kind = letter == NULL ?
@@ -216,18 +215,18 @@ read_told(struct told *told, bool packages)
 		    (enum name_kind)(letter - letters);
 
 		if (*at == 'v' && packages && is_python(at + 1))
-			told->python = at + 1;
+			named->python = at + 1;
 		if (kind == NAME_KINDS || (kind == NAME_PACKAGE) != packages ||
-		    told->count == NAMES_MOST ||
+		    named->count == NAMES_MOST ||
 		    !name_is_fit(at + 1, strlen(at + 1)))
 			continue;
-		told->list[told->count++] = (struct name){ kind, at + 1 };
+		named->list[named->count++] = (struct name){ kind, at + 1 };
 	}
 }
 
 /* False: the cell did not list its names. */
 static bool
-ask_names(struct task *task, struct told *told)
+ask_names(struct task *task)
 {
 	const struct worker *worker = task->worker;
 	struct pollfd stop = { .fd = worker->signal_fd, .events = POLLIN };
@@ -235,14 +234,14 @@ ask_names(struct task *task, struct told *told)
 		.op = task->at_packages ? OP_PACKAGES : OP_NAMES,
 		.count = NAMES_MOST,
 		.max_bytes = task->at_packages ? 0 : NAMES_BYTES,
-		.output_max = TOLD_MAX,
+		.output_max = NAMED_MAX,
 		.wall_ms = TELL_MS,
 	};
 	struct conversation c = {
 		.cell_fd = task->lease.cell_fd,
 		.broker_fd = task->lease.broker_fd,
-		.event = names_append,
-		.arg = told,
+		.event = run_collect,
+		.arg = task,
 		.send_ms = TELL_SEND_MS,
 		/* names are not worth the default time beyond the limit */
 		.within_ms = TELL_MS - LIMIT_OUTSIDE_MS,
@@ -269,23 +268,25 @@ run_close(struct task *task)
 void
 run_keep_names(struct task *task)
 {
-	struct told told = { .text = BUF_INIT(TOLD_MAX) };
+	/* the results of the command's own requests stay as they are */
+	struct collect results = task->collect;
+	struct named named;
 	struct err err = { 0 };
 	int64_t files = task->at_packages ? -1 : task->run.result.used_files;
-	bool told_all = task->lease.cell_fd >= 0 && task->renamed &&
-	    ask_names(task, &told);
+	bool listed;
 
+	collect_init(&task->collect, NAMED_MAX, 0);
+	listed = task->lease.cell_fd >= 0 && task->renamed && ask_names(task);
 	lease_close(&task->lease);
 	task->renamed = false;
-	if (!told_all) {
-		buf_release(&told.text);
-		return;
+	if (listed) {
+		read_names(&named, &task->collect.output, task->at_packages);
+		if (names_keep(task->worker->db, task->sandbox.id, named.python,
+			files, named.list, named.count, &err) < 0)
+			log_warn("%s sandbox=%s", err.text, task->sandbox.id);
 	}
-	read_told(&told, task->at_packages);
-	if (names_keep(task->worker->db, task->sandbox.id, told.python, files,
-		told.list, told.count, &err) < 0)
-		log_warn("%s sandbox=%s", err.text, task->sandbox.id);
-	buf_release(&told.text);
+	collect_release(&task->collect);
+	task->collect = results;
 }
 
 /* ---- a lease ---- */
@@ -410,14 +411,6 @@ run_start(struct task *task)
 				 "the job was taken away before it started",
 		    task->job->id);
 	return task->started;
-}
-
-static void
-run_collect(void *arg, const struct cell_event *event)
-{
-	struct task *task = arg;
-
-	collect_event(&task->collect, event);
 }
 
 /* The time until progress is shown for the first time. */

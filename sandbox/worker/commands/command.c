@@ -2,6 +2,7 @@
 #include "worker/commands/command.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,6 +206,25 @@ static int (*const functions[JOB_UNKNOWN])(struct task *task,
 };
 
 bool
+command_say(struct task *task, const char *outcome, const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	buf_addv(&task->message.lead, format, values);
+	va_end(values);
+	task->outcome = outcome;
+	return false;
+}
+
+void
+command_set(char **field, char *text)
+{
+	free(*field);
+	*field = text;
+}
+
+bool
 command_choose_version(struct task *task)
 {
 	const char *list = task->worker->config->chat_images;
@@ -371,13 +391,6 @@ command_do(struct task *task, struct cell_request *request)
 	return command_succeeded(task);
 }
 
-static void
-not_fetched(struct task *task, const char *text)
-{
-	buf_adds(&task->message.lead, _(text));
-	task->outcome = "not fetched";
-}
-
 void *
 command_download(struct task *task, const char *url, int64_t max, size_t *len)
 {
@@ -390,8 +403,8 @@ command_download(struct task *task, const char *url, int64_t max, size_t *len)
 		return data;
 	free(data);
 	log_warn("attachment: %s job=%" PRId64, err.text, task->job->id);
-	not_fetched(task,
-	    outcome == REST_GONE ? TEXT_UPLOAD_GONE : TEXT_NOT_FETCHED);
+	(void)command_say(task, "not fetched", "%s",
+	    outcome == REST_GONE ? _(TEXT_UPLOAD_GONE) : _(TEXT_NOT_FETCHED));
 	return NULL;
 }
 
@@ -400,8 +413,7 @@ command_not_as_announced(struct task *task)
 {
 	log_warn("attachment: not as long as announced job=%" PRId64,
 	    task->job->id);
-	not_fetched(task, TEXT_NOT_FETCHED);
-	return false;
+	return command_say(task, "not fetched", _(TEXT_NOT_FETCHED));
 }
 
 bool
@@ -466,8 +478,7 @@ command_run(struct task *task)
 	int result = 0;
 
 	if (kind == JOB_UNKNOWN) {
-		buf_adds(&task->message.lead, _(TEXT_UNKNOWN));
-		task->outcome = "unknown kind";
+		(void)command_say(task, "unknown kind", _(TEXT_UNKNOWN));
 		return;
 	}
 	/* Commands that need no sandbox look for one themselves. */

@@ -18,6 +18,11 @@ struct source;
  * afterwards unless task->taken. */
 void command_run(struct task *task);
 
+/* Answer with this text alone; outcome: a static word.  Returns false. */
+bool command_say(struct task *task, const char *outcome, const char *format,
+    ...) __attribute__((format(printf, 3, 4)));
+/* Give a field of the job another text, which is moved. */
+void command_set(char **field, char *text);
 /* Choose the job's Python, by default the first one.  False: the message says
  * that there is no such Python. */
 bool command_choose_version(struct task *task);
@@ -48,8 +53,8 @@ bool command_ask(struct task *task, struct cell_request request);
  * message and outcome word say why not. */
 void *command_download(struct task *task, const char *url, int64_t max,
     size_t *len);
-/* Say in the message that the file could not be fetched, as its length differs
- * from the announced one.  Returns false. */
+/* Answer that the file could not be fetched, as its length differs from the
+ * announced one.  Returns false. */
 bool command_not_as_announced(struct task *task);
 /* Lease a cell of the user's for one request.  False: message and outcome word
  * say why it failed. */

@@ -58,10 +58,8 @@ file_resolve_file(struct task *task)
 
 	if (task->job->view_id != 0 || !path_means_folder(path))
 		return command_resolve(task);
-	buf_addf(&task->message.lead, _(TEXT_NAMES_FOLDER),
+	return command_say(task, "no file's name", _(TEXT_NAMES_FOLDER),
 	    phrase_name(path, PATH_SHOWN).text);
-	task->outcome = "no file's name";
-	return false;
 }
 
 /* ---- /il look ---- */
@@ -273,9 +271,8 @@ put_fetch(struct task *task, size_t *len)
 	if (most > PUT_MAX)
 		most = PUT_MAX;
 	if (job->attachment_size < 0 || job->attachment_size > most) {
-		buf_addf(&task->message.lead, _(TEXT_TOO_LARGE),
+		(void)command_say(task, "too large", _(TEXT_TOO_LARGE),
 		    text_size(job->attachment_size).text, text_size(most).text);
-		task->outcome = "too large";
 		return NULL;
 	}
 	data = command_download(task, job->attachment_url, job->attachment_size,
@@ -318,10 +315,8 @@ look_at_target(struct task *task)
 
 	if (!command_ask(task,
 		(struct cell_request){ .op = OP_STAT, .path = task->path }) &&
-	    task->run.end != RUN_RESULT) {
-		(void)command_succeeded(task);
-		return false;
-	}
+	    task->run.end != RUN_RESULT)
+		return command_succeeded(task);
 	return collect->entry_count != 1 ||
 	    collect->entries[0].kind != ENTRY_DIRECTORY || append_name(task);
 }
@@ -435,14 +430,10 @@ command_read_editable(struct task *task, bool may_miss)
 	    (good && collect->file_count == 1 &&
 		command_is_editable(buf_str(data), data->len)))
 		return true;
-	if (good || outcome_failed_with(&task->run, ERROR_TOO_LARGE)) {
-		buf_addf(&task->message.lead, _(TEXT_NOT_EDITABLE),
-		    phrase_path(task->path).text);
-		task->outcome = "not editable";
-		return false;
-	}
-	(void)command_succeeded(task);
-	return false;
+	if (!good && !outcome_failed_with(&task->run, ERROR_TOO_LARGE))
+		return command_succeeded(task);
+	return command_say(task, "not editable", _(TEXT_NOT_EDITABLE),
+	    phrase_path(task->path).text);
 }
 
 /* Open an editor; a file that does not exist is edited as an empty one. */
@@ -499,11 +490,8 @@ cmd_rm(struct task *task, struct err *err)
 	bool good;
 
 	(void)err;
-	if (names_top(task->job, task->sandbox.cwd)) {
-		buf_adds(&task->message.lead, _(TEXT_SANDBOX_STAYS));
-		task->outcome = "stays";
-		return 0;
-	}
+	if (names_top(task->job, task->sandbox.cwd))
+		return command_say(task, "stays", _(TEXT_SANDBOX_STAYS));
 	if (!command_resolve(task))
 		return 0;
 	request.path = path_in_packages(task->path);
@@ -517,9 +505,7 @@ cmd_rm(struct task *task, struct err *err)
 	}
 	if (!good)
 		return 0;
-	buf_addf(&task->message.lead, _(TEXT_REMOVED_PATH),
-	    phrase_path(task->path).text);
 	place_leave(task, task->path);
-	task->outcome = "removed";
-	return 0;
+	return command_say(task, "removed", _(TEXT_REMOVED_PATH),
+	    phrase_path(task->path).text);
 }

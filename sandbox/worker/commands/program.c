@@ -30,10 +30,8 @@ _Static_assert(NODE_VIEW_TEXT_MAX <= SOURCE_TEXT_MAX, "what comes has room");
 static bool
 refuse_many(struct task *task)
 {
-	buf_addf(&task->message.lead, _(TEXT_TOO_MANY_BLOCKS),
+	return command_say(task, "too many blocks", _(TEXT_TOO_MANY_BLOCKS),
 	    SOURCE_PIECES_MAX);
-	task->outcome = "too many blocks";
-	return false;
 }
 
 /* ---- files ---- */
@@ -45,12 +43,9 @@ read_script(struct task *task, struct source *source, const char *name,
 {
 	enum script script = script_of(name);
 
-	if (memchr(data, '\0', len) != NULL || !utf8_valid(data, len)) {
-		buf_addf(&task->message.lead, _(TEXT_NOT_TEXT),
+	if (memchr(data, '\0', len) != NULL || !utf8_valid(data, len))
+		return command_say(task, "not text", _(TEXT_NOT_TEXT),
 		    phrase_name(name, SCRIPT_SHOWN).text);
-		task->outcome = "not text";
-		return false;
-	}
 	if (strncmp(data, MARK, strlen(MARK)) == 0)
 		data += strlen(MARK);
 	source_read(source, data,
@@ -61,9 +56,7 @@ read_script(struct task *task, struct source *source, const char *name,
 		task->outcome = "not a notebook";
 		return false;
 	}
-	if (source->too_many)
-		return refuse_many(task);
-	return true;
+	return !source->too_many || refuse_many(task);
 }
 
 /* Fetch and read a file. *left: bytes of all files that are still announced. */
@@ -187,10 +180,8 @@ program_copy_run(struct job *job, struct source *source,
 	buf_reset(&source->input);
 	buf_adds(&source->input, run->input);
 	source->other_count = 0;
-	if (job->version[0] == '\0') {
-		free(job->version);
-		job->version = xstrdup(run->version);
-	}
+	if (job->version[0] == '\0')
+		command_set(&job->version, xstrdup(run->version));
 	job->timeit = run->timeit;
 }
 
@@ -210,10 +201,8 @@ find_own_run(struct task *task, int64_t view_id, struct source *source,
 	if (view.kind != JOB_PY ||
 	    !program_may_have(job, &view, *texts.text != '\0'))
 		return 1;
-	if (*texts.text == '\0') {
-		free(job->path);
-		job->path = xprintf("~/%s", view.path);
-	}
+	if (*texts.text == '\0')
+		command_set(&job->path, xprintf("~/%s", view.path));
 	program_copy_run(job, source,
 	    &(struct node_view){
 		texts.text, texts.input, view.version, view.timeit });
@@ -271,8 +260,7 @@ find_shared_run(struct task *task, const struct node_entry *node,
 		(void)err_set(&err, ERR_UNAVAILABLE, "status %d", status);
 	log_warn("node %s does not say what view %" PRId64 " is: %s",
 	    node->name, view_id, err.text);
-	buf_adds(&task->message.lead, _(TEXT_CODE_AWAY));
-	task->outcome = "node away";
+	(void)command_say(task, "node away", _(TEXT_CODE_AWAY));
 	return NODE_AWAY;
 }
 
@@ -388,8 +376,7 @@ load_code(struct task *task, struct source *source, char **code, int64_t *run,
 	*code = xstrdup(texts.text);
 	source->input = (struct buf)BUF_INIT(SOURCE_TEXT_MAX);
 	buf_adds(&source->input, texts.input);
-	free(job->version);
-	job->version = xstrdup(view.version);
+	command_set(&job->version, xstrdup(view.version));
 	job->timeit = view.timeit;
 	return 0;
 }
@@ -427,11 +414,8 @@ edit_find_code(struct task *task, int64_t run, struct source *source,
 		*code = buf_steal(&source->code, NULL);
 		return 0;
 	}
-	if (task->sandbox.id[0] == '\0') {
-		buf_adds(&task->message.lead, _(TEXT_CODE_GONE));
-		task->outcome = "gone";
-		return 1;
-	}
+	if (task->sandbox.id[0] == '\0')
+		return !command_say(task, "gone", _(TEXT_CODE_GONE));
 	if (!command_resolve(task) || !command_read_editable(task, false))
 		return 1;
 	*code = buf_steal(&task->collect.files[0].data, NULL);

@@ -29,9 +29,7 @@
 static int
 say_gone(struct task *task)
 {
-	buf_adds(&task->message.lead, _(TEXT_CODE_GONE));
-	task->outcome = "gone";
-	return 1;
+	return !command_say(task, "gone", _(TEXT_CODE_GONE));
 }
 
 /* Load the job's view, if its user may have it.  1: the message says that it is
@@ -53,14 +51,6 @@ py_view_load(struct task *task, struct view *view, struct view_texts *texts,
 	return say_gone(task);
 }
 
-static void
-replace(char **slot, char **text)
-{
-	free(*slot);
-	*slot = *text;
-	*text = NULL;
-}
-
 /* Fill the job from its view's run; its own input and version have precedence.
  * 1: the message says that the run is not stored any more. */
 static int
@@ -68,8 +58,6 @@ py_view_again(struct task *task, struct err *err)
 {
 	struct job *job = task->job;
 	auto_view_texts struct view_texts texts = { 0 };
-	auto_free char *path = NULL;
-	auto_free char *version = NULL;
 	struct view view;
 	int result = py_view_load(task, &view, &texts, err);
 
@@ -77,15 +65,13 @@ py_view_again(struct task *task, struct err *err)
 		return result;
 	if (texts.text[0] == '\0' && view.path[0] == '\0')
 		return say_gone(task);
-	path = xstrdup(view.path);
-	version = xstrdup(view.version);
 	job->has_text = texts.text[0] != '\0';
-	replace(&job->text, &texts.text);
-	replace(&job->path, &path);
+	command_set(&job->text, xstrdup(texts.text));
+	command_set(&job->path, xstrdup(view.path));
 	if (job->input[0] == '\0')
-		replace(&job->input, &texts.input);
+		command_set(&job->input, xstrdup(texts.input));
 	if (job->version[0] == '\0')
-		replace(&job->version, &version);
+		command_set(&job->version, xstrdup(view.version));
 	job->timeit = view.timeit;
 	job->keep = view.keep;
 	job->share = view.share != 0;
@@ -167,23 +153,6 @@ can_be_kept(const struct cell_request *request)
 		strlen(request->source) == request->source_len);
 }
 
-/* Add the buttons of a view.  cut: not all of the output is shown; input: it
- * needs input. */
-static void
-py_view_add_buttons(struct task *task, const struct view *view, bool cut,
-    bool input)
-{
-	render_buttons(&task->message,
-	    &(struct render_buttons){
-		.config = task->worker->config,
-		.view = view,
-		.cut = cut,
-		.input = input,
-		.may_attach = task->env.may_attach,
-		.elsewhere = task->elsewhere,
-	    });
-}
-
 /* Store a run that is over, anew or in the view of the run before it, and add
  * the buttons to its answer.  A run that cannot be stored gets no buttons. */
 static void
@@ -226,9 +195,9 @@ py_view_keep(struct task *task, const struct cell_request *request, bool again)
 	/* its view may have been deleted during the run */
 	if (result != 0)
 		return;
-	py_view_add_buttons(task, &view,
+	render_buttons(&task->message, &view, task->elsewhere,
 	    texts.output[0] != '\0' && !message_fits(&task->message),
-	    need.input);
+	    need.input, &task->env);
 }
 
 /* Add the buttons of the job's own view to an answer that it cannot run
@@ -244,7 +213,7 @@ py_view_offer(struct task *task)
 		&err) != 0)
 		return;
 	view.texts = &texts;
-	py_view_add_buttons(task, &view, false, false);
+	render_buttons(&task->message, &view, "", false, false, &task->env);
 }
 
 /* ---- editors ---- */
@@ -342,9 +311,7 @@ cmd_py_share(struct task *task, struct err *err)
 		return -1;
 	if (result == 1) {
 		task->apart = true;
-		buf_adds(&task->message.lead, _(TEXT_SHARED_NOW));
-		task->outcome = "shared before";
-		return 0;
+		return command_say(task, "shared before", _(TEXT_SHARED_NOW));
 	}
 	render_shared(&task->message, &view, copy, &task->env);
 	task->outcome = "shared";
@@ -357,8 +324,7 @@ install(struct task *task, const char *package, struct err *err)
 {
 	int result;
 
-	free(task->job->text);
-	task->job->text = xstrdup(package);
+	command_set(&task->job->text, xstrdup(package));
 	task->job->kind = JOB_PIP; /* its texts are those of /il pip */
 	result = cmd_pip(task, err);
 	task->job->kind = JOB_PY_INSTALL;
@@ -376,13 +342,13 @@ cmd_py_install(struct task *task, struct err *err)
 
 	if (result != 0)
 		return result;
-	free(task->job->version);
-	task->job->version = xstrdup(view.version);
+	command_set(&task->job->version, xstrdup(view.version));
 	result = install(task, texts.package, err);
 	if (result != 0 || task->taken)
 		return result;
 	if (!outcome_succeeded(&task->run)) {
-		py_view_add_buttons(task, &view, false, false);
+		render_buttons(&task->message, &view, "", false, false,
+		    &task->env);
 		return 0;
 	}
 	message_release(&task->message);
@@ -423,8 +389,7 @@ choose_path(struct task *task, int64_t place, struct err *err)
 	path = find_path(texts.files, place);
 	if (path == NULL)
 		return say_gone(task);
-	free(task->job->path);
-	task->job->path = path;
+	command_set(&task->job->path, path);
 	return 0;
 }
 
@@ -442,14 +407,11 @@ int
 cmd_py_show(struct task *task, struct err *err)
 {
 	int result = choose_path(task, 1, err);
-	char *path;
 
 	if (result != 0)
 		return result;
 	/* the path is one from the top, as if it had been typed */
-	path = xprintf("~/%s", task->job->path);
-	free(task->job->path);
-	task->job->path = path;
+	command_set(&task->job->path, xprintf("~/%s", task->job->path));
 	task->job->view_id = 0;
 	return cmd_look(task, err);
 }
@@ -461,10 +423,8 @@ cmd_py_remove(struct task *task, struct err *err)
 	if (view_remove(task->worker->db, task->job->view_id,
 		task->job->user_id, err) < 0)
 		return -1;
-	buf_adds(&task->message.lead, _(TEXT_REMOVED));
 	task->remove = true;
-	task->outcome = "removed";
-	return 0;
+	return command_say(task, "removed", _(TEXT_REMOVED));
 }
 
 /*
@@ -673,10 +633,8 @@ program_run(struct task *task, struct source *source, struct err *err)
 	int result;
 
 	task->env.slip = source->slip;
-	if (job->input[0] == '\0' && source->input.len > 0) {
-		free(job->input);
-		job->input = buf_steal(&source->input, NULL);
-	}
+	if (job->input[0] == '\0' && source->input.len > 0)
+		command_set(&job->input, buf_steal(&source->input, NULL));
 	result = job->path[0] != '\0' ? run_file(task, false, err) :
 					run_chosen(task, &request, false, err);
 	if (result == 0 && !task->taken)

@@ -89,9 +89,7 @@ delete_views(struct task *task, struct err *err)
 		return 0;
 	if (view_forget(task->worker->db, task->job->user_id, err) < 0)
 		return -1;
-	buf_adds(&task->message.lead, _(TEXT_FORGOTTEN));
-	task->outcome = "forgotten";
-	return 0;
+	return command_say(task, "forgotten", _(TEXT_FORGOTTEN));
 }
 
 /* Mark the sandbox as removed and delete its owner's views, at once. */
@@ -142,21 +140,16 @@ cmd_delete(struct task *task, struct err *err)
 		return -1;
 	if (found == NONE_THEN)
 		return delete_views(task, err);
-	if (found == 1 || task->sandbox.state != SANDBOX_ACTIVE) {
-		buf_adds(&task->message.lead, _(TEXT_NO_SANDBOX));
-		task->outcome = "no sandbox";
-		return 0;
-	}
+	if (found == 1 || task->sandbox.state != SANDBOX_ACTIVE)
+		return command_say(task, "no sandbox", _(TEXT_NO_SANDBOX));
 	if (!run_start(task))
 		return 0;
 	if (remove_rows(task, err) < 0)
 		return -1;
 	removed = command_remove_files(task->worker, task->sandbox.id,
 	    DELETE_WAIT_MS);
-	buf_adds(&task->message.lead,
-	    removed ? _(TEXT_DELETED) : _(TEXT_REMOVING));
-	task->outcome = removed ? "deleted" : "removing";
-	return 0;
+	return removed ? command_say(task, "deleted", _(TEXT_DELETED)) :
+			 command_say(task, "removing", _(TEXT_REMOVING));
 }
 
 /* ---- /il session ---- */
@@ -365,12 +358,9 @@ cmd_packages_remove(struct task *task, struct err *err)
 	if (name != NULL &&
 	    ((task->run.end == RUN_REFUSED &&
 		 task->run.refusal == REFUSAL_NO_WORKSPACE) ||
-		outcome_failed_with(&task->run, ERROR_NOT_FOUND))) {
-		buf_addf(&task->message.lead, _(TEXT_NO_PACKAGE),
+		outcome_failed_with(&task->run, ERROR_NOT_FOUND)))
+		return command_say(task, "not installed", _(TEXT_NO_PACKAGE),
 		    phrase_name(name, PACKAGE_SHOWN).text);
-		task->outcome = "not installed";
-		return 0;
-	}
 	if (!command_succeeded(task))
 		return 0;
 	task->outcome = "removed";

@@ -143,17 +143,11 @@ void render_bad_requirements(struct message *message,
 #define TEXT_SHARED_NOW N_("It is shared already.")
 #define TEXT_REMOVED N_("This answer is removed.")
 
-struct render_buttons {
-	const struct config *config;
-	const struct view *view; /* with its texts */
-	bool cut;		 /* not all of the output is shown */
-	bool may_attach;
-	bool input;	       /* the run needs input */
-	const char *elsewhere; /* path at the top of the file that was not
-			        * found; "" */
-};
-
-void render_buttons(struct message *message, const struct render_buttons *b);
+/* view: with its texts; elsewhere: path at the top of the file that was not
+ * found, or ""; cut: not all of the output is shown; input: the run needs
+ * input. */
+void render_buttons(struct message *message, const struct view *view,
+    const char *elsewhere, bool cut, bool input, const struct render_env *env);
 /* A shared run: code, input and output. */
 void render_shared(struct message *message, const struct view *view,
     int64_t copy_id, const struct render_env *env);

@@ -46,9 +46,9 @@ is_top(const struct view *view)
 
 /* Buttons that solve a problem come first. */
 static void
-add_run_buttons(struct message *m, const struct render_buttons *b)
+add_run_buttons(struct message *m, const struct view *view,
+    const char *elsewhere, bool cut, bool input, const struct render_env *env)
 {
-	const struct view *view = b->view;
 	const char *package = view->texts->package;
 	bool code = view->texts->text[0] != '\0';
 	char label[81]; /* Discord's limit */
@@ -57,11 +57,11 @@ add_run_buttons(struct message *m, const struct render_buttons *b)
 		(void)snprintf(label, sizeof(label), _("Install %s"), package);
 		add_view_button(m, view, ACTION_PY_INSTALL, label, BLUE);
 	}
-	if (b->input)
+	if (input)
 		add_view_button(m, view, ACTION_PY_GIVE, _("Give input"), BLUE);
-	if (b->elsewhere[0] != '\0')
+	if (elsewhere[0] != '\0')
 		add_view_button(m, view, ACTION_PY_AGAIN,
-		    render_way_label(WAY_RUN, b->elsewhere).text, BLUE);
+		    render_way_label(WAY_RUN, elsewhere).text, BLUE);
 	else
 		add_view_button(m, view, ACTION_PY_AGAIN, _("Re-run"), GREY);
 	if (code)
@@ -73,13 +73,13 @@ add_run_buttons(struct message *m, const struct render_buttons *b)
 		add_view_button(m, view, ACTION_PY_SHARE, _("Share"), GREY);
 	if (has_folder(view)) {
 		add_view_button(m, view, ACTION_PY_SHOW, _("Show"), GREY);
-		if (b->may_attach)
+		if (env->may_attach)
 			add_view_button(m, view, ACTION_PY_ZIP,
 			    is_top(view) ? _("Get all of ~ as zip") :
 					   _("Get as zip"),
 			    GREY);
 	}
-	if (b->cut)
+	if (cut)
 		add_view_button(m, view, ACTION_PY_OUTPUT, _("Full output"),
 		    GREY);
 	add_view_button(m, view, ACTION_PY_REMOVE, _("Remove"), GREY);
@@ -87,21 +87,22 @@ add_run_buttons(struct message *m, const struct render_buttons *b)
 
 /* Add a menu of the configured versions, if there is a choice. */
 static void
-add_version_menu(struct message *m, const struct render_buttons *b)
+add_version_menu(struct message *m, const struct view *view,
+    const struct config *config)
 {
-	const char *images = b->config->chat_images;
+	const char *images = config->chat_images;
 	struct image_entry entry;
 	size_t pos = 0;
 
 	if (!images_next(images, &pos, &entry) || images[pos] == '\0')
 		return;
-	message_add_menu(m, ACTION_PY_VERSION, b->view->id,
+	message_add_menu(m, ACTION_PY_VERSION, view->id,
 	    _("Run it with another Python"));
 	for (pos = 0; images_next(images, &pos, &entry);) {
 		auto_free char *label = xprintf("Python %s", entry.name);
 
 		message_add_option(m, label, entry.name,
-		    strcmp(entry.name, b->view->version) == 0);
+		    strcmp(entry.name, view->version) == 0);
 	}
 }
 
@@ -131,11 +132,12 @@ add_file_menu(struct message *m, const struct view *view)
 }
 
 void
-render_buttons(struct message *message, const struct render_buttons *b)
+render_buttons(struct message *message, const struct view *view,
+    const char *elsewhere, bool cut, bool input, const struct render_env *env)
 {
-	add_run_buttons(message, b);
-	add_version_menu(message, b);
-	add_file_menu(message, b->view);
+	add_run_buttons(message, view, elsewhere, cut, input, env);
+	add_version_menu(message, view, env->config);
+	add_file_menu(message, view);
 }
 
 /* ---- answers of buttons ---- */
