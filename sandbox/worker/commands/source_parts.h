@@ -14,17 +14,37 @@
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 #define SOURCE_TAG_CHARS SOURCE_NAME_CHARS "+-.#"
 
+/* ---- source_scan.c: patterns ---- */
+
+enum source_pattern {
+	SOURCE_LOOKS,	/* a line looks like a statement of Python */
+	SOURCE_COMMAND, /* "/il py code:" */
+	SOURCE_OPTION,	/* the last option of a command, but stdin */
+	SOURCE_PROMPT,	/* of a shell */
+	SOURCE_GOES_ON, /* that, or the one of a further line */
+	SOURCE_BANNER,	/* greeting of a shell */
+	SOURCE_PATTERNS,
+};
+
+/* The end of the pattern's match in the first len bytes; 0: there is none.
+ * begin: its begin, or NULL. */
+size_t source_match(enum source_pattern which, const char *text, size_t len,
+    size_t *begin);
+
 /* ---- source_scan.c: lines, as Python's tokenizer sees them ---- */
 
 /* Start as { .at = text }.  The text may be changed before `at`. */
 struct source_scan {
 	const char *at;
-	size_t depth;		 /* of open brackets */
-	char quote;		 /* of the string that goes on; 0: none */
-	bool triple;		 /* it has three of them */
-	bool joined;		 /* the line before ends in a backslash */
-	bool stops;		 /* a search for the first escape */
-	bool never[2];		 /* no ''', no """ is closed from here on */
+	size_t depth;  /* of open brackets */
+	char quote;    /* of the string that goes on; 0: none */
+	bool triple;   /* it has three of them */
+	bool joined;   /* the line before ends in a backslash */
+	bool stops;    /* a search for the first escape, or */
+	size_t fence;  /* for so many back-ticks; 0: for none.  Comments
+				  * and commands of a notebook hide no fence: a
+				  * block may end in one */
+	bool never[2]; /* no ''', no """ is closed from here on */
 	const char *unclosed[2]; /* up to here no ', no " is closed */
 };
 
@@ -39,7 +59,8 @@ struct source_line {
 	size_t ticks;	    /* longest run of back-ticks outside of strings */
 	uint32_t odd;	    /* first blank or unseen character, 0: none */
 	bool curly;	    /* a typographic quote outside of strings */
-	const char *escape; /* the first "\n" outside of them; NULL: none */
+	const char *escape; /* the first "\n" outside of them, or the fence;
+			     * NULL: none */
 };
 
 /* Three of these quotes? */

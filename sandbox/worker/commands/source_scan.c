@@ -3,9 +3,11 @@
 #include "worker/commands/source_parts.h"
 
 #include <ctype.h>
+#include <regex.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/log.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -13,6 +15,57 @@
 #define PYTHON "python"
 #define LETTERS (sizeof(PYTHON) - 1)
 #define DOTTED SOURCE_NAME_CHARS "."
+
+/* ---- patterns ---- */
+
+/* A sentence begins with a capital letter, and these words begin sentences,
+ * too, so that a line of them needs a mark of Python.  A called name is ASCII,
+ * as prose of some languages puts brackets behind a word without a blank. */
+#define LETTER "A-Za-z0-9_."
+#define REST "([^" LETTER "].*)?"
+#define NAME "([A-Za-z_.\x80-\xff][" LETTER "\x80-\xff]*)"
+#define SUM ")0-9+*/%<>=!&|^~, "
+
+static const char *const patterns[SOURCE_PATTERNS] = {
+	[SOURCE_LOOKS] =
+	    "^([@%!]|(def|elif|except)([^" LETTER "]|$)"
+	    "|(for|while|if|with|class|try|else|finally|match|async)" REST ":"
+	    "|(return|raise|assert|del|await|print|global|nonlocal|yield|not"
+	    "|lambda)" REST "[[(=\"']"
+	    "|(pass|break|continue|return)$"
+	    "|from" REST " import "
+	    "|import [" LETTER ",; ]*([,;]| as )[" LETTER ",; ]*$"
+	    "|import [" LETTER "]+$"
+	    "|" NAME "[ \t]*(=|[-+*/%|&^@:,].*=)|[A-Za-z_.][" LETTER "]*[[(]"
+	    "|[[({].*( for .* in | in .* for )"
+	    "|([" SUM "-][(." SUM "-]*)?([0-9][(." SUM "-]*[-+*/%<>&|^]"
+	    "|[-+*/%<>&|^][(." SUM "-]*[0-9])[(." SUM "-]*$)",
+	[SOURCE_COMMAND] = "^/(il )?py +(code:)? *",
+	[SOURCE_OPTION] =
+	    " ((timeit|share|keep):(True|False)|version:[0-9.]*)$",
+	[SOURCE_PROMPT] = "^[ \t]*(>>>|In \\[[0-9]+]:) ?",
+	[SOURCE_GOES_ON] = "^[ \t]*(>>>|In \\[[0-9]+]:|\\.\\.\\.:?) ?",
+	[SOURCE_BANNER] = "^(Python [0-9]|IPython )",
+};
+
+size_t
+source_match(enum source_pattern which, const char *text, size_t len,
+    size_t *begin)
+{
+	static regex_t compiled[SOURCE_PATTERNS];
+	static bool is_compiled[SOURCE_PATTERNS];
+	regmatch_t match = { .rm_eo = (regoff_t)len };
+
+	if (!is_compiled[which] &&
+	    regcomp(&compiled[which], patterns[which], REG_EXTENDED) != 0)
+		log_fatal(1, "a pattern does not compile: %s", patterns[which]);
+	is_compiled[which] = true;
+	if (regexec(&compiled[which], text, 1, &match, REG_STARTEND) != 0)
+		return 0;
+	if (begin != NULL)
+		*begin = (size_t)match.rm_so;
+	return (size_t)match.rm_eo;
+}
 
 /* A name that ends here, before a quote for example. */
 struct word {
@@ -171,9 +224,10 @@ note_wide(struct source_line *line, const char *p, struct word *word)
 
 /* A backslash outside a string, and the quote mark that it hides. */
 static const char *
-note_escape(struct source_line *line, const char *p, struct word *word)
+note_escape(const struct source_scan *scan, struct source_line *line,
+    const char *p, struct word *word)
 {
-	if (p[1] == 'n' && line->escape == NULL)
+	if (p[1] == 'n' && line->escape == NULL && scan->fence == 0)
 		line->escape = p;
 	word->len = 0;
 	return p + 1 + (p[1] == '\'' || p[1] == '"');
@@ -206,12 +260,14 @@ static const char *
 scan_token(struct source_scan *scan, struct source_line *line, const char *p,
     struct word *word, char *last)
 {
-	if (*p == '#')
+	if (*p == '#' && scan->fence == 0)
 		return skip_line(p);
 	if (*p == '`') {
 		size_t run = strspn(p, "`");
 
 		line->ticks = run > line->ticks ? run : line->ticks;
+		if (scan->fence > 0 && run >= scan->fence)
+			line->escape = p;
 		word->len = 0;
 		*last = '`';
 		return p + run;
@@ -224,7 +280,7 @@ scan_token(struct source_scan *scan, struct source_line *line, const char *p,
 	if (strchr(" \t\f", *p) == NULL)
 		*last = *p;
 	if (*p == '\\' && p[1] != '\0' && p[1] != '\n')
-		return note_escape(line, p, word);
+		return note_escape(scan, line, p, word);
 	if ((unsigned char)*p > 0x7f)
 		return note_wide(line, p, word);
 	note_letter(word, *p);
@@ -250,12 +306,13 @@ source_scan_next(struct source_scan *scan, struct source_line *line)
 	if (line->in_string) {
 		last = scan->quote;
 		p = scan_string(scan, p);
-	} else if (!line->inner && is_magic(p + line->blanks)) {
+	} else if (!line->inner && scan->fence == 0 &&
+	    is_magic(p + line->blanks)) {
 		last = '!';
 		p = skip_line(p);
 	}
 	while (*p != '\0' && *p != '\n' &&
-	    (!scan->stops || line->escape == NULL))
+	    ((!scan->stops && scan->fence == 0) || line->escape == NULL))
 		p = scan->quote != 0 ? scan_string(scan, p) :
 				       scan_token(scan, line, p, &word, &last);
 	scan->joined = scan->quote == 0 && last == '\\';
@@ -281,48 +338,18 @@ source_ticks(const char *text)
 	return most;
 }
 
-/* Comments hide no fence: a block may end in one. */
-static const char *
-find_fence(const char *p, size_t ticks)
-{
-	struct source_scan scan = { .at = p };
-	struct word word = { .len = 0 };
-	struct source_line line = { .text = p };
-	char last;
-
-	while (*p != '\0') {
-		size_t run = strspn(p, "`");
-
-		if (scan.quote != 0) {
-			p = scan_string(&scan, p);
-			p += *p == '\n' ? 1 : 0;
-			continue;
-		}
-		if (run >= ticks)
-			return p;
-		if (run > 0 || *p == '#' || *p == '\n') {
-			word.len = 0;
-			p += run > 0 ? run : 1;
-			continue;
-		}
-		p = scan_token(&scan, &line, p, &word, &last);
-	}
-	return NULL;
-}
-
 const char *
 source_find_fence(const char *text, size_t ticks)
 {
-	const char *found = find_fence(text, ticks);
+	struct source_scan scan = { .at = text, .fence = ticks };
+	struct source_line line;
 
-	for (const char *p = text; found == NULL; p += strspn(p, "`")) {
-		p = strchr(p, '`');
-		if (p == NULL)
-			break;
-		if (strspn(p, "`") >= ticks)
-			found = p;
-	}
-	return found;
+	while (source_scan_next(&scan, &line))
+		if (line.escape != NULL)
+			return line.escape;
+	while ((text = strchr(text, '`')) != NULL && strspn(text, "`") < ticks)
+		text += strspn(text, "`");
+	return text;
 }
 
 /* ---- tags of blocks ---- */
@@ -422,101 +449,6 @@ source_is_output(const char *text)
 
 /* ---- the look of Python ---- */
 
-static bool
-looks_has_any(const char *line, size_t len, const char *set)
-{
-	for (size_t i = 0; i < len; i++)
-		if (strchr(set, line[i]) != NULL)
-			return true;
-	return false;
-}
-
-static bool
-looks_has(const char *line, size_t len, const char *text)
-{
-	return memmem(line, len, text, strlen(text)) != NULL;
-}
-
-/* Is the first word of the line one of these?  A sentence begins with a capital
- * letter. */
-static bool
-looks_begins(const char *line, const char *words)
-{
-	return islower((unsigned char)*line) &&
-	    source_is_one_of(words, line, strspn(line, DOTTED));
-}
-
-/* "import this" and no more words than that: prose has them. */
-static bool
-is_import(const char *line, size_t len)
-{
-	static const char word[] = "import ";
-	size_t at = sizeof(word) - 1;
-
-	if (looks_begins(line, "from"))
-		return looks_has(line, len, " import ");
-	return strncmp(line, word, at) == 0 && len > at &&
-	    strspn(line + at, DOTTED ",; ") >= len - at &&
-	    (!looks_has_any(line + at, len - at, " ") ||
-		looks_has_any(line, len, ",;") || looks_has(line, len, " as "));
-}
-
-static bool
-is_statement(const char *line, size_t len)
-{
-	if (strchr("@%!", *line) != NULL ||
-	    looks_begins(line, "def elif except"))
-		return true;
-	/* these words begin sentences, too */
-	if (looks_begins(line,
-		"for while if with class try else finally match async"))
-		return looks_has_any(line, len, ":");
-	if (looks_begins(line,
-		"return raise assert del await print global nonlocal yield not "
-		"lambda") &&
-	    looks_has_any(line, len, "([=\"'"))
-		return true;
-	if (looks_begins(line, "pass break continue return") &&
-	    strspn(line, DOTTED) == len)
-		return true;
-	return is_import(line, len);
-}
-
-/* Bytes of a name with letters of any language.  A called name has to be ASCII,
- * as prose of some languages puts brackets behind a word without a blank. */
-static size_t
-name_length(const char *line)
-{
-	size_t n = 0;
-
-	while (strchr(DOTTED, line[n]) != NULL ? line[n] != '\0' :
-						 (unsigned char)line[n] > 0x7f)
-		n++;
-	return n;
-}
-
-/* Is it a call, an assignment or a calculation? */
-static bool
-is_expression(const char *line, size_t len)
-{
-	static const char digits[] = "0123456789";
-	size_t name = name_length(line);
-	char next = line[name + strspn(line + name, " \t")];
-
-	if (name > 0 && strchr(digits, *line) == NULL)
-		return next == '=' ||
-		    (strchr("([", line[name]) != NULL && line[name] != '\0' &&
-			strspn(line, DOTTED) == name) ||
-		    (next != '\0' && strchr("+-*/%|&^@:,", next) != NULL &&
-			looks_has_any(line, len, "="));
-	if (strchr("([{", *line) != NULL)
-		return looks_has(line, len, " for ") &&
-		    looks_has(line, len, " in ");
-	return looks_has_any(line, len, digits) &&
-	    looks_has_any(line, len, "+-*/%<>&|^") &&
-	    strspn(line, "0123456789.+-*/%()<>=!&|^~, ") >= len;
-}
-
 bool
 source_looks(const char *text)
 {
@@ -527,8 +459,7 @@ source_looks(const char *text)
 	while (source_scan_next(&scan, &line)) {
 		if (!line.code || line.in_string || line.inner)
 			continue;
-		if (is_statement(line.text, line.len) ||
-		    is_expression(line.text, line.len))
+		if (source_match(SOURCE_LOOKS, line.text, line.len, NULL) > 0)
 			found = true;
 		/* a line that may go on with the one before says nothing */
 		else if (strchr(" \t)]}'\"", *line.text) == NULL)

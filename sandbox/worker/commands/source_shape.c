@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 
 #define STDIN_OPTION " stdin:"
+#define OPTION_MOST 64	/* bytes of a flag or a version */
 #define LEVELS_MOST 100 /* of indentation, as Python has it */
 #define TAB 8
 #define ESCAPES_MOST 65536 /* bytes of a text that may be one line */
@@ -120,52 +121,19 @@ source_mend_fences(char *text)
 
 /* People copy commands from our own messages. */
 
-/* Bytes of "/il py code:". */
-static size_t
-command_length(const char *text)
-{
-	size_t n = strncmp(text, "/il ", 4) == 0 ? 4 : 1;
-
-	if (*text != '/' || strncmp(text + n, "py ", 3) != 0)
-		return 0;
-	n += 3;
-	n += strspn(text + n, " ");
-	if (strncmp(text + n, "code:", 5) == 0)
-		n += 5;
-	return n + strspn(text + n, " ");
-}
-
-/* Is all of the text the value of that option? */
-static bool
-is_value(const char *option, const char *text)
-{
-	if (strcmp(option, " version:") == 0)
-		return text[strspn(text, "0123456789.")] == '\0';
-	return strcmp(text, "True") == 0 || strcmp(text, "False") == 0;
-}
-
 /* Cut off the flags and the version that the text ends with, in any order. */
 static void
 cut_options(char *text)
 {
-	static const char *const options[] = {
-		" timeit:", " share:", " keep:", " version:"
-	};
-	size_t i = 0;
+	size_t from = 0;
+	size_t at = strlen(text);
+	size_t len;
 
-	while (i < sizeof(options) / sizeof(options[0])) {
-		size_t len = strlen(options[i]);
-		char *found = NULL;
-
-		for (char *p = text; (p = strstr(p, options[i])) != NULL; p++)
-			found = p;
-		if (found != NULL && is_value(options[i], found + len)) {
-			*found = '\0';
-			i = 0;
-		} else {
-			i++;
-		}
-	}
+	do {
+		len = from + at;
+		from = len > OPTION_MOST ? len - OPTION_MOST : 0;
+	} while (source_match(SOURCE_OPTION, text + from, len - from, &at) > 0);
+	text[len] = '\0';
 }
 
 /* The last byte of the string that begins here, or this quote if nothing closes
@@ -207,7 +175,8 @@ find_stdin(char *text)
 void
 source_read_command(char *text, struct buf *input)
 {
-	size_t n = command_length(text);
+	size_t n = source_match(SOURCE_COMMAND, text, strcspn(text, "\n"),
+	    NULL);
 	char *at;
 
 	if (n == 0)
@@ -332,39 +301,13 @@ shape_escapes(char *text)
 
 /* ---- prompts ---- */
 
-/* Bytes of "In [12]: "; 0: there is none. */
-static size_t
-numbered_prompt(const char *line)
-{
-	size_t n = 4;
-	size_t digits;
-
-	if (strncmp(line, "In [", n) != 0)
-		return 0;
-	digits = strspn(line + n, "0123456789");
-	n += digits;
-	if (digits == 0 || strncmp(line + n, "]:", 2) != 0)
-		return 0;
-	return n + 2 + (line[n + 2] == ' ');
-}
-
 /* Bytes of a prompt at the begin, and of the blanks before it.  goes_on: the
  * line before was code. */
 static size_t
 prompt_length(const char *line, bool goes_on)
 {
-	size_t n = strspn(line, " \t");
-	size_t more;
-
-	if (strncmp(line + n, ">>>", 3) == 0)
-		return n + 3 + (line[n + 3] == ' ');
-	more = numbered_prompt(line + n);
-	if (more > 0)
-		return n + more;
-	if (!goes_on || strncmp(line + n, "...", 3) != 0)
-		return 0;
-	n += line[n + 3] == ':' ? 4 : 3;
-	return n + (line[n] == ' ');
+	return source_match(goes_on ? SOURCE_GOES_ON : SOURCE_PROMPT, line,
+	    strcspn(line, "\n"), NULL);
 }
 
 static size_t
@@ -375,22 +318,6 @@ count_prompts(const char *text)
 	for (; *text != '\0'; text += line_length(text))
 		count += prompt_length(text, count > 0) > 0;
 	return count;
-}
-
-/* Is the text the greeting of an interpreter? */
-static bool
-is_banner(const char *text)
-{
-	return (strncmp(text, "Python ", 7) == 0 &&
-		   isdigit((unsigned char)text[7])) ||
-	    strncmp(text, "IPython ", 8) == 0;
-}
-
-/* Does a transcript begin here, if it is one? */
-static bool
-begins_transcript(const char *first)
-{
-	return prompt_length(first, false) > 0 || is_banner(first);
 }
 
 /* Does the line end so that the next one belongs to it? */
@@ -425,7 +352,10 @@ shape_prompts(char *text, bool transcript)
 	bool code = false;
 	bool block = false;
 
-	if (prompts == 0 || (!transcript && !begins_transcript(first)))
+	if (prompts == 0 ||
+	    (!transcript && prompt_length(first, false) == 0 &&
+		source_match(SOURCE_BANNER, first, strcspn(first, "\n"),
+		    NULL) == 0))
 		return false;
 	if (!transcript && is_quote_of_code(text, first)) {
 		cut(first, 4);
@@ -668,8 +598,7 @@ shape_comment(char *line, size_t len)
 	while ((line = memmem(line, (size_t)(end - line), word,
 		    sizeof(word) - 1)) != NULL) {
 		line += sizeof(word) - 1;
-		if (line < end && (*line == ':' || *line == '=') &&
-		    is_encoding(line + 1))
+		if ((*line == ':' || *line == '=') && is_encoding(line + 1))
 			*line = ' ';
 	}
 }
