@@ -23,12 +23,15 @@
 /* Discord may need this long after a first response before it accepts an
  * edit. */
 #define EDIT_AFTER_MS 250
+/* The worker tries this often to store the end of a job. */
+#define STORE_AGAIN_MS 1000
 /* Response "thinking…", for its user alone. */
 #define DEFERRAL "{\"type\":5,\"data\":{\"flags\":64}}"
 
 /* An answer on its way. */
 struct delivery {
 	struct worker *worker;
+	int64_t slot; /* that the job belongs to */
 	const struct job *job;
 	const char *body;	       /* without files */
 	const struct message *message; /* NULL: its files are gone */
@@ -37,7 +40,9 @@ struct delivery {
 	bool apart;  /* moderated: only its owner may read the body */
 	char *owned; /* heap: the body, where the caller does not own it */
 	bool first;  /* it was the first response */
-	bool lasts;  /* it is stored, and on the disk */
+	bool stored; /* it is in the database and on the disk */
+	const char *outcome; /* with which the job is finished */
+	int64_t cpu_ms;	     /* of its code; or -1 */
 	struct rest_reply reply;
 	struct rest_reply objection; /* to the answer itself */
 	struct err err;
@@ -97,67 +102,57 @@ deliver_release(struct worker *worker)
 {
 	for (size_t i = 0; i < DELIVER_KEPT; i++)
 		message_release(&worker->kept[i].message);
-	(void)deliver_note(worker);
-	free(worker->owed.body);
 }
 
-/* ---- ends of jobs that are not stored ---- */
+/* ---- the end of a job ---- */
 
-/* Keep the end of a job that was not stored, or may be lost again. */
-static void
-owe(struct worker *worker, const struct task *task, const char *body,
-    int64_t cpu_ms, bool told)
+static int
+store_end(const struct delivery *d, struct err *err)
 {
-	free(worker->owed.body);
-	worker->owed = (struct deliver_owed){ .job_id = task->job->id,
-		.body = xstrdup(body),
-		.cpu_ms = cpu_ms,
-		.told = told };
-	(void)snprintf(worker->owed.outcome, sizeof(worker->owed.outcome), "%s",
-	    task->outcome);
+	return job_finish(d->worker->db, d->job->id, d->slot, d->body,
+	    d->outcome, d->cpu_ms, err);
 }
 
 /* After a power cut, a job without a stored answer is reported as interrupted.
  * So each answer waits for the disk, except a first response, which is sent
  * meanwhile. */
-static bool
-deliver_flush(struct worker *worker, int64_t job_id)
+static int
+store_on_disk(const struct delivery *d, struct err *err)
 {
-	struct err err = { 0 };
-
-	if (db_flush(worker->db, &err) == 0)
-		return true;
-	log_err("%s job=%" PRId64, err.text, job_id);
-	return false;
+	return db_flush(d->worker->db, err);
 }
 
-/* The job is stored as finished first: from there on the rounds of deliveries
- * find it, too. */
-bool
-deliver_note(struct worker *worker)
+static int
+store_delivered(const struct delivery *d, struct err *err)
 {
-	struct deliver_owed *owed = &worker->owed;
-	struct err err = { 0 };
-	int result = 0; /* 1: another worker has the job */
+	return job_delivered(d->worker->db, d->job->id, err);
+}
 
-	if (owed->body != NULL) {
-		result = job_finish(worker->db, owed->job_id, worker->slot,
-		    owed->body, owed->outcome, owed->cpu_ms, &err);
-		if (!deliver_flush(worker, owed->job_id))
-			return false;
-	}
-	if (result >= 0) {
-		free(owed->body);
-		owed->body = NULL;
-	}
-	if (result >= 0 && owed->told)
-		result = job_delivered(worker->db, owed->job_id, &err);
-	if (result < 0)
+/* Call the function until it has stored a part of a job's end.  No other job
+ * begins before that.  False: the worker has to end, and the next one reports
+ * the job. */
+static bool
+store_again(const struct delivery *d,
+    int (*store)(const struct delivery *d, struct err *err))
+{
+	struct worker *worker = d->worker;
+	struct err err = { 0 };
+
+	while (store(d, &err) < 0) {
 		log_err("not stored yet: %s job=%" PRId64, err.text,
-		    owed->job_id);
-	else
-		*owed = (struct deliver_owed){ 0 };
-	return result >= 0;
+		    d->job->id);
+		if (worker_is_stopping(worker))
+			return false;
+		count_beat(worker);
+		rest_pause(worker->rest, STORE_AGAIN_MS);
+	}
+	return true;
+}
+
+static bool
+deliver_store(const struct delivery *d)
+{
+	return store_again(d, store_end) && store_again(d, store_on_disk);
 }
 
 /* ---- one answer ---- */
@@ -344,8 +339,6 @@ deliver_give_up(const struct delivery *d, const char *why)
 static bool
 deliver_settle(struct delivery *d, enum rest_outcome outcome)
 {
-	struct err err = { 0 };
-
 	if (outcome == REST_GONE || outcome == REST_REFUSED) {
 		deliver_give_up(d, outcome == REST_GONE ? "gone" : "refused");
 		return true;
@@ -357,10 +350,7 @@ deliver_settle(struct delivery *d, enum rest_outcome outcome)
 	}
 	d->worker->unanswered = false;
 	d->worker->tally->told[d->first ? TALLY_FIRST : TALLY_EDIT]++;
-	if (job_delivered(d->worker->db, d->job->id, &err) < 0) {
-		d->worker->owed.job_id = d->job->id;
-		d->worker->owed.told = true;
-	}
+	(void)store_again(d, store_delivered);
 	kept_forget(d->worker, d->job->id);
 	return true;
 }
@@ -425,7 +415,7 @@ deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 	auto_close int fd = held ? give_first(task, &d->err) : -1;
 
 	/* the response is on its way meanwhile */
-	d->lasts = deliver_flush(task->worker, job->id);
+	d->stored = d->stored && store_on_disk(d, &d->err) == 0;
 	if (fd >= 0)
 		first = first_response_outcome(fd, PASS_ON_MS, &d->err);
 	if (first == FIRST_RESPONSE_NOBODY) {
@@ -457,7 +447,7 @@ deliver_cpu_ms(const struct task *task)
 }
 
 /* The answer is stored first.  If that fails (the disk may be full), it is sent
- * all the same, and stored later. */
+ * all the same, and stored afterwards. */
 void
 deliver_task(struct task *task)
 {
@@ -465,18 +455,18 @@ deliver_task(struct task *task)
 	auto_free char *body = message_json(&task->message, false);
 	struct delivery d = {
 		.worker = worker,
+		.slot = worker->slot,
 		.job = task->job,
 		.body = body,
 		.message = &task->message,
 		.patience = REST_FINAL,
 		.remove = task->remove,
+		.outcome = task->outcome,
+		.cpu_ms = deliver_cpu_ms(task),
 	};
 	struct err err = { 0 };
 	enum rest_outcome outcome;
-	bool settled;
-	int64_t cpu_ms = deliver_cpu_ms(task);
-	int finished = job_finish(worker->db, task->job->id, worker->slot, body,
-	    task->outcome, cpu_ms, &err);
+	int finished = store_end(&d, &err);
 
 	if (finished == 1) {
 		log_err("the job was taken away job=%" PRId64, task->job->id);
@@ -484,6 +474,7 @@ deliver_task(struct task *task)
 	}
 	if (finished < 0)
 		log_err("%s job=%" PRId64, err.text, task->job->id);
+	d.stored = finished == 0;
 	d.first = deliver_first(task, &d, &outcome);
 	if (!d.first) {
 		/* After a call without an answer, and while jobs wait, an
@@ -495,38 +486,33 @@ deliver_task(struct task *task)
 		worker->unanswered = outcome == REST_LATER &&
 		    d.reply.status == 0;
 	}
-	d.lasts = d.lasts && finished == 0;
-	settled = d.lasts ? deliver_settle(&d, outcome) : outcome == REST_DONE;
-	if (!d.lasts)
-		owe(worker, task, d.body, cpu_ms, settled);
-	if (!settled && task->message.file_count > 0)
+	if ((d.stored || deliver_store(&d)) && !deliver_settle(&d, outcome) &&
+	    task->message.file_count > 0)
 		kept_add(worker, task->job->id, &task->message);
 	free(d.owned);
 }
 
 /* ---- answers that wait ---- */
 
-/* Finish a job whose worker died while it ran.  Returns its answer, heap. */
-static char *
-lost_body(struct worker *worker, int64_t slot, const struct job *job)
+/* Finish a job whose worker died while it ran. */
+static bool
+finish_lost(struct delivery *d)
 {
+	struct worker *worker = d->worker;
+	const struct job *job = d->job;
 	auto_message struct message message = MESSAGE_FOR(&worker->ids);
-	struct err err = { 0 };
-	char *body;
 
 	deliver_read_rules(worker, job);
 	message.banner = worker->rules.of[RULE_SERVICE].banner;
 	render_lost(&message, job->kind, job->id);
-	body = message_json(&message, false);
+	d->body = d->owned = message_json(&message, false);
+	d->outcome = "interrupted";
+	d->cpu_ms = -1;
 	log_warn("interrupted: its worker did not end it job=%" PRId64
 		 " user=%" PRId64 " slot=%" PRId64,
-	    job->id, job->user_id, slot);
+	    job->id, job->user_id, d->slot);
 	worker->tally->jobs[job->kind][TALLY_INTERRUPTED]++;
-	if (job_finish(worker->db, job->id, slot, body, "interrupted", -1,
-		&err) < 0)
-		log_err("%s", err.text);
-	deliver_flush(worker, job->id);
-	return body;
+	return deliver_store(d);
 }
 
 /* Deliver a waiting answer.  True: the delivery is over. */
@@ -536,13 +522,14 @@ deliver_one(struct worker *worker, int64_t slot, const struct job *job)
 	struct deliver_kept *kept = kept_find(worker, job->id);
 	struct delivery d = {
 		.worker = worker,
+		.slot = slot,
 		.job = job,
 		.body = job->body,
 		.message = kept != NULL ? &kept->message : NULL,
 		.patience = REST_ONCE,
 	};
 	enum rest_outcome outcome;
-	bool settled;
+	bool settled = false;
 
 	locale_set(job->locale);
 	/* a late editor became a button */
@@ -556,14 +543,14 @@ deliver_one(struct worker *worker, int64_t slot, const struct job *job)
 		kept = NULL;
 		d.message = NULL;
 	}
-	if (job->lost || d.body == NULL)
-		d.body = d.owned = lost_body(worker, slot, job);
-	d.apart = job->share && message_is_private(d.body);
-	outcome = deliver(&d);
-	/* a refusal of any request does not count against the files */
-	if (kept != NULL && outcome == REST_LATER)
-		kept->tries++;
-	settled = deliver_settle(&d, outcome);
+	if ((!job->lost && d.body != NULL) || finish_lost(&d)) {
+		d.apart = job->share && message_is_private(d.body);
+		outcome = deliver(&d);
+		/* a refusal of any request does not count against the files */
+		if (kept != NULL && outcome == REST_LATER)
+			kept->tries++;
+		settled = deliver_settle(&d, outcome);
+	}
 	free(d.owned);
 	return settled;
 }
@@ -577,7 +564,7 @@ deliver_untold(struct worker *worker, int64_t slot)
 	int failures = 0;
 	int result = 1;
 
-	while (failures < FAILURES_MOST && deliver_note(worker) &&
+	while (failures < FAILURES_MOST &&
 	    (result = job_next_untold(worker->db, slot, after, &job, &err)) ==
 		0) {
 		after = job.id;

@@ -133,8 +133,6 @@ open_all(struct worker *worker)
 	worker->lease_socket = config_state_path(config, SOCKET_BROKER_WORKER);
 }
 
-/* The end of a job that was not stored is stored before the database is
- * closed. */
 static void
 close_all(struct worker *worker)
 {
@@ -247,6 +245,7 @@ do_job(struct worker *worker, struct job *job)
 	lease_close(&task.lease);
 	collect_release(&task.collect);
 	message_release(&task.message);
+	view_texts_release(&task.texts);
 	free(task.editor);
 }
 
@@ -265,11 +264,8 @@ static void
 sweep_slot(struct worker *worker, int64_t slot)
 {
 	struct err err = { 0 };
-	int count;
+	int count = job_recover(worker->db, slot, &err);
 
-	if (!deliver_note(worker)) /* the database still has it as started */
-		return;
-	count = job_recover(worker->db, slot, &err);
 	if (count < 0) {
 		log_err("%s", err.text);
 		return;
@@ -386,11 +382,8 @@ do_next(struct worker *worker)
 {
 	struct err err = { 0 };
 	struct job job;
-	int result;
+	int result = job_claim(worker->db, worker->slot, &job, &err);
 
-	if (!deliver_note(worker))
-		return false;
-	result = job_claim(worker->db, worker->slot, &job, &err);
 	if (result < 0)
 		log_err("%s", err.text);
 	if (result != 0)
@@ -400,9 +393,8 @@ do_next(struct worker *worker)
 	return true;
 }
 
-/* Is SIGTERM or SIGINT pending? */
-static bool
-is_stopping(const struct worker *worker)
+bool
+worker_is_stopping(const struct worker *worker)
 {
 	struct pollfd stop = { .fd = worker->signal_fd, .events = POLLIN };
 
@@ -425,7 +417,7 @@ worker_run(struct worker *worker)
 	int64_t sweep_at_ms = 0;
 
 	sweep_slot(worker, worker->slot);
-	while (!is_stopping(worker)) {
+	while (!worker_is_stopping(worker)) {
 		count_beat(worker);
 		if (do_next(worker)) {
 			/* a busy worker sweeps too, only later */

@@ -13,6 +13,7 @@
 #include "store/job.h"
 #include "store/rule.h"
 #include "store/sandbox.h"
+#include "store/view.h"
 #include "worker/render/render.h"
 
 struct db;
@@ -27,16 +28,6 @@ struct deliver_kept {
 	int64_t job_id; /* 0: free */
 	int tries;
 	struct message message;
-};
-
-/* End of one job that could not be stored, since the database was full or
- * locked.  The worker begins no other job before it is stored. */
-struct deliver_owed {
-	int64_t job_id; /* 0: nothing */
-	char *body;	/* heap; NULL: it is stored as finished */
-	char outcome[WORD_SIZE];
-	int64_t cpu_ms; /* -1: not known */
-	bool told;	/* store that it was delivered, too */
 };
 
 /* State of a worker for as long as it lives. */
@@ -62,8 +53,10 @@ struct worker {
 	int64_t untold_after; /* the next round of deliveries begins after
 				 * this job; 0: with the first */
 	struct deliver_kept kept[DELIVER_KEPT];
-	struct deliver_owed owed;
 };
+
+/* Has the worker to end, by SIGTERM or SIGINT? (il-worker.c) */
+bool worker_is_stopping(const struct worker *worker);
 
 /* Wall clock time at which a job's token must not be used any more. */
 #define TOKEN_LIFE_MS (14 * 60 * 1000 + 30 * 1000)
@@ -91,6 +84,9 @@ struct task {
 	char gone[PATH_SIZE];
 	char elsewhere[PATH_SIZE];
 	bool place_told; /* the answer names the current directory */
+
+	struct view view; /* command_load_view(), with its texts */
+	struct view_texts texts;
 
 	/* of the cell's Python; "": any; command_choose_version() */
 	char version[COMMAND_VERSION_MAX + 1];
@@ -182,12 +178,9 @@ void count_task(const struct task *task, int64_t waited_ms, int64_t took_ms);
 void deliver_read_rules(struct worker *worker, const struct job *job);
 
 /* Finish the task's job, and deliver its answer if that is possible now.  The
- * message may move out of the task. */
+ * message may move out of the task.  While the database is full or locked, the
+ * worker tries to store the end, and does nothing else. */
 void deliver_task(struct task *task);
-
-/* Store the end of a job that could not be stored before.  False: that still
- * fails. */
-bool deliver_note(struct worker *worker);
 
 /* Deliver the waiting answers of a slot, those of interrupted jobs among them.
  * Each has one try.  After two failures the others wait for the next round,

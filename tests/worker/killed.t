@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__))))
 
@@ -132,6 +133,28 @@ def what_a_living_worker_could_not_end_is_interrupted():
     sent.wait_final(match="interrupted")
     house.wait_state(sent, "delivered")
     assert runs() == before and edits(sent) == 1
+
+
+@test
+def an_end_that_cannot_be_stored_is_sent_and_stored_afterwards():
+    house.broker.cell = says(b"stored later\n")
+    house.sql("CREATE TRIGGER full BEFORE UPDATE ON jobs WHEN NEW.state = "
+              "'finished' BEGIN SELECT RAISE(ABORT, 'full'); END")
+    sent = house.send("py", text="1")
+    sent.wait_final(match="stored later")
+    house.sandbox("bob")
+    other = house.send("py", text="2", user="bob")
+    house.wait_state(other, "queued")
+    tries = house.log().count("not stored yet: ")
+    until = time.monotonic() + 60
+    while house.log().count("not stored yet: ") < tries + 2:
+        assert time.monotonic() < until, house.log()
+        time.sleep(0.02)
+    assert house.outcome(other)[0] == "queued"
+    house.sql("DROP TRIGGER full")
+    house.wait_state(sent, "delivered")
+    other.wait_final(match="stored later")
+    assert edits(sent) == 1
 
 
 @test

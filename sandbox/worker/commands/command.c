@@ -224,6 +224,18 @@ command_set(char **field, char *text)
 	*field = text;
 }
 
+int
+command_load_view(struct task *task, int64_t id, struct err *err)
+{
+	int result;
+
+	view_texts_release(&task->texts);
+	result = view_load(task->worker->db, id, &task->view, &task->texts,
+	    err);
+	task->view.texts = &task->texts;
+	return result;
+}
+
 bool
 command_choose_version(struct task *task)
 {

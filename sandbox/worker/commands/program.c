@@ -192,20 +192,20 @@ find_own_run(struct task *task, int64_t view_id, struct source *source,
     struct err *err)
 {
 	struct job *job = task->job;
-	auto_view_texts struct view_texts texts = { 0 };
-	struct view view;
-	int found = view_load(task->worker->db, view_id, &view, &texts, err);
+	struct view *view = &task->view;
+	struct view_texts *texts = &task->texts;
+	int found = command_load_view(task, view_id, err);
 
 	if (found != 0)
 		return found;
-	if (view.kind != JOB_PY ||
-	    !program_may_have(job, &view, *texts.text != '\0'))
+	if (view->kind != JOB_PY ||
+	    !program_may_have(job, view, *texts->text != '\0'))
 		return 1;
-	if (*texts.text == '\0')
-		command_set(&job->path, xprintf("~/%s", view.path));
+	if (*texts->text == '\0')
+		command_set(&job->path, xprintf("~/%s", view->path));
 	program_copy_run(job, source,
 	    &(struct node_view){
-		texts.text, texts.input, view.version, view.timeit });
+		texts->text, texts->input, view->version, view->timeit });
 	return 0;
 }
 
@@ -361,23 +361,21 @@ load_code(struct task *task, struct source *source, char **code, int64_t *run,
     struct err *err)
 {
 	struct job *job = task->job;
-	auto_view_texts struct view_texts texts = { 0 };
-	struct view view;
-	int found = view_load(task->worker->db, job->view_id, &view, &texts,
-	    err);
+	const struct view *view = &task->view;
+	int found = command_load_view(task, job->view_id, err);
 
 	if (found != 0)
 		return found;
-	if (view.kind != JOB_MESSAGE_EDIT || view.user_id != job->user_id)
+	if (view->kind != JOB_MESSAGE_EDIT || view->user_id != job->user_id)
 		return 1;
-	*run = view.page;
-	if (*texts.text == '\0')
+	*run = view->page;
+	if (*task->texts.text == '\0')
 		return 0;
-	*code = xstrdup(texts.text);
+	*code = xstrdup(task->texts.text);
 	source->input = (struct buf)BUF_INIT(SOURCE_TEXT_MAX);
-	buf_adds(&source->input, texts.input);
-	command_set(&job->version, xstrdup(view.version));
-	job->timeit = view.timeit;
+	buf_adds(&source->input, task->texts.input);
+	command_set(&job->version, xstrdup(view->version));
+	job->timeit = view->timeit;
 	return 0;
 }
 

@@ -35,13 +35,12 @@ say_gone(struct task *task)
 /* Load the job's view, if its user may have it.  1: the message says that it is
  * gone. */
 static int
-py_view_load(struct task *task, struct view *view, struct view_texts *texts,
-    struct err *err)
+py_view_load(struct task *task, struct err *err)
 {
 	const struct job *job = task->job;
-	int found = view_load(task->worker->db, job->view_id, view, texts, err);
+	const struct view *view = &task->view;
+	int found = command_load_view(task, job->view_id, err);
 
-	view->texts = texts;
 	if (found < 0)
 		return -1;
 	if (found == 0 && view->kind == JOB_PY &&
@@ -57,24 +56,24 @@ static int
 py_view_again(struct task *task, struct err *err)
 {
 	struct job *job = task->job;
-	auto_view_texts struct view_texts texts = { 0 };
-	struct view view;
-	int result = py_view_load(task, &view, &texts, err);
+	const struct view *view = &task->view;
+	const struct view_texts *texts = &task->texts;
+	int result = py_view_load(task, err);
 
 	if (result != 0)
 		return result;
-	if (texts.text[0] == '\0' && view.path[0] == '\0')
+	if (texts->text[0] == '\0' && view->path[0] == '\0')
 		return say_gone(task);
-	job->has_text = texts.text[0] != '\0';
-	command_set(&job->text, xstrdup(texts.text));
-	command_set(&job->path, xstrdup(view.path));
+	job->has_text = texts->text[0] != '\0';
+	command_set(&job->text, xstrdup(texts->text));
+	command_set(&job->path, xstrdup(view->path));
 	if (job->input[0] == '\0')
-		command_set(&job->input, xstrdup(texts.input));
+		command_set(&job->input, xstrdup(texts->input));
 	if (job->version[0] == '\0')
-		command_set(&job->version, xstrdup(view.version));
-	job->timeit = view.timeit;
-	job->keep = view.keep;
-	job->share = view.share != 0;
+		command_set(&job->version, xstrdup(view->version));
+	job->timeit = view->timeit;
+	job->keep = view->keep;
+	job->share = view->share != 0;
 	return 0;
 }
 
@@ -205,15 +204,8 @@ py_view_keep(struct task *task, const struct cell_request *request, bool again)
 static void
 py_view_offer(struct task *task)
 {
-	auto_view_texts struct view_texts texts = { 0 };
-	struct err err = { 0 };
-	struct view view;
-
-	if (view_load(task->worker->db, task->job->view_id, &view, &texts,
-		&err) != 0)
-		return;
-	view.texts = &texts;
-	render_buttons(&task->message, &view, "", false, false, &task->env);
+	render_buttons(&task->message, &task->view, "", false, false,
+	    &task->env);
 }
 
 /* ---- editors ---- */
@@ -252,51 +244,48 @@ int
 cmd_py_edit(struct task *task, struct err *err)
 {
 	enum job_kind kind = task->job->kind;
-	auto_view_texts struct view_texts texts = { 0 };
+	const struct view *view = &task->view;
+	const char *code = NULL;
 	auto_free char *custom_id = NULL;
-	struct view view;
-	int result = py_view_load(task, &view, &texts, err);
+	int result = py_view_load(task, err);
 
 	if (result != 0)
 		return result;
-	if (kind != JOB_PY_GIVE &&
-	    !command_is_editable(texts.text, strlen(texts.text))) {
-		render_long_code(&task->message, texts.text, &task->env);
+	if (kind != JOB_PY_GIVE)
+		code = task->texts.text;
+	if (code != NULL && !command_is_editable(code, strlen(code))) {
+		render_long_code(&task->message, code, &task->env);
 		task->outcome = "not editable";
 		return 0;
 	}
 	/* shared code runs as one's own, on a node that may not have its row */
 	custom_id = kind == JOB_PY_TRY ?
-	    editor_id_tried(view.version, view.timeit) :
-	    editor_id(kind == JOB_PY_GIVE ? ACTION_PY_INPUT : ACTION_PY,
-		view.id);
-	return py_view_editor(task, custom_id,
-	    kind == JOB_PY_GIVE ? NULL : texts.text, texts.input, err);
+	    editor_id_tried(view->version, view->timeit) :
+	    editor_id(code == NULL ? ACTION_PY_INPUT : ACTION_PY, view->id);
+	return py_view_editor(task, custom_id, code, task->texts.input, err);
 }
 
 int
 cmd_py_output(struct task *task, struct err *err)
 {
-	auto_view_texts struct view_texts texts = { 0 };
-	struct view view;
 	int64_t page = task->job->page;
-	int result = py_view_load(task, &view, &texts, err);
+	int result = py_view_load(task, err);
 
 	if (result != 0)
 		return result;
-	render_output(&task->message, &view, &page);
+	render_output(&task->message, &task->view, &page);
 	task->outcome = "output";
-	return view_set_page(task->worker->db, view.id, page, err) < 0 ? -1 : 0;
+	return view_set_page(task->worker->db, task->view.id, page, err) < 0 ?
+	    -1 :
+	    0;
 }
 
 /* Share a run.  The shared message is a copy, which outlives the answer. */
 int
 cmd_py_share(struct task *task, struct err *err)
 {
-	auto_view_texts struct view_texts texts = { 0 };
-	struct view view;
 	int64_t copy = 0;
-	int result = py_view_load(task, &view, &texts, err);
+	int result = py_view_load(task, err);
 
 	/* an error concerns one person */
 	task->apart = result != 0;
@@ -306,49 +295,38 @@ cmd_py_share(struct task *task, struct err *err)
 	 * report that as "shared before" */
 	if (!run_start(task))
 		return 0;
-	result = view_share(task->worker->db, &view, &copy, err);
+	result = view_share(task->worker->db, &task->view, &copy, err);
 	if (result < 0)
 		return -1;
 	if (result == 1) {
 		task->apart = true;
 		return command_say(task, "shared before", _(TEXT_SHARED_NOW));
 	}
-	render_shared(&task->message, &view, copy, &task->env);
+	render_shared(&task->message, &task->view, copy, &task->env);
 	task->outcome = "shared";
 	return 0;
 }
 
-/* Install the missing package of a run, as /il pip does. */
-static int
-install(struct task *task, const char *package, struct err *err)
+/* Install the missing package of a run, as /il pip does, and run again, with
+ * one answer in the place of the one before. */
+int
+cmd_py_install(struct task *task, struct err *err)
 {
-	int result;
+	auto_free char *package = NULL;
+	int result = py_view_load(task, err);
 
+	if (result != 0)
+		return result;
+	package = xstrdup(task->texts.package);
+	command_set(&task->job->version, xstrdup(task->view.version));
 	command_set(&task->job->text, xstrdup(package));
 	task->job->kind = JOB_PIP; /* its texts are those of /il pip */
 	result = cmd_pip(task, err);
 	task->job->kind = JOB_PY_INSTALL;
-	return result;
-}
-
-/* Install the package and run again, with one answer in the place of the one
- * before. */
-int
-cmd_py_install(struct task *task, struct err *err)
-{
-	auto_view_texts struct view_texts texts = { 0 };
-	struct view view;
-	int result = py_view_load(task, &view, &texts, err);
-
-	if (result != 0)
-		return result;
-	command_set(&task->job->version, xstrdup(view.version));
-	result = install(task, texts.package, err);
 	if (result != 0 || task->taken)
 		return result;
 	if (!outcome_succeeded(&task->run)) {
-		render_buttons(&task->message, &view, "", false, false,
-		    &task->env);
+		py_view_offer(task);
 		return 0;
 	}
 	message_release(&task->message);
@@ -357,7 +335,7 @@ cmd_py_install(struct task *task, struct err *err)
 	result = cmd_py(task, err);
 	if (result >= 0 && !task->taken)
 		buf_addf(&task->message.tail, _(TEXT_INSTALLED),
-		    phrase_name(texts.package, PACKAGE_SIZE).text);
+		    phrase_name(package, PACKAGE_SIZE).text);
 	return result;
 }
 
@@ -379,14 +357,12 @@ find_path(const char *list, int64_t place)
 static int
 choose_path(struct task *task, int64_t place, struct err *err)
 {
-	auto_view_texts struct view_texts texts = { 0 };
-	struct view view;
 	char *path;
-	int result = py_view_load(task, &view, &texts, err);
+	int result = py_view_load(task, err);
 
 	if (result != 0)
 		return result;
-	path = find_path(texts.files, place);
+	path = find_path(task->texts.files, place);
 	if (path == NULL)
 		return say_gone(task);
 	command_set(&task->job->path, path);

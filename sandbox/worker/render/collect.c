@@ -120,42 +120,46 @@ filename_unique(char name[FILENAME_SIZE], const char *const *taken,
 	return true;
 }
 
+#define IMAGE "" /* Discord shows it inline */
+
+/* The tag of a code block for a file with this name; NULL: none fits. */
+static const char *
+tag_of(const char *name)
+{
+	static const char *const tags[][2] = { { "png", IMAGE },
+		{ "jpg", IMAGE }, { "jpeg", IMAGE }, { "gif", IMAGE },
+		{ "webp", IMAGE }, { "py", "py" }, { "pyi", "py" },
+		{ "json", "json" }, { "md", "md" }, { "html", "html" },
+		{ "htm", "html" }, { "css", "css" }, { "js", "js" },
+		{ "ts", "ts" }, { "c", "c" }, { "h", "c" }, { "cpp", "cpp" },
+		{ "sh", "sh" }, { "sql", "sql" }, { "xml", "xml" },
+		{ "svg", "xml" }, { "yaml", "yaml" }, { "yml", "yaml" },
+		{ "toml", "toml" }, { "ini", "ini" }, { "cfg", "ini" },
+		{ "diff", "diff" }, { "patch", "diff" }, { "go", "go" },
+		{ "java", "java" }, { "rs", "rust" } };
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot != NULL && i < sizeof(tags) / sizeof(tags[0]);
+	     i++)
+		if (strcasecmp(dot + 1, tags[i][0]) == 0)
+			return tags[i][1];
+	return NULL;
+}
+
 bool
 filename_is_image(const char *name)
 {
-	static const char *const endings[] = { ".png", ".jpg", ".jpeg", ".gif",
-		".webp" };
-	const char *dot = strrchr(name, '.');
+	const char *tag = tag_of(name);
 
-	for (size_t i = 0;
-	     dot != NULL && i < sizeof(endings) / sizeof(endings[0]); i++)
-		if (strcasecmp(dot, endings[i]) == 0)
-			return true;
-	return false;
+	return tag != NULL && strcmp(tag, IMAGE) == 0;
 }
 
 const char *
 filename_language(const char *name)
 {
-	/* endings that are their own tags, and pairs of those that are not */
-	static const char *const tags[] = { "py", "json", "md", "html", "css",
-		"js", "ts", "c", "cpp", "sh", "sql", "xml", "yaml", "toml",
-		"ini", "diff", "go", "java" };
-	static const char *const others[][2] = { { "pyi", "py" },
-		{ "htm", "html" }, { "h", "c" }, { "svg", "xml" },
-		{ "yml", "yaml" }, { "cfg", "ini" }, { "patch", "diff" },
-		{ "rs", "rust" } };
-	const char *dot = strrchr(name, '.');
+	const char *tag = tag_of(name);
 
-	if (dot == NULL)
-		return "";
-	for (size_t i = 0; i < sizeof(tags) / sizeof(tags[0]); i++)
-		if (strcasecmp(dot + 1, tags[i]) == 0)
-			return tags[i];
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (strcasecmp(dot + 1, others[i][0]) == 0)
-			return others[i][1];
-	return "";
+	return tag != NULL ? tag : "";
 }
 
 /* ---- the events of a cell ---- */

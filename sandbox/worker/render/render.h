@@ -70,6 +70,12 @@ struct render_env {
 /* A run: its output, its end, its files (they move into the message). */
 void render_run(struct message *message, const struct run_outcome *outcome,
     struct collect *collect, const struct render_env *env);
+/* Outcome of a request for statistics, as "exit 0"; in word, or static. */
+#define WORD_SIZE 48
+const char *render_word(const struct run_outcome *outcome,
+    char word[WORD_SIZE]);
+/* Say below a run why its session began anew; 0: it did not. */
+void render_session_ended(struct message *message, enum kept_end why);
 /* Progress of a run or an installation, with a button that ends it. */
 void render_progress(struct message *message, enum job_kind kind,
     int64_t job_id, const struct buf *output, int64_t elapsed_ms);
@@ -85,10 +91,8 @@ void render_blocked(struct message *message, enum rule_subject who,
 /* A request that did not succeed; path: its path, "" for a run. */
 void render_not_done(struct message *message, const struct run_outcome *outcome,
     const char *path, const struct render_env *env);
-/* Outcome of a request for statistics, as "exit 0"; in word, or static. */
-#define WORD_SIZE 48
-const char *render_word(const struct run_outcome *outcome,
-    char word[WORD_SIZE]);
+/* The same in a word, for statistics. */
+const char *render_refusal_word(enum refusal refusal);
 void render_error(struct message *message, int64_t reference);
 void render_lost(struct message *message, enum job_kind kind,
     int64_t reference);

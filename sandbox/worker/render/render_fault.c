@@ -60,6 +60,12 @@ static const struct {
 	[REFUSAL_TIME] = { "timed out", TEXT_FULL, false },
 };
 
+const char *
+render_refusal_word(enum refusal refusal)
+{
+	return refusals[refusal].word;
+}
+
 /* People see no more of a fault of ours; the log has the rest under this
  * number. */
 void
@@ -183,44 +189,6 @@ render_not_done(struct message *message, const struct run_outcome *outcome,
 	else
 		/* limits are far above the needs of an operation on files */
 		render_error(message, env->reference);
-}
-
-const char *
-render_word(const struct run_outcome *outcome, char word[WORD_SIZE])
-{
-	static const char *const ends[] = {
-		[RUN_TOO_LATE] = "too late",
-		[RUN_OVERDUE] = "overdue",
-		[RUN_STOPPED] = "stopped",
-		[RUN_BROKEN] = "broken",
-		[RUN_TAKEN] = "taken",
-		[RUN_CANCELLED] = "cancelled",
-	};
-	static const char *const limits[] = {
-		[REASON_TIME] = "time limit",
-		[REASON_MEMORY] = "memory limit",
-		[REASON_OUTPUT] = "output limit",
-	};
-	const struct cell_result *result = &outcome->result;
-
-	if (outcome->cancelled && !outcome_succeeded(outcome))
-		return ends[RUN_CANCELLED];
-	if (outcome->end == RUN_REFUSED)
-		(void)snprintf(word, WORD_SIZE, "refused %s",
-		    refusals[outcome->refusal].word);
-	else if (outcome->end != RUN_RESULT)
-		return ends[outcome->end];
-	else if (result->reason == REASON_EXIT)
-		(void)snprintf(word, WORD_SIZE, "exit %" PRId64,
-		    result->status);
-	else if (result->reason == REASON_SIGNAL)
-		(void)snprintf(word, WORD_SIZE, "signal %" PRId64,
-		    result->signal);
-	else if (result->reason == REASON_ERROR)
-		(void)snprintf(word, WORD_SIZE, "error %d", (int)result->error);
-	else
-		return limits[result->reason];
-	return word;
 }
 
 void

@@ -104,15 +104,12 @@ bool render_pip_missing(struct buf *out, const struct buf *log,
 
 /* ---- sandboxes and their sessions ---- */
 
-/* Sessions keep variables from run to run: their commands, and their notes in
- * the answers of runs. */
+/* Sessions keep variables from run to run. */
 void render_session_start(struct message *message, const struct config *config);
 void render_session_stop(struct message *message, bool was_on);
 /* until: end of its interpreter's life, Unix seconds; 0: there is none. */
 void render_session_status(struct message *message,
     const struct session *session, int64_t until);
-/* Say below a run why its session began anew; 0: it did not. */
-void render_session_ended(struct message *message, enum kept_end why);
 /* Say below an answer that a sandbox was made; lost_at: when the one before it
  * expired, or 0. */
 void render_made(struct message *message, int64_t lost_at);

@@ -283,6 +283,71 @@ add_run_end(struct buf *tail, const struct run_outcome *outcome,
 	render_hint(tail, &outcome->result, output, env);
 }
 
+const char *
+render_word(const struct run_outcome *outcome, char word[WORD_SIZE])
+{
+	static const char *const ends[] = {
+		[RUN_TOO_LATE] = "too late",
+		[RUN_OVERDUE] = "overdue",
+		[RUN_STOPPED] = "stopped",
+		[RUN_BROKEN] = "broken",
+		[RUN_TAKEN] = "taken",
+		[RUN_CANCELLED] = "cancelled",
+	};
+	static const char *const limits[] = {
+		[REASON_TIME] = "time limit",
+		[REASON_MEMORY] = "memory limit",
+		[REASON_OUTPUT] = "output limit",
+	};
+	const struct cell_result *result = &outcome->result;
+
+	if (outcome->cancelled && !outcome_succeeded(outcome))
+		return ends[RUN_CANCELLED];
+	if (outcome->end == RUN_REFUSED)
+		(void)snprintf(word, WORD_SIZE, "refused %s",
+		    render_refusal_word(outcome->refusal));
+	else if (outcome->end != RUN_RESULT)
+		return ends[outcome->end];
+	else if (result->reason == REASON_EXIT)
+		(void)snprintf(word, WORD_SIZE, "exit %" PRId64,
+		    result->status);
+	else if (result->reason == REASON_SIGNAL)
+		(void)snprintf(word, WORD_SIZE, "signal %" PRId64,
+		    result->signal);
+	else if (result->reason == REASON_ERROR)
+		(void)snprintf(word, WORD_SIZE, "error %d", (int)result->error);
+	else
+		return limits[result->reason];
+	return word;
+}
+
+void
+render_session_ended(struct message *message, enum kept_end why)
+{
+	static const char *const reasons[] = {
+		[KEPT_RESTED] = N_("it was not used for long"),
+		[KEPT_GAVE_WAY] = N_("others needed its place"),
+		[KEPT_PACKAGES] = N_("packages were changed"),
+		[KEPT_REPLACED] = N_("its sandbox was started anew"),
+		[KEPT_DIED] = N_("it was ended from outside"),
+		[KEPT_RESTARTED] = N_("the service was restarted"),
+		[KEPT_STOPPED] = N_("you stopped it"),
+		[KEPT_EXITED] = N_("the code ended Python itself"),
+		[KEPT_TIME] = N_("the time limit was reached"),
+		[KEPT_OUTPUT] = N_("the output limit was reached"),
+		[KEPT_MEMORY] = N_("the memory limit was reached"),
+		[KEPT_SIGNAL] = N_("the code crashed"),
+		[KEPT_BROKEN_OFF] = N_("the run was broken off"),
+		[KEPT_PROCESSES] = N_("it had too many processes or threads"),
+	};
+
+	if (why < KEPT_RESTED || why > KEPT_PROCESSES)
+		return;
+	buf_addf(&message->tail,
+	    _("\n-# The session had ended: %s. This run began a new one."),
+	    _(reasons[why]));
+}
+
 /* ---- files ---- */
 
 /* Attach a file.  Displayed pictures are only counted, as their names are
