@@ -101,7 +101,7 @@ def errors_say_what_to_change():
             ("x = 1\nprint(1,\xa0x)", "Line 2 has a character that looks"),
             ("x =\u200b 1", "Line 1 has a character that looks"),
             ("print(\u201chi\u201d)", "curly quotes"),
-            ("print(1)`", "back-tick is left over"),
+            ("print(1)`", "a back-tick left over"),
             ("```js\nconsole.log(1)\n```", "marked `js`"),
             ("```js\nlet x = 1;\n```", "marked `js`"),
             ("if 1:\n\tx = 1\n        y = 2", "Tabs and spaces"),

@@ -240,7 +240,7 @@ test_hints(void)
 	hint("IndentationError: unindent\n", SLIP_TABS, "Tabs and spaces",
 	    "tabs in code");
 	hint(syntax, SLIP_QUOTES, "curly quotes", "quotes");
-	hint(syntax, SLIP_FENCE, "back-tick is left over", "a fence");
+	hint(syntax, SLIP_FENCE, "a back-tick left over", "a fence");
 	hint(syntax, SLIP_LANGUAGE, "marked `js`, and only Python", "a tag");
 	hint("NameError: name 'console' is not defined\n", SLIP_LANGUAGE,
 	    "marked `js`", "a tag, and it could be read");
@@ -540,7 +540,7 @@ static void
 test_listing(void)
 {
 	struct collect listed = { .entry_count = 20 };
-	struct collected_entry *entries = listed.entries;
+	struct collected *entries = listed.entries;
 	struct cell_result told = {
 		.total = 45, .used_bytes = 1 << 30, .used_files = 45
 	};
@@ -556,11 +556,11 @@ test_listing(void)
 	memset(longest, '`', 299);
 	longest[299] = '\0';
 	for (size_t i = 0; i < 20; i++)
-		entries[i] = (struct collected_entry){ .name = longest,
+		entries[i] = (struct collected){ .path = longest,
 			.kind = ENTRY_FILE,
 			.size = INT64_MAX,
 			.mtime = INT64_MIN };
-	entries[0] = (struct collected_entry){ .name = strdup("evil\nname"),
+	entries[0] = (struct collected){ .path = strdup("evil\nname"),
 		.kind = ENTRY_DIRECTORY,
 		.mtime = 1700000000 };
 	entries[1].kind = ENTRY_LINK;
@@ -586,7 +586,7 @@ test_listing(void)
 	render_listing(&m, &l, &config);
 	ok(is_disabled(1), "none after the last");
 	reset();
-	free(entries[0].name);
+	free(entries[0].path);
 	listed.entry_count = 0;
 	told = (struct cell_result){ .used_bytes = -1, .used_packages = -1 };
 	l = (struct render_listing){ .path = "",
@@ -628,7 +628,7 @@ test_file(void)
 	has("left out", "and shown in part");
 	show("b.txt", large, 20 << 20);
 	is_int(m.file_count, 0, "a text over the limit is not");
-	has("too large to be attached: here a file may have 10 MiB",
+	has("too large to be attached: a file here may have at most 10 MiB",
 	    "and that is said");
 	free(large);
 

@@ -340,7 +340,7 @@ def a_token_too_old_is_not_used():
 @test
 def what_cannot_end_in_time_is_not_begun():
     old = int(time.time() * 1000) - (14 * 60 + 28) * 1000
-    told(house.send("py", text="1", received_ms=old), "wait too long")
+    told(house.send("py", text="1", received_ms=old), "waited too long")
     # nor what follows another step: here a sandbox is made before
     old = int(time.time() * 1000) - (14 * 60 + 25) * 1000
     sent = house.send("py", text="1", user="zoe", received_ms=old)

@@ -165,7 +165,7 @@ show_directory(struct task *task, struct render_listing *listing,
 static int
 show_file(struct task *task, struct err *err)
 {
-	struct collected_file *file = &task->collect.files[0];
+	struct collected *file = &task->collect.files[0];
 	int64_t total = task->run.result.total;
 
 	if (task->collect.file_count != 1)
@@ -272,7 +272,8 @@ put_fetch(struct task *task, size_t *len)
 		most = PUT_MAX;
 	if (job->attachment_size < 0 || job->attachment_size > most) {
 		(void)command_say(task, "too large", _(TEXT_TOO_LARGE),
-		    text_size(job->attachment_size).text, text_size(most).text);
+		    phrase_size(job->attachment_size).text,
+		    phrase_size(most).text);
 		return NULL;
 	}
 	data = command_download(task, job->attachment_url, job->attachment_size,

@@ -104,7 +104,7 @@ shown_output(const struct buf *printed)
 /* False: a request for the file would be refused for the same reason, or its
  * path does not lead to itself. */
 static bool
-can_be_fetched(const struct collected_left *left)
+can_be_fetched(const struct collected *left)
 {
 	char path[PATH_SIZE];
 	bool refused = left->why == LEFT_OUT_SIZE ||
@@ -132,7 +132,7 @@ py_view_list_files(const struct task *task)
 	}
 	for (size_t i = 0; i < collect->left_count && task->env.may_attach;
 	     i++) {
-		const struct collected_left *left = &collect->left[i];
+		const struct collected *left = &collect->left[i];
 
 		if (count == VIEW_FILES_MAX || !can_be_fetched(left))
 			continue;

@@ -171,36 +171,50 @@ collect_init(struct collect *collect, size_t output_max, size_t file_bytes_max)
 	buf_init(&collect->output, output_max);
 }
 
+static void
+collected_release(struct collected *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		free(list[i].path);
+		buf_release(&list[i].data);
+	}
+}
+
 void
 collect_release(struct collect *collect)
 {
 	buf_release(&collect->output);
-	for (size_t i = 0; i < collect->file_count; i++) {
-		free(collect->files[i].path);
-		buf_release(&collect->files[i].data);
-	}
-	for (size_t i = 0; i < collect->left_count; i++)
-		free(collect->left[i].path);
-	for (size_t i = 0; i < collect->entry_count; i++)
-		free(collect->entries[i].name);
+	collected_release(collect->files, collect->file_count);
+	collected_release(collect->left, collect->left_count);
+	collected_release(collect->entries, collect->entry_count);
 	free(collect->folder);
 	collect_init(collect, collect->output.max, collect->file_bytes_max);
 }
 
+/* Append a copy to a list of at most `most`.  False: that is full. */
+static bool
+collect_append(struct collected *list, size_t *count, size_t most,
+    const struct collected *one)
+{
+	if (*count == most)
+		return false;
+	list[*count] = *one;
+	list[*count].path = xstrdup(one->path);
+	list[*count].data = (struct buf){ 0 };
+	++*count;
+	return true;
+}
+
 /* More names than a menu can offer are only counted. */
 void
-collect_leave_out(struct collect *collect, const char *path, int64_t size,
-    enum left_out why, bool displayed)
+collect_leave_out(struct collect *collect, const struct collected *file,
+    enum left_out why)
 {
-	if (collect->left_count == COLLECT_LEFT)
-		collect->left_more++;
+	if (collect_append(collect->left, &collect->left_count, COLLECT_LEFT,
+		file))
+		collect->left[collect->left_count - 1].why = why;
 	else
-		collect->left[collect->left_count++] = (struct collected_left){
-			.path = xstrdup(path),
-			.size = size,
-			.why = why,
-			.displayed = displayed,
-		};
+		collect->left_more++;
 }
 
 /* Widen the folder of all files to one that holds this path, too. */
@@ -225,39 +239,33 @@ widen_folder(struct collect *c, const char *path)
 }
 
 static void
-note_path(struct collect *c, const struct cell_event *event)
+note_path(struct collect *c, const struct collected *file)
 {
-	if (event->displayed)
+	if (file->displayed)
 		return;
-	if (filename_is_image(event->name)) {
+	if (filename_is_image(file->path)) {
 		c->images++;
 		return;
 	}
 	c->others++;
-	widen_folder(c, event->name);
+	widen_folder(c, file->path);
 }
 
 /* Accept a file that is announced, while there is room for all of its bytes. */
 static void
-accept_file(struct collect *c, const struct cell_event *event)
+accept_file(struct collect *c, const struct collected *file)
 {
-	struct collected_file *file;
-	size_t size = event->size > 0 ? (size_t)event->size : 0;
+	size_t size = file->size > 0 ? (size_t)file->size : 0;
 
-	c->taking = c->file_count < COLLECT_FILES &&
-	    size <= c->file_bytes_max - c->file_bytes;
+	c->taking = size <= c->file_bytes_max - c->file_bytes &&
+	    collect_append(c->files, &c->file_count, COLLECT_FILES, file);
 	if (!c->taking) {
-		collect_leave_out(c, event->name, event->size,
+		collect_leave_out(c, file,
 		    c->file_count == COLLECT_FILES ? LEFT_OUT_COUNT :
-						     LEFT_OUT_TOTAL,
-		    event->displayed);
+						     LEFT_OUT_TOTAL);
 		return;
 	}
-	file = &c->files[c->file_count++];
-	file->path = xstrdup(event->name);
-	file->size = event->size;
-	file->displayed = event->displayed;
-	buf_init(&file->data, size);
+	buf_init(&c->files[c->file_count - 1].data, size);
 	c->file_bytes += size;
 }
 
@@ -265,6 +273,14 @@ void
 collect_event(struct collect *c, const struct cell_event *event)
 {
 	size_t room = c->output.max - c->output.len;
+	/* the path is borrowed */
+	const struct collected named = {
+		.path = (char *)(uintptr_t)event->name,
+		.size = event->size,
+		.displayed = event->displayed,
+		.kind = event->entry_kind,
+		.mtime = event->mtime,
+	};
 
 	switch (event->kind) {
 	case CELL_OUTPUT:
@@ -272,8 +288,8 @@ collect_event(struct collect *c, const struct cell_event *event)
 		    event->len < room ? event->len : room);
 		break;
 	case CELL_FILE:
-		note_path(c, event);
-		accept_file(c, event);
+		note_path(c, &named);
+		accept_file(c, &named);
 		break;
 	case CELL_BYTES:
 		/* The bytes belong to the last file that was announced, which
@@ -283,18 +299,12 @@ collect_event(struct collect *c, const struct cell_event *event)
 			    event->len);
 		break;
 	case CELL_ENTRY:
-		if (c->entry_count < COLLECT_ENTRIES)
-			c->entries[c->entry_count++] = (struct collected_entry){
-				.name = xstrdup(event->name),
-				.kind = event->entry_kind,
-				.size = event->size,
-				.mtime = event->mtime,
-			};
+		(void)collect_append(c->entries, &c->entry_count,
+		    COLLECT_ENTRIES, &named);
 		break;
 	case CELL_LEFT_OUT:
-		note_path(c, event);
-		collect_leave_out(c, event->name, event->size, event->why,
-		    event->displayed);
+		note_path(c, &named);
+		collect_leave_out(c, &named, event->why);
 		break;
 	case CELL_STARTED:
 	case CELL_RESULT:
@@ -304,10 +314,10 @@ collect_event(struct collect *c, const struct cell_event *event)
 }
 
 bool
-collect_is_folded(const struct collect *collect, const char *path,
-    bool displayed)
+collect_is_folded(const struct collect *collect, const struct collected *file)
 {
-	return collect->folded && !displayed && !filename_is_image(path);
+	return collect->folded && !file->displayed &&
+	    !filename_is_image(file->path);
 }
 
 void
@@ -317,7 +327,7 @@ collect_fold(struct collect *c)
 
 	c->folded = true;
 	for (size_t i = 0; i < c->left_count; i++) {
-		if (collect_is_folded(c, c->left[i].path, c->left[i].displayed))
+		if (collect_is_folded(c, &c->left[i]))
 			free(c->left[i].path);
 		else
 			c->left[kept++] = c->left[i];

@@ -17,35 +17,25 @@
 #define COLLECT_LEFT 25 /* as many as a menu can offer */
 #define COLLECT_ENTRIES 20
 
-struct collected_file {
-	char *path; /* heap, any bytes */
-	struct buf data;
-	int64_t size;	/* as announced */
-	bool displayed; /* a picture that is in no workspace */
-};
-
-struct collected_left {
-	char *path;
-	int64_t size;
-	enum left_out why;
-	bool displayed;
-};
-
-struct collected_entry {
-	char *name;
+/* File that a cell has sent or left out, or entry of a directory. */
+struct collected {
+	char *path;	   /* heap, any bytes; of an entry its name */
+	int64_t size;	   /* as announced */
+	bool displayed;	   /* a picture that is in no workspace */
+	struct buf data;   /* of a file that was sent */
+	enum left_out why; /* of a file that was not */
 	enum entry_kind kind;
-	int64_t size;
 	int64_t mtime;
 };
 
 struct collect {
 	struct buf output;
-	struct collected_file files[COLLECT_FILES];
+	struct collected files[COLLECT_FILES];
 	size_t file_count;
 	size_t file_bytes; /* of all that are accepted */
 	size_t file_bytes_max;
 	bool taking; /* the bytes that arrive belong to the last file */
-	struct collected_left left[COLLECT_LEFT];
+	struct collected left[COLLECT_LEFT];
 	size_t left_count;
 	size_t left_more; /* files whose names are not stored */
 	/* number of all files that the cell reported, without displayed
@@ -54,7 +44,7 @@ struct collect {
 	size_t others;
 	char *folder; /* folder of all the others, heap; NULL: there are none */
 	bool folded;  /* collect_fold() */
-	struct collected_entry entries[COLLECT_ENTRIES];
+	struct collected entries[COLLECT_ENTRIES];
 	size_t entry_count;
 };
 
@@ -69,11 +59,11 @@ void collect_event(struct collect *collect, const struct cell_event *event);
  * the names of those that were left out are dropped. */
 void collect_fold(struct collect *collect);
 /* Is the file folded? */
-bool collect_is_folded(const struct collect *collect, const char *path,
-    bool displayed);
-/* Note a file as not attached. */
-void collect_leave_out(struct collect *collect, const char *path, int64_t size,
-    enum left_out why, bool displayed);
+bool collect_is_folded(const struct collect *collect,
+    const struct collected *file);
+/* Note a file as not attached; its path is copied. */
+void collect_leave_out(struct collect *collect, const struct collected *file,
+    enum left_out why);
 
 struct run_outcome {
 	enum run_end end;

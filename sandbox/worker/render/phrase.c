@@ -5,9 +5,11 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/text.h"
 #include "locale/locale.h"
 #include "worker/render/message.h"
 
@@ -42,6 +44,30 @@ phrase_count(int64_t n)
 	return phrase_words("%s", buf_str(&out));
 }
 
+static struct phrase
+with_point(struct phrase number)
+{
+	/* Translators: the decimal point, as in 1.5 */
+	const char *point = _(".");
+	char *at = strchr(number.text, '.');
+
+	if (at != NULL)
+		*at = *point;
+	return number;
+}
+
+struct phrase
+phrase_size(int64_t bytes)
+{
+	return with_point(phrase_words("%s", text_size(bytes).text));
+}
+
+struct phrase
+phrase_thousandths(int64_t n)
+{
+	return with_point(phrase_words("%g", (double)n / 1e3));
+}
+
 struct phrase
 phrase_files(int64_t n)
 {
@@ -54,11 +80,11 @@ phrase_duration(int64_t us)
 	if (us < 0)
 		us = 0;
 	if (us < 1000)
-		return phrase_words("%.1f ms", (double)us / 1e3);
+		return with_point(phrase_words("%.1f ms", (double)us / 1e3));
 	if (us < 1000000)
 		return phrase_words("%" PRId64 " ms", us / 1000);
 	if (us < 60000000)
-		return phrase_words("%.2f s", (double)us / 1e6);
+		return with_point(phrase_words("%.2f s", (double)us / 1e6));
 	return phrase_words("%" PRId64 " min %" PRId64 " s", us / 60000000,
 	    us / 1000000 % 60);
 }

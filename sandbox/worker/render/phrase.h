@@ -7,8 +7,8 @@
 
 #define PATH_SHOWN 80 /* code points of a path in a sentence */
 
-/* Piece of a sentence, which lives as long as the call that it is an argument
- * of. */
+/* Piece of a sentence, in its language, which lives as long as the call that it
+ * is an argument of. */
 struct phrase {
 	char text[512];
 };
@@ -17,6 +17,10 @@ struct phrase phrase_words(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
 /* "10,000", not negative. */
 struct phrase phrase_count(int64_t n);
+/* "1.5 MiB", "812 B". */
+struct phrase phrase_size(int64_t bytes);
+/* "0.5" for 500. */
+struct phrase phrase_thousandths(int64_t n);
 /* "1 file", "10,000 files". */
 struct phrase phrase_files(int64_t n);
 /* "12 ms", "1.25 s", "2 min 5 s". */

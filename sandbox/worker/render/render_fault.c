@@ -97,7 +97,7 @@ add_no_space(struct message *m, const struct cell_result *result,
 	buf_addf(&m->lead,
 	    _("There is no room for that: your sandbox may hold %s in %s. `/il "
 	      "rm` makes room."),
-	    text_size(config->quota).text, phrase_files(config->files).text);
+	    phrase_size(config->quota).text, phrase_files(config->files).text);
 	render_space(&m->tail, result, config);
 }
 
@@ -133,8 +133,8 @@ render_cell_error(struct message *m, const struct cell_result *result,
 	else if (result->error == ERROR_READ_ONLY)
 		buf_adds(lead,
 		    path_in_packages(path) != NULL ?
-			_("What is installed cannot be changed that way: `/il "
-			  "pip` installs, `/il rm` removes.") :
+			_("Installed packages cannot be changed that way: `/il "
+			  "pip` installs them, `/il rm` removes them.") :
 			_("Nothing can be written there at the moment."));
 	else if (of_path[result->error] == NULL)
 		render_error(m, env->reference);
@@ -143,13 +143,14 @@ render_cell_error(struct message *m, const struct cell_result *result,
 		    _(of_path[result->error]));
 	/* `/il look` has just failed itself */
 	if (result->error == ERROR_NOT_FOUND && env->kind != JOB_LOOK)
-		buf_adds(lead, _(" `/il look` shows what there is."));
+		buf_adds(lead, _(" `/il look` lists the files."));
 	if (result->error != ERROR_TOO_LARGE)
 		return;
 	if (result->total > 0)
-		buf_addf(lead, " (%s)", text_size(result->total).text);
+		buf_addf(lead, " (%s)", phrase_size(result->total).text);
 	buf_addf(lead, _(": here a file may have %s."),
-	    text_size(env->kind == JOB_PY ? LIMIT_PART : env->file_most).text);
+	    phrase_size(env->kind == JOB_PY ? LIMIT_PART : env->file_most)
+		.text);
 }
 
 void
@@ -174,8 +175,8 @@ render_not_done(struct message *message, const struct run_outcome *outcome,
 		render_refusal(message, outcome->refusal, env->reference);
 	else if (outcome->end == RUN_TOO_LATE)
 		buf_adds(&message->lead,
-		    _("This had to wait too long for its turn and was not run. "
-		      "Please try again."));
+		    _("Your command waited too long for its turn and was not "
+		      "run. Please try again."));
 	else if (outcome->end == RUN_CANCELLED)
 		buf_adds(&message->lead, _("Cancelled before it began."));
 	else if (outcome->end == RUN_STOPPED)
@@ -209,7 +210,7 @@ render_as_file(struct message *message, const struct message *refused,
 	if ((int64_t)text.len > most)
 		buf_cut(&text, (size_t)most);
 	buf_adds(&message->lead,
-	    _("Discord did not take this answer as a message. Here it is as a "
+	    _("Discord refused this answer as a message. Here it is as a "
 	      "file."));
 	(void)message_attach(message, "output.txt", &text);
 }
@@ -223,8 +224,8 @@ render_not_accepted(struct message *message, const struct rest_reply *reply,
 		buf_addf(&message->lead, ": %s",
 		    phrase_name(reply->message, OBJECTION_MOST).text);
 	buf_addf(&message->lead,
-	    _(" (code %" PRId64 "). It is done, though. (reference %" PRId64
-	      ")"),
+	    _(" (code %" PRId64 "). Your command was carried out, though. "
+	      "(reference %" PRId64 ")"),
 	    reply->code, reference);
 }
 

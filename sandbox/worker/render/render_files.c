@@ -45,9 +45,8 @@ begin_note(struct buf *tail)
 static struct phrase
 phrase_full(const struct cell_result *result, int64_t bytes, int64_t files)
 {
-	return result->disk_full == DISK_FULL_FILES ?
-	    phrase_files(files) :
-	    phrase_words("%s", text_size(bytes).text);
+	return result->disk_full == DISK_FULL_FILES ? phrase_files(files) :
+						      phrase_size(bytes);
 }
 
 void
@@ -72,10 +71,10 @@ render_packages_full(struct buf *tail, const struct cell_result *result,
 }
 
 /* Used size, at most the quota: a volume holds a little more than that. */
-static struct text_short
+static struct phrase
 used_size(int64_t used, int64_t quota)
 {
-	return text_size(used < quota ? used : quota);
+	return phrase_size(used < quota ? used : quota);
 }
 
 void
@@ -86,7 +85,7 @@ render_space(struct buf *tail, const struct cell_result *result,
 		begin_note(tail);
 		buf_addf(tail, _("%s of %s used"),
 		    used_size(result->used_bytes, config->quota).text,
-		    text_size(config->quota).text);
+		    phrase_size(config->quota).text);
 	}
 	if (result->used_bytes >= 0 && result->used_files >= 0)
 		buf_addf(tail, _(", %s of %s"),
@@ -97,7 +96,7 @@ render_space(struct buf *tail, const struct cell_result *result,
 	begin_note(tail);
 	buf_addf(tail, _("packages: %s of %s"),
 	    used_size(result->used_packages, config->pip_quota).text,
-	    text_size(config->pip_quota).text);
+	    phrase_size(config->pip_quota).text);
 }
 
 void
@@ -157,10 +156,10 @@ render_pages(struct message *message, enum action previous, enum action next,
 
 /* Size of an entry; only that of a file has a meaning. */
 static struct phrase
-entry_size(const struct collected_entry *entry)
+entry_size(const struct collected *entry)
 {
 	if (entry->kind == ENTRY_FILE)
-		return phrase_words("%s", text_size(entry->size).text);
+		return phrase_size(entry->size);
 	if (entry->kind == ENTRY_DIRECTORY)
 		return phrase_words("%s", _("dir"));
 	return phrase_words("%s",
@@ -191,7 +190,7 @@ set_entries(struct message *m, const struct collect *c)
 		width = len > width ? len : width;
 	}
 	for (size_t i = 0; i < c->entry_count; i++) {
-		const struct collected_entry *entry = &c->entries[i];
+		const struct collected *entry = &c->entries[i];
 
 		/* an impossible time is as wide as any other */
 		buf_addf(&lines, "%*s%s  %s  ", width - points(&sizes[i]), "",
@@ -199,7 +198,7 @@ set_entries(struct message *m, const struct collect *c)
 		    entry->mtime < 0 || entry->mtime > TIME_LAST ?
 			"       ?        " :
 			text_time(entry->mtime).text);
-		message_add_word(&lines, entry->name, ENTRY_MOST);
+		message_add_word(&lines, entry->path, ENTRY_MOST);
 		buf_adds(&lines, entry->kind == ENTRY_DIRECTORY ? "/\n" : "\n");
 	}
 	message_set_block(m, buf_str(&lines), lines.len, "", MESSAGE_CUT_END);
@@ -256,7 +255,7 @@ is_text(const struct buf *data)
 
 /* Attach a file's data, or say why that is not possible. */
 static void
-attach(struct message *m, struct collected_file *file, int64_t total,
+attach(struct message *m, struct collected *file, int64_t total,
     const struct render_env *env)
 {
 	bool whole = total <= (int64_t)file->data.len;
@@ -267,9 +266,10 @@ attach(struct message *m, struct collected_file *file, int64_t total,
 		      "In a direct message with me I may."));
 	else if (!whole || message_attach(m, file->path, &file->data) == NULL)
 		buf_addf(&m->tail,
-		    _("It is too large to be attached: here a file may have "
-		      "%s."),
-		    text_size(whole ? MESSAGE_BYTES_MAX : env->file_most).text);
+		    _("The file is too large to be attached: a file here may "
+		      "have at most %s."),
+		    phrase_size(whole ? MESSAGE_BYTES_MAX : env->file_most)
+			.text);
 	else
 		buf_adds(&m->without, _("It could not be attached."));
 }
@@ -277,14 +277,14 @@ attach(struct message *m, struct collected_file *file, int64_t total,
 /* A text that fits is shown; any other file is attached, and the beginning of a
  * longer text shown. */
 void
-render_file(struct message *m, struct collected_file *file, int64_t total,
+render_file(struct message *m, struct collected *file, int64_t total,
     const struct render_env *env)
 {
 	bool text = is_text(&file->data);
 	size_t shown = file->data.len < SHOWN_MAX ? file->data.len : SHOWN_MAX;
 
 	buf_addf(&m->lead, "%s: %s%s", phrase_path(file->path).text,
-	    text_size(total).text, total == 0 ? _(", it is empty.") : "");
+	    phrase_size(total).text, total == 0 ? _(", it is empty.") : "");
 	if (total == 0)
 		return;
 	if (text)
@@ -297,11 +297,11 @@ render_file(struct message *m, struct collected_file *file, int64_t total,
 }
 
 void
-render_get(struct message *message, struct collected_file *file,
+render_get(struct message *message, struct collected *file,
     const struct render_env *env)
 {
 	buf_addf(&message->lead, "%s: %s", phrase_path(file->path).text,
-	    text_size(file->size).text);
+	    phrase_size(file->size).text);
 	if (file->size == 0)
 		buf_adds(&message->tail, _("It is empty."));
 	else
@@ -330,14 +330,14 @@ void
 render_archive(struct message *message, const char *path,
     struct collect *collect, int64_t left_out, const struct render_env *env)
 {
-	struct collected_file *file = &collect->files[0];
+	struct collected *file = &collect->files[0];
 
 	if (collect->file_count == 0) {
 		buf_addf(&message->lead, _("%s is empty."),
 		    phrase_path(path).text);
 	} else {
 		buf_addf(&message->lead, _("%s as a zip: %s"),
-		    phrase_path(path).text, text_size(file->size).text);
+		    phrase_path(path).text, phrase_size(file->size).text);
 		attach(message, file, file->size, env);
 	}
 	name_not_archived(&message->tail, collect, left_out);
@@ -350,7 +350,7 @@ render_written(struct message *message, const char *path, int64_t size,
 	const struct cell_result *result = &outcome->result;
 
 	buf_addf(&message->lead, _("Saved %s: %s."), phrase_path(path).text,
-	    text_size(size).text);
+	    phrase_size(size).text);
 	/* a sandbox that is nearly full is mentioned */
 	if (result->used_bytes / 3 >= env->config->quota / 4 ||
 	    result->used_files / 3 >= env->config->files / 4)
@@ -396,7 +396,7 @@ add_package_lines(struct buf *lines, const struct buf *list)
 
 	for (; next_package(&at, end, &package); count++) {
 		buf_addf(lines, "%9s  ",
-		    package.size >= 0 ? text_size(package.size).text : "");
+		    package.size >= 0 ? phrase_size(package.size).text : "");
 		message_add_word(lines, package.name, PACKAGE_SHOWN);
 		if (package.version != NULL) {
 			buf_addc(lines, ' ');
@@ -486,7 +486,8 @@ render_rest_removed(struct message *message, const struct buf *rest,
 	add_names(&names, rest);
 	if (names.len == 0)
 		buf_adds(&message->lead,
-		    _("Nothing was removed: all that is installed is needed."));
+		    _("Nothing was removed: all installed packages are "
+		      "needed."));
 	else
 		buf_addf(&message->lead, _("Removed %s."), buf_str(&names));
 	add_space(&message->tail, result, config);
@@ -589,12 +590,14 @@ render_created(struct message *message, const struct sandbox *sandbox,
 	    created ? _("Your sandbox is ready. ") :
 		      _("You have a sandbox already. "));
 	buf_addf(lead,
-	    _("It holds %s in %s, and %s of packages beside them. `/il py` "
-	      "runs Python in it, for up to %g s, with %s of memory, %g %s and "
+	    _("It holds %s in %s, and %s of packages. `/il py` "
+	      "runs Python in it, for up to %s s, with %s of memory, %s %s and "
 	      "no network. `/il pip` installs packages."),
-	    text_size(config->quota).text, phrase_files(config->files).text,
-	    text_size(config->pip_quota).text, (double)config->timeout_ms / 1e3,
-	    text_size(config->memory).text, (double)config->milli_cpus / 1e3,
+	    phrase_size(config->quota).text, phrase_files(config->files).text,
+	    phrase_size(config->pip_quota).text,
+	    phrase_thousandths(config->timeout_ms).text,
+	    phrase_size(config->memory).text,
+	    phrase_thousandths(config->milli_cpus).text,
 	    config->milli_cpus > 1000 ? _("CPUs") : _("CPU"));
 	if (sandbox->pinned) {
 		buf_adds(lead, _("\nIt does not expire."));
@@ -666,5 +669,5 @@ render_session_status(struct message *message, const struct session *session,
 	buf_addf(&message->lead,
 	    _(", %1$s of memory: kept until <t:%2$" PRId64
 	      ":t> if you run nothing."),
-	    text_size(session->bytes).text, until);
+	    phrase_size(session->bytes).text, until);
 }

@@ -71,10 +71,10 @@ void render_listing(struct message *message,
     const struct render_listing *listing, const struct config *config);
 /* Show a file: text in a block, else as attachment.  total: its real size.
  * The data moves into the message. */
-void render_file(struct message *message, struct collected_file *file,
-    int64_t total, const struct render_env *env);
+void render_file(struct message *message, struct collected *file, int64_t total,
+    const struct render_env *env);
 /* Send a file; the data moves into the message. */
-void render_get(struct message *message, struct collected_file *file,
+void render_get(struct message *message, struct collected *file,
     const struct render_env *env);
 /* Send a directory's zip; left_out: number of files that are not in it. */
 void render_archive(struct message *message, const char *path,
@@ -88,7 +88,7 @@ void render_written(struct message *message, const char *path, int64_t size,
 void render_packages(struct message *message, const struct buf *list,
     const struct cell_result *result, const struct render_env *env);
 #define TEXT_NO_PACKAGE \
-	N_("%s is not installed. `/il packages list` shows what is.")
+	N_("%s is not installed. `/il packages list` lists all packages.")
 #define PACKAGE_SHOWN 40 /* code points of a name or a version */
 /* rest: unneeded packages (cell/python/packages.py); view_id: of the button
  * that removes them.  result: of a cell that mounts the packages. */

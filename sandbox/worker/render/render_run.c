@@ -62,8 +62,8 @@ explain_slip(struct buf *out, const struct render_line *line,
 		    slip->line, (unsigned)slip->point);
 	else if (syntax && slip->kind == SLIP_FENCE)
 		buf_adds(out,
-		    _("\nA back-tick is left over in the code: three go before "
-		      "it and three after it, or none."));
+		    _("\nThe code has a back-tick left over: put three before "
+		      "the code and three after it, or none."));
 	else if ((syntax || name) && slip->kind == SLIP_LANGUAGE)
 		buf_addf(out,
 		    _("\nThe code is marked `%s`, and only Python runs here."),
@@ -121,8 +121,8 @@ explain_error(struct buf *out, const struct render_line *line,
 		buf_addf(out,
 		    _("\n`/tmp` holds %s: there is room for %s in the sandbox "
 		      "itself."),
-		    text_size(env->config->tmp_size).text,
-		    text_size(env->config->quota).text);
+		    phrase_size(env->config->tmp_size).text,
+		    phrase_size(env->config->quota).text);
 }
 
 /* Append a line end and a sentence about the limit that was reached, or about
@@ -196,16 +196,16 @@ add_run_result(struct buf *out, const struct cell_result *result,
 			    result->signal);
 		break;
 	case REASON_TIME:
-		buf_addf(out, _("stopped at the time limit of %g s"),
-		    (double)wall_ms / 1e3);
+		buf_addf(out, _("stopped at the time limit of %s s"),
+		    phrase_thousandths(wall_ms).text);
 		break;
 	case REASON_MEMORY:
 		buf_addf(out, _("stopped at the memory limit of %s"),
-		    text_size(memory).text);
+		    phrase_size(memory).text);
 		break;
 	case REASON_OUTPUT:
 		buf_addf(out, _("stopped at the output limit of %s"),
-		    text_size(output_max).text);
+		    phrase_size(output_max).text);
 		break;
 	case REASON_ERROR:
 		buf_adds(out, _("not run"));
@@ -217,7 +217,8 @@ add_run_result(struct buf *out, const struct cell_result *result,
 		between = " · ";
 	}
 	if (result->max_rss > MEMORY_QUIET)
-		buf_addf(out, "%s%s", between, text_size(result->max_rss).text);
+		buf_addf(out, "%s%s", between,
+		    phrase_size(result->max_rss).text);
 }
 
 /* ---- the end of a run ---- */
@@ -353,12 +354,11 @@ render_session_ended(struct message *message, enum kept_end why)
 /* Attach a file.  Displayed pictures are only counted, as their names are
  * ours. */
 static void
-attach_one(struct message *m, struct collect *c, struct collected_file *file,
+attach_one(struct message *m, struct collect *c, struct collected *file,
     size_t *pictures)
 {
 	if (message_attach(m, file->path, &file->data) == NULL) {
-		collect_leave_out(c, file->path, file->size, LEFT_OUT_TOTAL,
-		    file->displayed);
+		collect_leave_out(c, file, LEFT_OUT_TOTAL);
 		return;
 	}
 	if (file->displayed) {
@@ -403,16 +403,15 @@ attach_files(struct message *m, struct collect *c, size_t most)
 
 	for (int images = 1; images >= 0; images--) {
 		for (size_t i = 0; i < c->file_count; i++) {
-			struct collected_file *file = &c->files[i];
+			struct collected *file = &c->files[i];
 
 			if (filename_is_image(file->path) != (images == 1) ||
-			    collect_is_folded(c, file->path, file->displayed))
+			    collect_is_folded(c, file))
 				continue;
 			if (m->file_count < most && file->size > 0)
 				attach_one(m, c, file, &pictures);
 			else
-				collect_leave_out(c, file->path, file->size,
-				    LEFT_OUT_COUNT, file->displayed);
+				collect_leave_out(c, file, LEFT_OUT_COUNT);
 		}
 	}
 	if (m->without.len > 0)
@@ -428,7 +427,7 @@ attach_files(struct message *m, struct collect *c, size_t most)
 }
 
 static void
-name_one_left_out(struct buf *out, const struct collected_left *left,
+name_one_left_out(struct buf *out, const struct collected *left,
     bool may_attach)
 {
 	/* LEFT_OUT_COUNT has no text for each file */
@@ -445,7 +444,7 @@ name_one_left_out(struct buf *out, const struct collected_left *left,
 	if (left->size == 0)
 		buf_adds(out, _(" (empty)"));
 	else if (!may_attach || left->why != LEFT_OUT_COUNT)
-		buf_addf(out, " (%s%s)", text_size(left->size).text,
+		buf_addf(out, " (%s%s)", phrase_size(left->size).text,
 		    may_attach && left->why != LEFT_OUT_COUNT ?
 			_(reasons[left->why]) :
 			"");
@@ -461,7 +460,7 @@ name_left_out(struct message *m, const struct collect *c, bool may_attach)
 	bool lost = false;
 
 	for (size_t i = 0; i < c->left_count; i++) {
-		const struct collected_left *left = &c->left[i];
+		const struct collected *left = &c->left[i];
 
 		many = many ||
 		    (left->why == LEFT_OUT_COUNT && left->size > 0 &&
@@ -507,12 +506,12 @@ name_limits(struct buf *tail, const struct collect *c, int64_t file_most)
 	if (file)
 		buf_addf(tail,
 		    message_part(tail, _(". An attached file may have %s.")),
-		    text_size(file_most).text);
+		    phrase_size(file_most).text);
 	if (all)
 		buf_addf(tail,
 		    message_part(tail,
 			_(". All files of a message may have %s.")),
-		    text_size(MESSAGE_BYTES_MAX).text);
+		    phrase_size(MESSAGE_BYTES_MAX).text);
 }
 
 /* ---- output ---- */
@@ -589,11 +588,10 @@ render_run(struct message *m, const struct run_outcome *outcome,
 	if (env->may_attach)
 		attach_files(m, collect, MESSAGE_FILES_MAX - (cut ? 1 : 0));
 	for (size_t i = 0; i < collect->file_count && !env->may_attach; i++) {
-		const struct collected_file *file = &collect->files[i];
+		const struct collected *file = &collect->files[i];
 
-		if (!collect_is_folded(collect, file->path, file->displayed))
-			collect_leave_out(collect, file->path, file->size,
-			    LEFT_OUT_COUNT, file->displayed);
+		if (!collect_is_folded(collect, file))
+			collect_leave_out(collect, file, LEFT_OUT_COUNT);
 	}
 	name_left_out(m, collect, env->may_attach);
 	if (env->may_attach)
