@@ -339,20 +339,25 @@ deliver_give_up(const struct delivery *d, const char *why)
 static bool
 deliver_settle(struct delivery *d, enum rest_outcome outcome)
 {
-	if (outcome == REST_GONE || outcome == REST_REFUSED) {
-		deliver_give_up(d, outcome == REST_GONE ? "gone" : "refused");
+	switch (outcome) {
+	case REST_DONE:
+		d->worker->unanswered = false;
+		d->worker->tally->told[d->first ? TALLY_FIRST : TALLY_EDIT]++;
+		(void)store_again(d, store_delivered);
+		kept_forget(d->worker, d->job->id);
 		return true;
+	case REST_GONE:
+		deliver_give_up(d, "gone");
+		return true;
+	case REST_REFUSED:
+		deliver_give_up(d, "refused");
+		return true;
+	case REST_LATER:
+	case REST_DROPPED:
+		break;
 	}
-	if (outcome != REST_DONE) {
-		log_warn("not delivered yet: %s job=%" PRId64, d->err.text,
-		    d->job->id);
-		return false;
-	}
-	d->worker->unanswered = false;
-	d->worker->tally->told[d->first ? TALLY_FIRST : TALLY_EDIT]++;
-	(void)store_again(d, store_delivered);
-	kept_forget(d->worker, d->job->id);
-	return true;
+	log_warn("not delivered yet: %s job=%" PRId64, d->err.text, d->job->id);
+	return false;
 }
 
 /* ---- a task that is over ---- */

@@ -142,8 +142,9 @@ def unmarked():
                 re.sub(r"<PRI\w+>", "d", text) in WORDS
             if is_sentence(text) and not known and \
                     not SILENT.fullmatch(call) and \
-                    not re.search(r"#\s*include|outcome = |command_say\(task, $|\[R[A-Z]+_\w+\] = $|"
-                                  r"\{ $", line):
+                    not re.search(r"#\s*include|outcome = |\{ $|"
+                                  r"command_say\(task, $|"
+                                  r"\[R[A-Z]+_\w+\] = $", line):
                 yield f"{path}:{number}: not marked: {text!r}"
 
 

@@ -23,6 +23,10 @@ enum source_pattern {
 	SOURCE_PROMPT,	/* of a shell */
 	SOURCE_GOES_ON, /* that, or the one of a further line */
 	SOURCE_BANNER,	/* greeting of a shell */
+	/* characters that look like three back-ticks or more, where a line
+	 * begins and where it ends */
+	SOURCE_FALSE_BEGIN,
+	SOURCE_FALSE_END,
 	SOURCE_PATTERNS,
 };
 

@@ -64,55 +64,38 @@ is_blank_line(const char *line)
 
 /* Discord reads back-ticks as fences; people type other characters, too. */
 
-/* Bytes of a fence of characters that look like back-ticks, U+00B4 and U+FF40;
- * *count: their number. */
-static size_t
-false_fence(const char *p, size_t *count)
+/* Copy so many bytes, with a back-tick for each character that looks like one;
+ * returns the end of the copy. */
+static char *
+mend_ticks(char *to, const char *from, size_t len)
 {
-	static const char acute[] = "\xc2\xb4";
-	static const char wide[] = "\xef\xbd\x80";
-	const char *begin = p;
-
-	for (*count = 0;; ++*count)
-		if (strncmp(p, acute, strlen(acute)) == 0)
-			p += strlen(acute);
-		else if (strncmp(p, wide, strlen(wide)) == 0)
-			p += strlen(wide);
-		else
-			break;
-	return *count >= SOURCE_FENCE ? (size_t)(p - begin) : 0;
-}
-
-/* Is there nothing but blanks after it, in its line? */
-static bool
-ends_line(const char *p)
-{
-	p += strspn(p, " \t\r");
-	return *p == '\n' || *p == '\0';
+	for (const char *end = from + len; from < end; from++)
+		if (!utf8_is_tail(*from))
+			*to++ = (unsigned char)*from > 0x7f ? '`' : *from;
+	return to;
 }
 
 void
 source_mend_fences(char *text)
 {
 	const char *p = text + strspn(text, SOURCE_BLANKS);
-	size_t count;
 	char *to = text;
-	bool begins = true; /* nothing but blanks before, in this line */
 
-	if (false_fence(p, &count) == 0)
+	if (source_match(SOURCE_FALSE_BEGIN, p, strcspn(p, "\n"), NULL) == 0)
 		return;
-	for (p = text; *p != '\0';) {
-		size_t n = false_fence(p, &count);
+	for (p = text; *p != '\0'; p += *p == '\n') {
+		size_t len = strcspn(p, "\n");
+		size_t begin = source_match(SOURCE_FALSE_BEGIN, p, len, NULL);
+		size_t middle = len - begin;
 
-		if (n > 0 && (begins || ends_line(p + n))) {
-			memset(to, '`', count);
-			to += count;
-			p += n;
-			begins = false;
-			continue;
-		}
-		begins = *p == '\n' || (begins && strchr(" \t", *p) != NULL);
-		*to++ = *p++;
+		(void)source_match(SOURCE_FALSE_END, p + begin, middle,
+		    &middle);
+		to = mend_ticks(to, p, begin);
+		to = shape_move(to, p + begin, middle);
+		to = mend_ticks(to, p + begin + middle, len - begin - middle);
+		p += len;
+		if (*p == '\n')
+			*to++ = '\n';
 	}
 	*to = '\0';
 }
