@@ -415,12 +415,13 @@ deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 {
 	const struct job *job = task->job;
 	bool held = job->held_by != JOB_HELD_NOWHERE;
+	struct err err = { 0 };
 	enum first_response first = held ? FIRST_RESPONSE_NOBODY :
 					   FIRST_RESPONSE_LATE;
 	auto_close int fd = held ? give_first(task, &d->err) : -1;
 
 	/* the response is on its way meanwhile */
-	d->stored = d->stored && store_on_disk(d, &d->err) == 0;
+	d->stored = d->stored && store_on_disk(d, &err) == 0;
 	if (fd >= 0)
 		first = first_response_outcome(fd, PASS_ON_MS, &d->err);
 	if (first == FIRST_RESPONSE_NOBODY) {

@@ -95,36 +95,13 @@ count_rest(struct worker *worker, int64_t wait_ms)
 static enum tally_end
 end_of(const struct task *task)
 {
-	/* reason is 0 after a command without a request, which is done, or has
-	 * said why not */
-	static const enum tally_end of_reason[] = {
-		[0] = TALLY_DONE,
-		[REASON_EXIT] = TALLY_FAILED,
-		[REASON_SIGNAL] = TALLY_FAILED,
-		[REASON_TIME] = TALLY_LIMIT,
-		[REASON_MEMORY] = TALLY_LIMIT,
-		[REASON_OUTPUT] = TALLY_LIMIT,
-		[REASON_ERROR] = TALLY_FAILED,
-	};
-	static const enum tally_end of_end[] = {
-		[RUN_BROKEN] = TALLY_ERROR,
-		[RUN_OVERDUE] = TALLY_ERROR,
-		[RUN_STOPPED] = TALLY_CANCELLED,
-		[RUN_REFUSED] = TALLY_REFUSED,
-		[RUN_TOO_LATE] = TALLY_TOO_LATE,
-		[RUN_TAKEN] = TALLY_ERROR,
-		[RUN_CANCELLED] = TALLY_CANCELLED,
-	};
 	const struct run_outcome *run = &task->run;
 
 	if (task->our_fault)
 		return TALLY_ERROR;
 	if (outcome_succeeded(run))
 		return TALLY_DONE;
-	if (run->cancelled)
-		return TALLY_CANCELLED;
-	return run->end == RUN_RESULT ? of_reason[run->result.reason] :
-					of_end[run->end];
+	return run->cancelled ? TALLY_CANCELLED : outcome_kind(run)->tally;
 }
 
 void

@@ -429,24 +429,6 @@ kept_before(struct task *task, struct cell_request *request,
 	return session_put(db, task->sandbox.id, &begun, err);
 }
 
-/* The reason why an interpreter that was to be kept is gone, as far as the run
- * shows it. */
-static enum kept_end
-kept_end_of(const struct run_outcome *run)
-{
-	static const enum kept_end ends[] = {
-		[REASON_EXIT] = KEPT_EXITED,
-		[REASON_SIGNAL] = KEPT_SIGNAL,
-		[REASON_TIME] = KEPT_TIME,
-		[REASON_MEMORY] = KEPT_MEMORY,
-		[REASON_OUTPUT] = KEPT_OUTPUT,
-		[REASON_ERROR] = KEPT_EXITED,
-	};
-
-	return run->end == RUN_RESULT ? ends[run->result.reason] :
-					KEPT_BROKEN_OFF;
-}
-
 /* After the run: store the session.  Returns why its interpreter was gone
  * before the run; 0: it was not. */
 static enum kept_end
@@ -470,7 +452,7 @@ kept_after(struct task *task, bool keep, const struct session *before)
 			.names = result->kept_names,
 			.bytes = result->kept_bytes };
 	else if (keep)
-		after.ended = kept_end_of(run);
+		after.ended = outcome_kind(run)->kept;
 	if (session_put(task->worker->db, task->sandbox.id, &after, &err) != 0)
 		log_warn("%s sandbox=%s", err.text, task->sandbox.id);
 	if (!began || (known && result->went_on))

@@ -188,12 +188,12 @@ cmd_session_start(struct task *task, struct err *err)
 		return -1;
 	if (session.started_at == 0)
 		session.started_at = clock_wall_ms() / 1000;
-	if (config->sessions > 0 &&
-	    session_put(task->worker->db, task->sandbox.id, &session, err) != 0)
+	if (config->sessions == 0)
+		return command_say(task, "no sessions", _(TEXT_NO_SESSIONS));
+	if (session_put(task->worker->db, task->sandbox.id, &session, err) != 0)
 		return -1;
-	render_session_start(&task->message, config);
-	task->outcome = config->sessions > 0 ? "session" : "no sessions";
-	return 0;
+	return command_say(task, "session", _(TEXT_SESSION_ON),
+	    phrase_span(config->session_seconds).text);
 }
 
 int
@@ -208,10 +208,9 @@ cmd_session_stop(struct task *task, struct err *err)
 		return result;
 	if (session_put(task->worker->db, task->sandbox.id, &none, err) != 0)
 		return -1;
-	render_session_stop(&task->message,
-	    session.started_at != 0 || rest_ms >= 0);
-	task->outcome = "stopped";
-	return 0;
+	return command_say(task, "stopped", "%s",
+	    session.started_at != 0 || rest_ms >= 0 ? _(TEXT_SESSION_OVER) :
+						      _(TEXT_NO_SESSION));
 }
 
 int

@@ -70,12 +70,6 @@ source_match(enum source_pattern which, const char *text, size_t len,
 	return (size_t)match.rm_eo;
 }
 
-/* A name that ends here, before a quote for example. */
-struct word {
-	char text[WORD_MOST];
-	size_t len; /* more than WORD_MOST: it is no prefix */
-};
-
 bool
 source_is_odd(uint32_t code)
 {
@@ -113,18 +107,30 @@ source_blanks(const char *text)
 
 /* ---- strings ---- */
 
-/* Is the word a prefix of strings, or a keyword that may stand right before
- * one? */
+/* May a string begin at p?  The name before it has to be a prefix of strings,
+ * or a keyword that may stand right before one. */
 static bool
-may_precede(const struct word *word)
+may_begin(const char *line, const char *p)
 {
-	return word->len == 0 ||
-	    (word->len <= WORD_MOST &&
-		source_is_one_of("r b u f t br rb fr rf tr rt in is if or and "
-				 "not else elif while return yield assert "
-				 "await raise case match except print del from "
-				 "import lambda",
-		    word->text, word->len));
+	const char *name = p;
+	const char *wide;
+	size_t step;
+
+	while (name > line && p - name <= WORD_MOST &&
+	    strchr(SOURCE_NAME_CHARS, name[-1]) != NULL)
+		name--;
+	wide = name;
+	while (wide > line && (unsigned char)wide[-1] > 0x7f)
+		if (!utf8_is_tail(*--wide))
+			break;
+	if (wide < name &&
+	    (!source_is_odd(source_decode(wide, &step)) || wide + step != name))
+		return false;
+	return name == p ||
+	    source_is_one_of("r b u f t br rb fr rf tr rt in is if or and not "
+			     "elif else while return yield assert await raise "
+			     "case match except print del from import lambda",
+		name, (size_t)(p - name));
 }
 
 bool
@@ -148,12 +154,12 @@ source_string_end(const char *p, char quote, bool triple, bool in_line)
 /* Does a string begin at this quote?  A quote that is not closed begins
  * none. */
 static bool
-opens_string(struct source_scan *scan, const char *p, const struct word *word)
+opens_string(struct source_scan *scan, const char *line, const char *p)
 {
 	int which = *p == '"';
 	const char *end;
 
-	if (!may_precede(word))
+	if (!may_begin(line, p))
 		return false;
 	scan->triple = source_is_triple(p, *p) && !scan->never[which];
 	if (scan->triple) {
@@ -208,45 +214,26 @@ skip_line(const char *p)
 }
 
 static const char *
-note_wide(struct source_line *line, const char *p, struct word *word)
+note_wide(struct source_line *line, const char *p)
 {
 	size_t step;
 	uint32_t code = source_decode(p, &step);
 
-	if (!source_is_odd(code)) {
-		word->len = WORD_MOST + 1;
-		if (code >= 0x2018 && code <= 0x201f)
-			line->curly = true;
-	} else {
-		word->len = 0;
-		if (line->odd == 0)
-			line->odd = code;
-	}
+	if (line->odd == 0 && source_is_odd(code))
+		line->odd = code;
+	if (code >= 0x2018 && code <= 0x201f)
+		line->curly = true;
 	return p + step;
 }
 
 /* A backslash outside a string, and the quote mark that it hides. */
 static const char *
 note_escape(const struct source_scan *scan, struct source_line *line,
-    const char *p, struct word *word)
+    const char *p)
 {
 	if (p[1] == 'n' && line->escape == NULL && scan->fence == 0)
 		line->escape = p;
-	word->len = 0;
 	return p + 1 + (p[1] == '\'' || p[1] == '"');
-}
-
-static void
-note_letter(struct word *word, char c)
-{
-	if (strchr(SOURCE_NAME_CHARS, c) == NULL) {
-		word->len = 0;
-		return;
-	}
-	if (word->len < WORD_MOST)
-		word->text[word->len] = c;
-	if (word->len <= WORD_MOST)
-		word->len++;
 }
 
 static void
@@ -261,7 +248,7 @@ note_bracket(struct source_scan *scan, char c)
 /* Read one token, or a part of one; *last: the last character that counts. */
 static const char *
 scan_token(struct source_scan *scan, struct source_line *line, const char *p,
-    struct word *word, char *last)
+    char *last)
 {
 	if (*p == '#' && scan->fence == 0)
 		return skip_line(p);
@@ -271,22 +258,19 @@ scan_token(struct source_scan *scan, struct source_line *line, const char *p,
 		line->ticks = run > line->ticks ? run : line->ticks;
 		if (scan->fence > 0 && run >= scan->fence)
 			line->escape = p;
-		word->len = 0;
 		*last = '`';
 		return p + run;
 	}
-	if ((*p == '"' || *p == '\'') && opens_string(scan, p, word)) {
-		word->len = 0;
+	if ((*p == '"' || *p == '\'') && opens_string(scan, line->text, p)) {
 		*last = *p;
 		return scan_string(scan, p + (scan->triple ? 3 : 1));
 	}
 	if (strchr(" \t\f", *p) == NULL)
 		*last = *p;
 	if (*p == '\\' && p[1] != '\0' && p[1] != '\n')
-		return note_escape(scan, line, p, word);
+		return note_escape(scan, line, p);
 	if ((unsigned char)*p > 0x7f)
-		return note_wide(line, p, word);
-	note_letter(word, *p);
+		return note_wide(line, p);
 	note_bracket(scan, *p);
 	return p + 1;
 }
@@ -295,7 +279,6 @@ bool
 source_scan_next(struct source_scan *scan, struct source_line *line)
 {
 	const char *p = scan->at;
-	struct word word = { .len = 0 };
 	char last = '\0';
 
 	if (*p == '\0')
@@ -317,7 +300,7 @@ source_scan_next(struct source_scan *scan, struct source_line *line)
 	while (*p != '\0' && *p != '\n' &&
 	    ((!scan->stops && scan->fence == 0) || line->escape == NULL))
 		p = scan->quote != 0 ? scan_string(scan, p) :
-				       scan_token(scan, line, p, &word, &last);
+				       scan_token(scan, line, p, &last);
 	scan->joined = scan->quote == 0 && last == '\\';
 	line->len = (size_t)(p - line->text);
 	line->code = last != '\0';

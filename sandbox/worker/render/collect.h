@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "protocol/conversation.h"
+#include "protocol/tally.h"
 
 /*
  * Everything that a cell sends during one request.  All of it is bounded here
@@ -75,6 +76,15 @@ struct run_outcome {
 	bool cancelled; /* by its owner, while it ran */
 	struct cell_result result;
 };
+
+/* Kind of an outcome: for statistics, and for a session that it has ended. */
+struct outcome_kind {
+	const char *word; /* one word: a number follows it */
+	enum tally_end tally;
+	enum kept_end kept;
+};
+
+const struct outcome_kind *outcome_kind(const struct run_outcome *outcome);
 
 /* Did the operation succeed, or the program exit with status 0? */
 static inline bool

@@ -22,8 +22,6 @@
 #define NOT_FOUND "No matching distribution found for "
 #define LINES_MAX (1 << 18)
 #define LIST_NAME "packages.txt"
-#define TEXT_NO_SESSION \
-	N_("There is no session. `/il session start` begins one.")
 
 /* ---- texts ---- */
 
@@ -626,26 +624,6 @@ render_made(struct message *message, int64_t lost_at)
 }
 
 /* ---- sessions ---- */
-
-void
-render_session_start(struct message *message, const struct config *config)
-{
-	if (config->sessions == 0)
-		buf_adds(&message->lead, _("There are no sessions here."));
-	else
-		buf_addf(&message->lead,
-		    _("Your session is on: variables and imports stay from run "
-		      "to run, until you run nothing for %s."),
-		    phrase_span(config->session_seconds).text);
-}
-
-void
-render_session_stop(struct message *message, bool was_on)
-{
-	buf_adds(&message->lead,
-	    was_on ? _("Your session is over, its variables are gone.") :
-		     _(TEXT_NO_SESSION));
-}
 
 void
 render_session_status(struct message *message, const struct session *session,

@@ -105,8 +105,13 @@ bool render_pip_missing(struct buf *out, const struct buf *log,
 /* ---- sandboxes and their sessions ---- */
 
 /* Sessions keep variables from run to run. */
-void render_session_start(struct message *message, const struct config *config);
-void render_session_stop(struct message *message, bool was_on);
+#define TEXT_NO_SESSION \
+	N_("There is no session. `/il session start` begins one.")
+#define TEXT_NO_SESSIONS N_("There are no sessions here.")
+#define TEXT_SESSION_ON \
+	N_("Your session is on: variables and imports stay from run to run, " \
+	   "until you run nothing for %s.")
+#define TEXT_SESSION_OVER N_("Your session is over, its variables are gone.")
 /* until: end of its interpreter's life, Unix seconds; 0: there is none. */
 void render_session_status(struct message *message,
     const struct session *session, int64_t until);

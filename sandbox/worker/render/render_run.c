@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -287,38 +288,24 @@ add_run_end(struct buf *tail, const struct run_outcome *outcome,
 const char *
 render_word(const struct run_outcome *outcome, char word[WORD_SIZE])
 {
-	static const char *const ends[] = {
-		[RUN_TOO_LATE] = "too late",
-		[RUN_OVERDUE] = "overdue",
-		[RUN_STOPPED] = "stopped",
-		[RUN_BROKEN] = "broken",
-		[RUN_TAKEN] = "taken",
-		[RUN_CANCELLED] = "cancelled",
-	};
-	static const char *const limits[] = {
-		[REASON_TIME] = "time limit",
-		[REASON_MEMORY] = "memory limit",
-		[REASON_OUTPUT] = "output limit",
-	};
 	const struct cell_result *result = &outcome->result;
+	const char *kind = outcome_kind(outcome)->word;
+	int64_t number = result->status;
 
 	if (outcome->cancelled && !outcome_succeeded(outcome))
-		return ends[RUN_CANCELLED];
-	if (outcome->end == RUN_REFUSED)
-		(void)snprintf(word, WORD_SIZE, "refused %s",
+		return "cancelled";
+	if (outcome->end == RUN_REFUSED) {
+		(void)snprintf(word, WORD_SIZE, "%s %s", kind,
 		    render_refusal_word(outcome->refusal));
-	else if (outcome->end != RUN_RESULT)
-		return ends[outcome->end];
-	else if (result->reason == REASON_EXIT)
-		(void)snprintf(word, WORD_SIZE, "exit %" PRId64,
-		    result->status);
-	else if (result->reason == REASON_SIGNAL)
-		(void)snprintf(word, WORD_SIZE, "signal %" PRId64,
-		    result->signal);
+		return word;
+	}
+	if (outcome->end != RUN_RESULT || strchr(kind, ' ') != NULL)
+		return kind;
+	if (result->reason == REASON_SIGNAL)
+		number = result->signal;
 	else if (result->reason == REASON_ERROR)
-		(void)snprintf(word, WORD_SIZE, "error %d", (int)result->error);
-	else
-		return limits[result->reason];
+		number = (int64_t)result->error;
+	(void)snprintf(word, WORD_SIZE, "%s %" PRId64, kind, number);
 	return word;
 }
 
