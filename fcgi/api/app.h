@@ -16,6 +16,7 @@
 struct config;
 struct err;
 struct http_request;
+struct librechat_calls;
 struct limits;
 struct piston_versions;
 struct libre_keys;
@@ -41,6 +42,7 @@ struct api_app {
 	/* NULL: no token of LibreChat's is accepted. */
 	struct libre_keys *librechat_keys;
 	unsigned char librechat_seal[32]; /* librechat_seal() */
+	struct librechat_calls *calls;
 	/* Set by nodes.c.  On one host nodes is NULL and the tag is "". */
 	struct node_table *nodes;
 	char tag[NODES_TAG_LEN + 1];			    /* our node's */

@@ -121,10 +121,7 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 static void
 il_api_sweep(void *arg)
 {
-	struct api_app *app = arg;
-
-	(void)filestore_sweep(&app->store);
-	librechat_cancel_sweep(app);
+	(void)filestore_sweep(&((struct api_app *)arg)->store);
 }
 
 /* Returns after a signal to end. */

@@ -3,7 +3,6 @@
  * POST /librechat/exec, and /librechat/exec/programmatic: a program that calls
  * the client's tools, a run for each round.  No state is kept between rounds.
  */
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +35,8 @@
 #define PATH_BUF 4096
 #define CODE_MODE 0644
 #define READ_ONLY_MODE 0444
-#define OWN_MAX 3 /* files that are not of the store */
+#define TICK_MS 100 /* until the next check for a cancel */
+#define OWN_MAX 3   /* files that are not of the store */
 
 /*
  * A program of LibreChat's in a cell of its own, with files from the store and
@@ -85,6 +85,8 @@ struct libre_run {
 	char state[LIBRE_PLACE_MAX];
 	char left[LIBRE_PLACE_MAX]; /* and of the file of its calls */
 	const char *words[2];
+	const char *call_id; /* that a cancel may name; NULL: none */
+	bool cancelled;
 };
 
 /* The model is told of /mnt/data, another name of the workspace.  Caches and
@@ -633,6 +635,17 @@ answer_round(struct libre_run *x)
 	answer_calls(x);
 }
 
+static void
+librechat_tick(void *arg)
+{
+	struct libre_run *x = ((struct api_run *)arg)->arg;
+
+	if (librechat_call_goes_on(x->run.app, x->call_id))
+		return;
+	x->cancelled = true;
+	http_give_up(x->run.req);
+}
+
 void
 api_librechat_program(struct api_app *app, struct http_request *req)
 {
@@ -651,7 +664,7 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 		.program = &program,
 		.asked = &asked,
 		.answer = answer_round };
-	struct librechat_call call = { .cancelled_fd = -1, .file_fd = -1 };
+	const char *id = http_param(req, "HTTP_X_LIBRECHAT_CODE_REQUEST_ID");
 	int status = 400;
 
 	if (!api_read_body(req, &body))
@@ -671,14 +684,18 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 		program.session :
 		session,
 	    sizeof(x.session));
-	x.run.end = RUN_STOPPED;
-	if (librechat_call_open(&call, app, req)) {
-		x.run.stop_fd = call.cancelled_fd;
-		librechat_run(&x);
+	if (librechat_is_call_id(id)) {
+		x.call_id = id;
+		x.run.c.tick = librechat_tick;
+		x.run.c.tick_ms = TICK_MS;
+		x.cancelled = !librechat_call_begin(app, id);
 	}
-	librechat_call_close(&call);
+	if (!x.cancelled)
+		librechat_run(&x);
+	if (x.call_id != NULL)
+		librechat_call_end(app);
 	/* A client that cancels closes its connection; a proxy may not. */
-	if (x.run.end == RUN_STOPPED && !http_client_gone(req))
+	if (x.cancelled && !req->begun)
 		reply_librechat(req, 409, NULL, "The execution was cancelled",
 		    NULL);
 	libre_program_release(&program);
@@ -693,7 +710,6 @@ api_librechat_cancel(struct api_app *app, struct http_request *req)
 	struct jtree_error fault;
 	struct jtree doc;
 	const char *id;
-	bool running = false;
 
 	if (!api_read_body(req, &body))
 		return;
@@ -706,12 +722,10 @@ api_librechat_cancel(struct api_app *app, struct http_request *req)
 	if (!librechat_is_call_id(id))
 		reply_librechat(req, 400, NULL,
 		    "Missing required field: request_id", NULL);
-	else if (!librechat_cancel(app, id, &running))
-		reply_librechat(req, 500, NULL, "The cancel could not be kept",
-		    NULL);
 	else
 		reply_text(req, 200, NULL,
-		    running ? "{\"cancelled\":true,\"running\":true}" :
-			      "{\"cancelled\":true,\"running\":false}");
+		    librechat_cancel(app, id) ?
+			"{\"cancelled\":true,\"running\":true}" :
+			"{\"cancelled\":true,\"running\":false}");
 	jtree_release(&doc);
 }

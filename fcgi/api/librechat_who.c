@@ -7,15 +7,14 @@
  */
 #include "api/librechat_who.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/inotify.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -38,12 +37,11 @@
 #define KEYS_FILE_MAX 65536
 #define KEY_PREFIX "il_"
 #define CALL_ID_MAX 128 /* a UUID has 36 */
-#define CALL_OWNER_BYTES 8
 #define CALL_NAME_BYTES 32
 /* A call waits for less in the queues of nginx and il-api. */
-#define KEEP_MS 300000
-#define CALLS_MAX 1024
-#define OWN_CALLS_MAX 256	  /* no owner has the room of all others */
+#define KEEP_US INT64_C(300000000)
+#define CALLS_MAX 2048		  /* runs and cancels */
+#define OWN_CALLS_MAX 256	  /* cancels of one owner */
 #define SEAL_FILE "librechat.key" /* no id of a file has this form */
 
 /* False: it cannot be had from the store's folder. */
@@ -92,6 +90,38 @@ librechat_seal(struct api_app *app)
 	return app->librechat_seal;
 }
 
+/* An entry of the table: a run (with its process), or a cancel. */
+struct librechat_call {
+	unsigned char name[CALL_NAME_BYTES]; /* made of owner and id */
+	unsigned char owner[TOKENS_HASH_LEN];
+	pid_t pid;	  /* 0: it is a cancel */
+	int64_t since_us; /* monotonic; 0: the entry is free */
+};
+
+struct librechat_calls {
+	int fd; /* the table's file, whose lock every access has */
+	struct librechat_call *items;
+};
+
+static struct librechat_calls *
+calls_open(struct err *err)
+{
+	static struct librechat_calls calls;
+	const size_t size = CALLS_MAX * sizeof(*calls.items);
+	void *items = MAP_FAILED;
+
+	calls.fd = memfd_create("calls", MFD_CLOEXEC);
+	if (calls.fd >= 0 && ftruncate(calls.fd, (off_t)size) == 0)
+		items = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		    calls.fd, 0);
+	if (items == MAP_FAILED) {
+		(void)err_system(err, "the table of calls");
+		return NULL;
+	}
+	calls.items = items;
+	return &calls;
+}
+
 int
 librechat_open(struct api_app *app, struct err *err)
 {
@@ -99,6 +129,9 @@ librechat_open(struct api_app *app, struct err *err)
 	auto_buf struct buf text = BUF_INIT(KEYS_FILE_MAX);
 
 	app->librechat_keys = NULL;
+	app->calls = calls_open(err);
+	if (app->calls == NULL)
+		return -1;
 	if (sodium_init() < 0)
 		return err_set(err, ERR_CONFIG, "libsodium does not start");
 	randombytes_buf(app->librechat_seal, sizeof(app->librechat_seal));
@@ -317,214 +350,126 @@ librechat_file(struct api_app *app, const struct http_request *req,
 
 /* ---- cancels of calls ---- */
 
+/* The lock ends with its process. */
+static void
+calls_lock(const struct librechat_calls *calls, short type)
+{
+	struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
+
+	(void)TEMP_FAILURE_RETRY(fcntl(calls->fd, F_SETLKW, &lock));
+}
+
 bool
 librechat_is_call_id(const char *id)
 {
 	return id != NULL && id[0] != '\0' && strlen(id) <= CALL_ID_MAX;
 }
 
-static char *
-folder_of_calls(const struct api_app *app)
+/* Free the entries whose time is over and those of dead processes.  True: there
+ * is a cancel of this call, or, where it is a cancel itself, a run. */
+static bool
+calls_find(struct librechat_calls *calls, const struct librechat_call *call)
 {
-	return xprintf("%s/calls", app->sessions);
-}
+	bool found = false;
 
-/* The names of all files of the owner begin so; heap. */
-static char *
-name_of_owner(const struct api_app *app)
-{
-	unsigned char hash[crypto_generichash_BYTES];
-	char name[2 * CALL_OWNER_BYTES + 1];
+	for (size_t i = 0; i < CALLS_MAX; i++) {
+		struct librechat_call *c = &calls->items[i];
 
-	(void)crypto_generichash(hash, sizeof(hash), app->owner,
-	    sizeof(app->owner), NULL, 0);
-	return xprintf("%s-",
-	    sodium_bin2hex(name, sizeof(name), hash, CALL_OWNER_BYTES));
-}
-
-static char *
-path_of_call(const struct api_app *app, const char *id)
-{
-	auto_free char *folder = folder_of_calls(app);
-	auto_free char *owner = name_of_owner(app);
-	unsigned char hash[CALL_NAME_BYTES];
-	char name[2 * CALL_NAME_BYTES + 1];
-
-	(void)crypto_generichash(hash, sizeof(hash), (const unsigned char *)id,
-	    strlen(id), app->owner, sizeof(app->owner));
-	return xprintf("%s/%s%s", folder, owner,
-	    sodium_bin2hex(name, sizeof(name), hash, sizeof(hash)));
-}
-
-/* -1: it cannot be had, which was logged. */
-static int
-open_file(const struct api_app *app, const char *path)
-{
-	auto_free char *folder = folder_of_calls(app);
-	struct err err;
-	int fd;
-
-	if (fd_make_dirs(folder, 0700, &err) != 0) {
-		log_warn("librechat: a call cannot be cancelled: %s", err.text);
-		return -1;
+		if (c->since_us <= call->since_us - KEEP_US ||
+		    (c->pid != 0 && kill(c->pid, 0) != 0))
+			c->since_us = 0;
+		else if (c->since_us != 0 &&
+		    (c->pid == 0) == (call->pid != 0) &&
+		    memcmp(c->name, call->name, sizeof(c->name)) == 0)
+			found = true;
 	}
-	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		log_warn("librechat: a call cannot be cancelled: %m");
-	return fd;
+	return found;
 }
 
-/* A run has its file locked for reading. */
-static bool
-lock_file(int fd, int command, short type)
+/* The oldest cancel, of this owner where it is not NULL, and how many there
+ * are. */
+static struct librechat_call *
+calls_oldest(struct librechat_calls *calls, const unsigned char *owner,
+    size_t *count)
 {
-	struct flock lock = { .l_type = type, .l_whence = SEEK_SET };
+	struct librechat_call *oldest = NULL;
 
-	return TEMP_FAILURE_RETRY(fcntl(fd, command, &lock)) == 0;
+	*count = 0;
+	for (size_t i = 0; i < CALLS_MAX; i++) {
+		struct librechat_call *c = &calls->items[i];
+
+		if (c->since_us == 0 || c->pid != 0 ||
+		    (owner != NULL &&
+			memcmp(c->owner, owner, sizeof(c->owner)) != 0))
+			continue;
+		(*count)++;
+		if (oldest == NULL || c->since_us < oldest->since_us)
+			oldest = c;
+	}
+	return oldest;
 }
 
-static bool
-is_running(int fd)
-{
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-
-	return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-}
-
-static bool
-is_removed(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && st.st_nlink == 0;
-}
-
-static bool
-librechat_is_cancelled(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && st.st_size > 0;
-}
-
-/* ---- the call ---- */
-
-/* False: the call was cancelled before it began.  A call without an id, or
- * whose file cannot be made, cannot be cancelled. */
-bool
-librechat_call_open(struct librechat_call *call, const struct api_app *app,
-    const struct http_request *req)
-{
-	const char *id = http_param(req, "HTTP_X_LIBRECHAT_CODE_REQUEST_ID");
-
-	if (!librechat_is_call_id(id))
-		return true;
-	call->path = path_of_call(app, id);
-	/* A sweep, or another run of this id, may remove it meanwhile. */
-	do {
-		cleanup_close(&call->file_fd);
-		call->file_fd = open_file(app, call->path);
-		if (call->file_fd < 0 ||
-		    !lock_file(call->file_fd, F_OFD_SETLKW, F_RDLCK))
-			return true;
-	} while (is_removed(call->file_fd));
-	/* The run watches before it looks: it misses no cancel in between. */
-	call->cancelled_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (call->cancelled_fd < 0 ||
-	    inotify_add_watch(call->cancelled_fd, call->path, IN_MODIFY) < 0)
-		log_warn("librechat: a call cannot be cancelled: %m");
-	return !librechat_is_cancelled(call->file_fd);
-}
-
-void
-librechat_call_close(struct librechat_call *call)
-{
-	/* The lock fails while another run of this id has the file. */
-	if (call->file_fd >= 0 &&
-	    lock_file(call->file_fd, F_OFD_SETLK, F_WRLCK) &&
-	    !librechat_is_cancelled(call->file_fd))
-		(void)unlink(call->path);
-	cleanup_close(&call->file_fd);
-	cleanup_close(&call->cancelled_fd);
-	free(call->path);
-	call->path = NULL;
-}
-
-/* ---- files of minutes ago ---- */
-
-/* Remove a file that no run has and that was written before before_ms.  False:
- * it stays. */
-static bool
-remove_old(int dir, const char *name, int64_t before_ms)
-{
-	auto_close int fd = openat(dir, name,
-	    O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
-
-	return fd >= 0 && fstat(fd, &st) == 0 &&
-	    (int64_t)st.st_mtim.tv_sec * 1000 < before_ms &&
-	    lock_file(fd, F_OFD_SETLK, F_WRLCK) && unlinkat(dir, name, 0) == 0;
-}
-
-/* Do that with all files whose names begin so.  Returns how many stay. */
-static size_t
-remove_all_old(const char *folder, const char *begin, int64_t before_ms)
-{
-	auto_dir DIR *dir = opendir(folder);
-	const struct dirent *entry;
-	size_t count = 0;
-
-	while (dir != NULL && (entry = readdir(dir)) != NULL)
-		if (entry->d_name[0] != '.' &&
-		    strncmp(entry->d_name, begin, strlen(begin)) == 0 &&
-		    !remove_old(dirfd(dir), entry->d_name, before_ms))
-			count++;
-	return count;
-}
-
-/* If more than most of these are too young, the older ones of them go. */
+/* Add an entry.  A cancel may take the place of an older one. */
 static void
-remove_most_old(const struct api_app *app, const char *begin, size_t most)
+calls_add(struct librechat_calls *calls, const struct librechat_call *call)
 {
-	auto_free char *folder = folder_of_calls(app);
-	int64_t keep_ms = KEEP_MS;
+	size_t count;
+	struct librechat_call *place = calls_oldest(calls, call->owner, &count);
 
-	while (remove_all_old(folder, begin, clock_wall_ms() - keep_ms) >
-		most &&
-	    keep_ms > 0)
-		keep_ms /= 2;
+	if (call->pid != 0 || count < OWN_CALLS_MAX) {
+		place = calls_oldest(calls, NULL, &count);
+		for (size_t i = 0; i < CALLS_MAX; i++)
+			if (calls->items[i].since_us == 0)
+				place = &calls->items[i];
+	}
+	if (place != NULL)
+		*place = *call;
 }
 
-void
-librechat_cancel_sweep(const struct api_app *app)
+static bool
+calls_enter(const struct api_app *app, const char *id, pid_t pid, bool add)
 {
-	remove_most_old(app, "", CALLS_MAX);
-}
+	struct librechat_call call = { .pid = pid,
+		.since_us = clock_monotonic_us() };
+	bool found;
 
-/* ---- the cancel ---- */
+	memcpy(call.owner, app->owner, sizeof(call.owner));
+	(void)crypto_generichash(call.name, sizeof(call.name),
+	    (const unsigned char *)id, strlen(id), app->owner,
+	    sizeof(app->owner));
+	calls_lock(app->calls, F_WRLCK);
+	found = calls_find(app->calls, &call);
+	if (add)
+		calls_add(app->calls, &call);
+	calls_lock(app->calls, F_UNLCK);
+	return found;
+}
 
 bool
-librechat_cancel(const struct api_app *app, const char *id, bool *running)
+librechat_call_begin(const struct api_app *app, const char *id)
 {
-	auto_free char *owner = name_of_owner(app);
-	auto_free char *path = path_of_call(app, id);
+	return !calls_enter(app, id, getpid(), true);
+}
 
-	remove_most_old(app, owner, OWN_CALLS_MAX);
-	librechat_cancel_sweep(app);
-	for (;;) {
-		auto_close int fd = open_file(app, path);
+bool
+librechat_call_goes_on(const struct api_app *app, const char *id)
+{
+	return !calls_enter(app, id, getpid(), false);
+}
 
-		if (fd < 0)
-			return false;
-		/* Once the byte is there a run may end before we look. */
-		*running = is_running(fd);
-		if (pwrite(fd, "x", 1, 0) != 1) {
-			log_warn("librechat: write %s: %m", path);
-			return false;
-		}
-		/* A run that has just ended removed it: write it once more, for
-		 * a later call of this id. */
-		if (!is_removed(fd))
-			return true;
-	}
+bool
+librechat_cancel(const struct api_app *app, const char *id)
+{
+	return calls_enter(app, id, 0, true);
+}
+
+/* A process has one run at a time. */
+void
+librechat_call_end(const struct api_app *app)
+{
+	calls_lock(app->calls, F_WRLCK);
+	for (size_t i = 0; i < CALLS_MAX; i++)
+		if (app->calls->items[i].pid == getpid())
+			app->calls->items[i].since_us = 0;
+	calls_lock(app->calls, F_UNLCK);
 }

@@ -34,31 +34,21 @@ const unsigned char *librechat_seal(struct api_app *app);
 
 /*
  * POST /librechat/exec/programmatic/cancel ends the run of a call that has sent
- * an id of its own, X-LibreChat-Code-Request-ID.  A call has a file in a folder
- * that il-api alone may enter; its name follows from the id and the owner.  The
- * run locks and watches that file, and a cancel writes a byte into it.  The
- * byte stays for minutes, so a call that arrives after its cancel does not
+ * an id of its own, X-LibreChat-Code-Request-ID.  All processes share a table
+ * of runs and cancels.  A run asks it several times a second whether to go on.
+ * A cancel stays for minutes, so a call that arrives after its cancel does not
  * begin.
  */
-struct librechat_call {
-	int cancelled_fd; /* readable once the run is to end; -1: never */
-	int file_fd;	  /* -1: none */
-	char *path;
-};
 
-/* False: the call was cancelled before it began.  A call without an id, or
- * whose file cannot be made, cannot be cancelled. */
-bool librechat_call_open(struct librechat_call *call, const struct api_app *app,
-    const struct http_request *req);
-void librechat_call_close(struct librechat_call *call);
 /* May the client name a call so?  id may be NULL. */
 bool librechat_is_call_id(const char *id);
-/* Cancel the call of that id, now or when it comes; running: it has begun.
- * False: the cancel cannot be stored, which was logged. */
-bool librechat_cancel(const struct api_app *app, const char *id, bool *running);
-
-/* Remove the files that calls and cancels of minutes ago have left. */
-void librechat_cancel_sweep(const struct api_app *app);
+/* The run of a call begins, and ends in either case.  False: it was cancelled
+ * before. */
+bool librechat_call_begin(const struct api_app *app, const char *id);
+bool librechat_call_goes_on(const struct api_app *app, const char *id);
+void librechat_call_end(const struct api_app *app);
+/* Cancel the call of that id, now or when it comes.  True: it is running. */
+bool librechat_cancel(const struct api_app *app, const char *id);
 
 /* ---- files ---- */
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tools run_python and run_shell, in a fresh cell or in a session's.  A
- * session's cell does not tell which files a run has made or changed, so its
- * folders are listed before and after the run.
+ * The tools run_python and run_shell, in a fresh cell or in a session's.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +23,6 @@
 #define LINE_BYTES 200
 #define PATH_BYTES 4096
 #define SVG "image/svg+xml"
-#define SCAN_FOLDERS 64
-#define SCAN_ENTRIES 2000
-/* Time for all lists of folders, and for all files that are read. */
-#define LIST_MS 5000
-#define READ_MS 20000
 #define MAIN "__main__.py"
 /* The program's name in a session, whose files are not ours; it is removed
  * after the run. */
@@ -144,17 +137,6 @@ mcp_work_add_left(struct mcp_work *w, const char *path, int64_t size)
 	return file;
 }
 
-/* A file that is there but is not kept; why: static. */
-static void
-mcp_work_leave_out(struct mcp_work *w, const char *path, int64_t size,
-    const char *why)
-{
-	struct mcp_left *file = mcp_work_add_left(w, path, size);
-
-	if (file != NULL)
-		file->why = why;
-}
-
 /* A file is stored under the last part of its path. */
 static void
 mcp_work_whole(struct api_run *run)
@@ -231,7 +213,11 @@ static void
 mcp_work_left_out(struct api_run *run, const struct cell_event *event,
     const char *why)
 {
-	mcp_work_leave_out(run->arg, event->name, event->size, why);
+	struct mcp_left *file = mcp_work_add_left(run->arg, event->name,
+	    event->size);
+
+	if (file != NULL)
+		file->why = why;
 }
 
 /* Report progress to the client, with the last line of the output. */
@@ -330,172 +316,6 @@ mcp_work_new(struct mcp_exchange *x, const struct cell_request *request)
 		.lease_wait_ms = MCP_WAIT_MS,
 		.c = { .tick = mcp_work_tick, .tick_ms = TICK_MS } };
 	return w;
-}
-
-/* ---- the files of a session, before and after a run ---- */
-
-struct mcp_scan {
-	struct mcp_scanned *items;
-	size_t count;
-	bool cut; /* there was no time or room for all of it */
-};
-
-struct mcp_scanned {
-	char *path; /* heap */
-	int64_t size;
-	int64_t mtime; /* seconds */
-	bool is_file;  /* a regular one: others cannot be sent */
-};
-
-/* A scan under way: the folders that it has met. */
-struct scanning {
-	struct mcp_scan *scan;
-	char *folders[SCAN_FOLDERS]; /* heap */
-	size_t folder_count;
-	size_t at; /* the one that is being listed */
-};
-
-/* Folders with a dot before their names are caches and settings. */
-static void
-mcp_scan_entry(void *arg, const struct cell_event *event)
-{
-	struct scanning *s = arg;
-	const char *folder = s->folders[s->at];
-	char *path;
-
-	if (event->kind != CELL_ENTRY)
-		return;
-	if (strlen(folder) + strlen(event->name) + 2 > LIMIT_PATH) {
-		s->scan->cut = true;
-		return;
-	}
-	path = xprintf("%s%s%s", folder, folder[0] == '\0' ? "" : "/",
-	    event->name);
-	if (event->entry_kind == ENTRY_DIRECTORY && event->name[0] != '.' &&
-	    s->folder_count < SCAN_FOLDERS) {
-		s->folders[s->folder_count++] = path;
-		return;
-	}
-	if (event->entry_kind != ENTRY_DIRECTORY &&
-	    s->scan->count < SCAN_ENTRIES) {
-		s->scan->items[s->scan->count++] = (struct mcp_scanned){ path,
-			event->size, event->mtime,
-			event->entry_kind == ENTRY_FILE };
-		return;
-	}
-	free(path);
-	s->scan->cut |= event->entry_kind != ENTRY_DIRECTORY ||
-	    event->name[0] != '.';
-}
-
-/* The time until the deadline, for one request; 0: it is over. */
-static int64_t
-left_ms(int64_t deadline)
-{
-	int64_t left = deadline - clock_monotonic_ms();
-
-	return left > 0 ? left : 0;
-}
-
-/* List the folders as far as there is time and room.  False: the cell is lost.
- */
-static bool
-mcp_scan(struct mcp_scan *scan, struct mcp_exchange *x, struct lease *b)
-{
-	struct scanning s = {
-		.scan = scan, .folders = { xstrdup("") }, .folder_count = 1
-	};
-	const int64_t deadline = clock_monotonic_ms() + LIST_MS;
-	struct cell_result result;
-	bool good = true;
-
-	scan->items = xcalloc(SCAN_ENTRIES, sizeof(*scan->items));
-	for (; good && s.at < s.folder_count; s.at++) {
-		const struct cell_request request = { .op = OP_LIST,
-			.folder = "/workspace",
-			.path = s.folders[s.at],
-			.count = SCAN_ENTRIES,
-			.wall_ms = left_ms(deadline) };
-
-		if (request.wall_ms == 0) {
-			scan->cut = true;
-			break;
-		}
-		good = mcp_ask(x, b, &request, mcp_scan_entry, &s, &result);
-		scan->cut |= good && result.total > SCAN_ENTRIES;
-	}
-	for (size_t i = 0; i < s.folder_count; i++)
-		free(s.folders[i]);
-	return good;
-}
-
-static void
-mcp_scan_release(struct mcp_scan *scan)
-{
-	for (size_t i = 0; i < scan->count; i++)
-		free(scan->items[i].path);
-	free(scan->items);
-	*scan = (struct mcp_scan){ .items = NULL };
-}
-
-/* A file that was written in the second in which the run began counts as
- * changed. */
-static bool
-has_changed(const struct mcp_scanned *item, const struct mcp_scan *before,
-    int64_t since_s)
-{
-	if (item->mtime >= since_s)
-		return true;
-	for (size_t i = 0; i < before->count; i++)
-		if (strcmp(before->items[i].path, item->path) == 0)
-			return before->items[i].size != item->size ||
-			    before->items[i].mtime != item->mtime;
-	return true;
-}
-
-/* Read the files that have changed from one scan to the other, or since that
- * second of the wall clock. */
-static void
-mcp_scan_collect(struct mcp_work *w, struct lease *b,
-    const struct mcp_scan *before, const struct mcp_scan *after,
-    int64_t since_s)
-{
-	const int64_t deadline = clock_monotonic_ms() + READ_MS;
-	int64_t room = FILE_BYTES;
-	struct cell_result result;
-
-	w->more_left |= before->cut || after->cut;
-	for (size_t i = 0; i < after->count && !b->lost; i++) {
-		const struct mcp_scanned *item = &after->items[i];
-		const struct cell_request request = { .op = OP_READ,
-			.folder = "/workspace",
-			.path = item->path,
-			.max_bytes = room,
-			.wall_ms = left_ms(deadline) };
-
-		if (!has_changed(item, before, since_s))
-			continue;
-		if (!item->is_file) {
-			mcp_work_leave_out(w, item->path, 0,
-			    api_run_left_out[LEFT_OUT_KIND]);
-			continue;
-		}
-		if (item->size > room || w->left_count >= MCP_LEFT_MAX ||
-		    request.wall_ms == 0) {
-			mcp_work_leave_out(w, item->path, item->size,
-			    item->size > room	    ? "too large together" :
-				request.wall_ms > 0 ? "too many files" :
-						      "no time left");
-			continue;
-		}
-		room -= item->size;
-		if (mcp_ask(w->x, b, &request, api_run_event, &w->run,
-			&result) &&
-		    result.reason == REASON_ERROR)
-			mcp_work_leave_out(w, item->path, item->size,
-			    "not readable");
-		api_run_end_file(&w->run);
-	}
 }
 
 /* Cells of runs start Python alone: it becomes the shell. */
@@ -611,12 +431,6 @@ run_fresh(struct mcp_exchange *x, struct cell_request cell, struct inputs *in)
 	} else {
 		put_program(&cell, in, MAIN, &call->code);
 	}
-	cell.op = OP_RUN;
-	cell.collect_files = MCP_LEFT_MAX;
-	cell.collect_bytes = FILE_BYTES;
-	cell.collect_total = FILE_BYTES;
-	cell.collect_how = COLLECT_BYTES;
-	cell.collect_ms = COLLECT_MS;
 	if (!mcp_open_inputs(in, x))
 		return;
 	cell.inputs = in->items;
@@ -630,28 +444,6 @@ run_fresh(struct mcp_exchange *x, struct cell_request cell, struct inputs *in)
 
 /* ---- in a session ---- */
 
-/* The session's files are listed before and after the run: the changed ones
- * come back. */
-static void
-run_resumed(struct mcp_work *w, struct lease *b)
-{
-	struct mcp_scan before = { .items = NULL };
-	struct mcp_scan after = { .items = NULL };
-	int64_t since_s = clock_wall_ms() / 1000;
-
-	if (mcp_scan(&before, w->x, b)) {
-		if (api_run_in(&w->run, b, true) &&
-		    (w->x->call.tool == MCP_RUN_SHELL ||
-			api_remove_in(&w->run, b, SESSION_MAIN)) &&
-		    !w->run.cancelled && mcp_scan(&after, w->x, b))
-			mcp_scan_collect(w, b, &before, &after, since_s);
-	} else {
-		w->run.end = RUN_BROKEN;
-	}
-	mcp_scan_release(&before);
-	mcp_scan_release(&after);
-}
-
 static void
 run_in_session(struct mcp_exchange *x, struct cell_request *cell,
     struct inputs *in)
@@ -660,7 +452,7 @@ run_in_session(struct mcp_exchange *x, struct cell_request *cell,
 	struct lease b;
 	struct mcp_work *w;
 
-	cell->op = OP_RUN;
+	cell->collect_how |= COLLECT_NEW;
 	if (call->tool == MCP_RUN_SHELL) {
 		cell->op = OP_BASH;
 		cell->source = call->code.data;
@@ -674,7 +466,8 @@ run_in_session(struct mcp_exchange *x, struct cell_request *cell,
 	cell->input_count = in->count;
 	if (mcp_resume(x, &b)) {
 		w = mcp_work_new(x, cell);
-		run_resumed(w, &b);
+		if (api_run_in(&w->run, &b, true) && cell->op == OP_RUN)
+			(void)api_remove_in(&w->run, &b, SESSION_MAIN);
 		lease_park(&b);
 		api_run_answer(&w->run);
 		mcp_work_free(w);
@@ -695,6 +488,7 @@ mcp_run_tool(struct mcp_exchange *x)
 							    SESSION_MAIN;
 	struct inputs in = { .count = 0 };
 	struct cell_request cell = {
+		.op = OP_RUN,
 		.folder = "/workspace",
 		.env = api_environment,
 		.args = call->argv,
@@ -705,6 +499,11 @@ mcp_run_tool(struct mcp_exchange *x)
 		.output_max = OUTPUT_MAX,
 		.output_mode = OUTPUT_DRAIN,
 		.limit_processes = PROCESSES,
+		.collect_files = MCP_LEFT_MAX,
+		.collect_bytes = FILE_BYTES,
+		.collect_total = FILE_BYTES,
+		.collect_how = COLLECT_BYTES,
+		.collect_ms = COLLECT_MS,
 	};
 
 	for (size_t i = 0; program != NULL && i < call->files.count; i++) {

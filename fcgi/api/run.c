@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -184,7 +183,7 @@ run_begin_file(struct api_run *run, const struct cell_event *event)
 
 	/* Files come one after the other. */
 	api_run_end_file(run);
-	if (run->front->file != NULL)
+	if (run->front->file != NULL && !run->cancelled)
 		run->why = run->front->file(run, event);
 	if (run->why != NULL &&
 	    filestore_begin(&run->app->store, &run->fresh, &err) != 0)
@@ -236,14 +235,14 @@ api_run_event(void *arg, const struct cell_event *event)
 	}
 }
 
-/* The client of a run in a session is gone. */
-static bool
-run_cancelled(void *arg)
+/* The client of a run in a session is gone: the run ends, its cell goes on. */
+static void
+run_cancel(void *arg)
 {
 	struct api_run *run = arg;
 
-	run->cancelled = true;
-	return true;
+	run->cancelled = run->c.enough = true;
+	run->gone.fd = -1;
 }
 
 static void
@@ -252,7 +251,6 @@ run_set_front(struct api_run *run)
 	if (run->front == NULL)
 		return;
 	run->c.event = api_run_event;
-	run->c.cancelled = run_cancelled;
 	run->c.arg = run;
 }
 
@@ -304,15 +302,6 @@ converse(struct api_run *run, int cell_fd, int broker_fd,
 	    run->reference, run->c.heard, cell_name);
 }
 
-/* Its client is gone, or it is to end. */
-static bool
-is_over(const struct api_run *run, const struct pollfd *gone)
-{
-	struct pollfd p = *gone;
-
-	return http_client_gone(run->req) || poll(&p, 1, 0) > 0;
-}
-
 /* Lease a cell, run in it, and give it back. */
 static void
 attempt(struct api_run *run, const char *interpreter, const struct pollfd *gone)
@@ -338,7 +327,7 @@ attempt(struct api_run *run, const char *interpreter, const struct pollfd *gone)
 	struct err err;
 
 	run->end = RUN_STOPPED;
-	if (is_over(run, gone))
+	if (http_client_gone(run->req))
 		return;
 	/* Wait for a cell, but not longer than the client does. */
 	metrics_change(metrics, METRICS_WAITING, 1);
@@ -349,7 +338,7 @@ attempt(struct api_run *run, const char *interpreter, const struct pollfd *gone)
 	metrics_change(metrics, METRICS_WAITING, -1);
 	if (refusal != REFUSAL_NONE)
 		log_warn("no cell: %s", err.text);
-	if (refusal == REFUSAL_TIME && is_over(run, gone))
+	if (refusal == REFUSAL_TIME && http_client_gone(run->req))
 		return;
 	metrics_lease(metrics, refusal);
 	run->waited_us += clock_monotonic_us() - asked_us;
@@ -358,41 +347,19 @@ attempt(struct api_run *run, const char *interpreter, const struct pollfd *gone)
 		run->refusal = refusal;
 		return;
 	}
-	if (!is_over(run, gone))
+	if (!http_client_gone(run->req))
 		converse(run, lease.cell_fd, lease.broker_fd, gone,
 		    lease.cell_name);
 	lease_close(&lease);
 }
 
-/* A descriptor that can be read from once the client is gone, or the other one
- * can. */
-static int
-watch_both(int client, int stop)
-{
-	struct epoll_event hangup = { .events = EPOLLRDHUP };
-	struct epoll_event input = { .events = EPOLLIN };
-	auto_close int fd = epoll_create1(EPOLL_CLOEXEC);
-
-	if (fd < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, client, &hangup) != 0 ||
-	    epoll_ctl(fd, EPOLL_CTL_ADD, stop, &input) != 0) {
-		log_warn("watch for the end of a run: %m");
-		return -1;
-	}
-	return steal_fd(&fd);
-}
-
 void
 api_run(struct api_run *run, const char *interpreter)
 {
-	struct pollfd gone = { .fd = http_fd(run->req), .events = POLLRDHUP };
-	auto_close int either = -1;
+	const struct pollfd gone = { .fd = http_fd(run->req),
+		.events = POLLRDHUP };
 
 	run_set_front(run);
-	if (run->stop_fd > 0) {
-		either = watch_both(gone.fd, run->stop_fd);
-		if (either >= 0)
-			gone = (struct pollfd){ either, POLLIN, 0 };
-	}
 	attempt(run, interpreter, &gone);
 	/* It was gone before it began: nothing of the request has happened. */
 	if (run->end == RUN_BROKEN && !run->c.heard)
@@ -402,13 +369,13 @@ api_run(struct api_run *run, const char *interpreter)
 bool
 api_run_in(struct api_run *run, struct lease *b, bool ends)
 {
-	const struct pollfd gone = { .fd = http_fd(run->req),
-		.events = POLLRDHUP };
-
 	run_set_front(run);
-	run->c.cancel = ends ? &gone : NULL;
+	run->gone = (struct pollfd){ http_fd(run->req), POLLRDHUP, 0 };
+	run->c.others = &run->gone;
+	run->c.other_count = ends ? 1 : 0;
+	run->c.other = run_cancel;
 	converse(run, b->cell_fd, b->broker_fd, NULL, "of a session");
-	run->c.cancel = NULL;
+	run->c.other_count = 0;
 	b->lost = has_lost_cell(run);
 	if (run->cancelled)
 		run->end = RUN_STOPPED;

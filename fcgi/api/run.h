@@ -2,6 +2,7 @@
 #ifndef RUN_H
 #define RUN_H
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -85,9 +86,6 @@ struct api_run {
 	struct http_request *req;
 	const struct cell_request *request;
 	int lease_wait_ms; /* for a cell; 0: as it is configured */
-	/* api_run() ends once this descriptor can be read from; 0 or -1: it
-	 * ends with its client alone. */
-	int stop_fd;
 	/* The caller may set tick, which is also called during the wait for a
 	 * cell, and others; without a front, event and arg.  With a front they
 	 * get the struct api_run.  All of them may set c.enough and c.hang_up.
@@ -99,7 +97,8 @@ struct api_run {
 	char reference[API_REFERENCE_LEN + 1]; /* of RUN_BROKEN, in the log */
 	int64_t waited_us;		       /* for the cell */
 	int64_t duration_us;		       /* from there to the end */
-	bool cancelled;		    /* in a session: its client is gone */
+	struct pollfd gone;	    /* of a run in a session: its client, */
+	bool cancelled;		    /* that has gone */
 	struct filestore_new fresh; /* the incoming file */
 	const char **why;	    /* of that file; NULL: there is none */
 };

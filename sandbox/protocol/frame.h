@@ -314,6 +314,7 @@ enum collect_how {
 	COLLECT_NO_UNDERSCORE = 8, /* no file with a '_' before it */
 	COLLECT_LINKS = 16,	   /* and the file that a link leads to */
 	COLLECT_GONE = 32,	   /* and tell staged files that are gone */
+	COLLECT_NEW = 64, /* no file that is as it was before the request */
 };
 
 enum frame_part {

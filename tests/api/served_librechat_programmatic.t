@@ -7,9 +7,9 @@ import json
 import os
 import re
 import select
+import signal
 import subprocess
 import tempfile
-import time
 
 from libre import ID, Libre, reference, refused
 from served import Served, wait_for
@@ -445,10 +445,6 @@ def a_program_goes_on_after_a_restart():
 EARLY = 200, {"cancelled": True, "running": False}
 
 
-def calls():
-    return os.path.join(served.settings["IL_STATE_DIR"], "sessions", "calls")
-
-
 def cancel(who, body):
     answer = who.post(body, path=PATH + "/cancel")
     return answer.status, answer.json
@@ -474,8 +470,6 @@ def a_call_is_ended_by_its_id():
     running = "inline_api_running 1\n"
     wait_for(lambda: running in served.get(
         "/metrics", Authorization="Bearer " + key).text)
-    assert os.stat(calls()).st_mode & 0o777 == 0o700
-    assert len(os.listdir(calls())) == 1
     assert cancel(stranger, said) == EARLY
     assert cancel(libre, {"request_id": "another"}) == EARLY
     assert not select.select([link.sock], [], [], 1)[0]
@@ -501,54 +495,43 @@ def a_call_that_its_cancel_overtook_does_not_begin():
         answer = call("overtaken", body)
         assert answer.status == 409 and answer.json == {
             "error": "The execution was cancelled"}, answer
-    before = os.listdir(calls())
     for name in "not-overtaken", "x" * 128, "x" * 129, "../../x", "":
         answer = call(name, body)
         assert answer.json["stdout"] == "42\n", (name, answer)
-    # a run removes its file after its answer
-    wait_for(lambda: sorted(os.listdir(calls())) == sorted(before))
-
-
-def age(seconds):
-    """All files are that old from here on."""
-    then = time.time() - seconds
-    for name in os.listdir(calls()):
-        os.utime(os.path.join(calls(), name), (then, then))
-
-
-def add_files(begin, seconds):
-    then = time.time() - seconds
-    for number in range(1100):
-        path = os.path.join(calls(), f"{begin}{number:064x}")
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY))
-        os.chmod(path, 0o666)   # il-api may be another user
-        os.utime(path, (then, then))
+    assert cancel(libre, {"request_id": "not-overtaken"}) == EARLY
 
 
 @test
 def whoever_cancels_much_takes_no_cancel_of_others_away():
-    age(301)
+    """Of a sender's own cancels the oldest one is forgotten."""
     assert cancel(libre, {"request_id": "theirs"}) == EARLY
-    theirs, = os.listdir(calls())
-    assert cancel(stranger, {"request_id": "mine"}) == EARLY
-    mine, = set(os.listdir(calls())) - {theirs}
-    age(200)
-    add_files(mine.rpartition("-")[0] + "-", 100)
-    assert cancel(stranger, {"request_id": "one more"}) == EARLY
-    assert len(os.listdir(calls())) == 2, len(os.listdir(calls()))
-    answer = call("theirs", {"code": "print(6 * 7)", "tools": TOOLS})
-    assert answer.status == 409, answer
+    assert cancel(libre, {"request_id": "0"}) == EARLY
+    for number in range(256 + 1):
+        assert cancel(stranger, {"request_id": str(number)}) == EARLY
+    body = {"code": "print(6 * 7)", "tools": TOOLS}
+    assert call("theirs", body).status == 409
+    for name, status in ("0", 200), ("1", 409), ("256", 409):
+        answer = served.post("/librechat" + PATH, body, {
+            "X-API-Key": other_key, "X-LibreChat-Code-Request-ID": name})
+        assert answer.status == status, (name, answer)
 
 
 @test
-def cancels_are_kept_for_minutes_and_not_without_number():
-    assert cancel(libre, {"request_id": "old"}) == EARLY
-    age(301)
-    add_files("", 201)
-    assert cancel(libre, {"request_id": "new"}) == EARLY
-    assert len(os.listdir(calls())) == 1, len(os.listdir(calls()))
-    answer = call("old", {"code": "print(6 * 7)", "tools": TOOLS})
-    assert answer.json["stdout"] == "42\n", answer
+def a_killed_process_has_no_call():
+    called = {"X-LibreChat-Code-Request-ID": "killed", "X-API-Key": key}
+    link = served.connect()
+    link.request("POST", "/librechat" + PATH, json.dumps({
+        "code": "import time\ntime.sleep(50)", "timeout": 60000,
+        "tools": TOOLS}), {"Content-Type": "application/json", **called})
+    wait_for(lambda: "inline_api_running 1\n" in served.get(
+        "/metrics", Authorization="Bearer " + key).text)
+    for pid in served.serving("run.sock"):
+        os.kill(pid, signal.SIGKILL)
+    assert link.getresponse().status == 502
+    link.close()
+    wait_for(lambda: call("next", {
+        "code": "print(1)", "tools": TOOLS}).status == 200)
+    assert cancel(libre, {"request_id": "killed"}) == EARLY
 
 
 try:

@@ -446,17 +446,6 @@ def a_picture_that_the_store_does_not_take_is_seen_all_the_same():
 
 
 @test
-def of_a_session_with_too_many_folders_is_told_that_there_is_more():
-    with mcp.session() as session:
-        make = "import os\nfor i in range(%d):\n    os.makedirs(f'%s/{i}')"
-        few = mcp.tool("run_python", session=session, code=make % (3, "a"))
-        many = mcp.tool("run_python", session=session, code=make % (70, "b"))
-        more = ["there are more files" in result["content"][0]["text"]
-                for result in (few, many)]
-        assert more == [False, True], (few, many)
-
-
-@test
 def the_newest_resource_comes_first_and_what_is_too_large_is_told():
     for name, size in ("small", 8 << 20), ("large", (8 << 20) + 1):
         files = mcp.tool("run_python", code="open('%s', 'wb').write(bytes(%d))"
@@ -580,8 +569,8 @@ def of_a_sessions_files_those_that_have_changed_are_told():
                     "open('longer', 'a').write('y')\n"
                     "os.mkdir('.cache'); open('.cache/f', 'w')\n"
                     "os.utime('longer', (1e9, 1e9))")["structuredContent"]
-    # What was written in the second in which a run began may be either.
-    assert sorted(f["path"] for f in data["files"]) == ["later", "longer"]
+    assert sorted(f["path"] for f in data["files"]) == [
+        ".cache/f", "longer"], data
     mcp.tool("close_session", session=session)
 
 

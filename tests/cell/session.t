@@ -46,6 +46,24 @@ def files_stay_between_commands():
 
 
 @test
+def files_that_a_command_has_made_or_changed_come_back():
+    """Its own files and staged ones, whatever time they pretend to have."""
+    bash("mkdir -p one; cd one; echo 1 >old; echo 1 >longer; ln -s old link;"
+         "touch -d 2100-01-01 old")
+    time.sleep(0.02)
+    told = bash("cd one; echo 2 >>longer; touch -d 2000-01-01 longer;"
+                "echo 3 >new; ln -s new ln", inputs=[("one/s", b"1"),
+                                                     ("one/t", b"1")],
+                collect_files=9, collect_bytes=99, collect_total=99,
+                collect_how=N.COLLECT_BYTES | N.COLLECT_NEW)
+    assert sorted(told.files) == [b"one/longer", b"one/new"], told.files
+    told = bash("echo 2 >one/t", inputs=[("one/s", b"1"), ("one/t", b"1")],
+                collect_files=9, collect_bytes=99, collect_total=99,
+                collect_how=N.COLLECT_BYTES | N.COLLECT_NEW)
+    assert sorted(told.files) == [b"one/t"], told.files
+
+
+@test
 def a_command_ends_as_a_shell_says():
     told = bash("echo out; echo err >&2; exit 3")
     assert (told.stdout, told.stderr) == (b"out\n", b"err\n"), told

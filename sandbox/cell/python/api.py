@@ -11,12 +11,13 @@ import gc
 import marshal
 import os
 import stat
+import time
 
 import display
 import plain
 from ahead import are_random, import_ahead, reseed
 from files import READ, failure, split, walk
-from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL,
+from frames import (COLLECT_NEW, ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL,
                     ISOLATION_RUN, LIMIT_PART, OP_BASH, OP_RUN, OP_STAGE, OUTPUT_DRAIN,
                     PART_ARGS, PART_SOURCE, PART_STDIN, REASON_EXIT, TAG_ARG,
                     TAG_COLLECT_HOW,
@@ -25,7 +26,7 @@ from frames import (ERROR_FAILED, ERROR_REQUEST, FRAME_INPUT, ISOLATION_CELL,
                     TAG_OP,
                     TAG_OUTPUT_MODE, TAG_PATH, TAG_PLAIN, TAG_REASON,
                     TAG_STATUS, Failure, ProtocolError)
-from harvest import Harvest, Staged
+from harvest import MARGIN_NS, Harvest, Staged
 from jail import LINKS, MountTable
 from link import ONE_DESCRIPTOR
 from run import WORKSPACE, Run, environment as usual_environment
@@ -106,6 +107,8 @@ class MemoryCell(Cell):
         self.lease.room = ONE_DESCRIPTOR if head.number(TAG_LIVE) else 0
         self.staging = None
         self.how = head.number(TAG_COLLECT_HOW)
+        self.since = (time.time_ns() - MARGIN_NS if self.how & COLLECT_NEW
+                      else 0)
         try:
             return Cell.receive_parts(self, head)
         except (Failure, OSError) as error:
@@ -136,9 +139,13 @@ class MemoryCell(Cell):
         skip = head.data(TAG_PATH)
         if skip:
             skip = "/".join(split(skip)).encode("utf-8", "surrogateescape")
-        notes = (marshal.dumps((self.staged, skip))
-                 if self.staged or skip else b"")
-        return self.start(self.make_run(head, parts), head, parts, notes)
+        return self.start(self.make_run(head, parts), head, parts,
+                          self.notes(skip))
+
+    def notes(self, skip):
+        if self.staged or skip or self.since:
+            return marshal.dumps((self.staged, skip, self.since))
+        return b""
 
     def start(self, run, head, parts, notes=b"", **plan):
         """Let this process be the run, or the program with its words."""
@@ -176,8 +183,7 @@ class MemoryCell(Cell):
             plain.check_words(run.words)
         run.cwd = walk(self.root, split(head.data(TAG_CWD, b"")))
         self.dress(run, head, environment(head))
-        notes = marshal.dumps((self.staged, None)) if self.staged else b""
-        return self.start(run, head, parts, notes)
+        return self.start(run, head, parts, self.notes(None))
 
     def make_run(self, head, parts):
         limits_of(head)
@@ -382,7 +388,7 @@ def program(run, words, title, echo):
 
 
 def read_notes(notes):
-    """The notes on staged files, for a Harvest: (staged, skip)."""
+    """The notes for a Harvest: (staged, skip), and since, if it is known."""
     if notes[:1] not in (b"H", b"S"):       # not fast_path.h's
         return marshal.loads(notes) if notes else ({}, None)
     end = 1 + 4 * 8

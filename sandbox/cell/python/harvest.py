@@ -72,11 +72,13 @@ class Staged(Writer):
 class Harvest:
     """The files that are sent from one folder, after its run is dead."""
 
-    def __init__(self, root, request, staged, skip):
-        """skip: the path of a file that is never sent."""
+    def __init__(self, root, request, staged, skip, since=0):
+        """skip: the path of a file that is never sent.  since: a file whose
+        status changed before that time is not sent either."""
         self.root = root
         self.staged = staged
         self.skip = skip
+        self.since = since
         self.how = request.number(TAG_COLLECT_HOW)
         self.files = request.number(TAG_COLLECT_FILES)
         self.bytes = request.number(TAG_COLLECT_BYTES)
@@ -202,6 +204,8 @@ class Harvest:
             status = item.stat(follow_symlinks=follow)
         except OSError:         # a link into nowhere
             status = None
+        if status is not None and status.st_ctime_ns < self.since:
+            return
         if status is None or not stat.S_ISREG(status.st_mode):
             yield join(path), None
         elif join(path) != self.skip:
