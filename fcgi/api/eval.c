@@ -52,9 +52,6 @@ static const char *const environment[] = {
 struct eval_run {
 	struct api_run run;
 	struct eval_output output;
-	struct run_files files;
-	struct run_files left_out;
-	struct run_file *file; /* the incoming one; NULL: none, or unwanted */
 	bool bad_name;	       /* the name of a file is no UTF-8 */
 	bool too_late;	       /* the time was too short for all files */
 	bool too_deep;	       /* some files lay too deep */
@@ -64,10 +61,9 @@ struct eval_run {
 /* The output is written from its buffer, and the content of files becomes
  * base64 on the way: neither is copied into the answer. */
 static void
-eval_answer_result(struct http_request *req, struct eval_result *result,
-    const char *stands_in)
+eval_answer_result(struct http_request *req, const struct api_run *run,
+    struct eval_result *result, const char *stands_in)
 {
-	const struct run_files *files = result->files;
 	auto_buf struct buf body = BUF_INIT(EVAL_ANSWER_MAX);
 	auto_buf struct buf piece = BUF_INIT(2 * CONTENT_STEP);
 	size_t len = eval_answer(&body, result);
@@ -75,9 +71,8 @@ eval_answer_result(struct http_request *req, struct eval_result *result,
 	auto_buf struct buf headers = BUF_INIT(512);
 
 	buf_addf(&headers, "Content-Length: %zu\r\n", len);
-	reply_add_left_out(&headers,
-	    result->left_out == NULL ? 0 : result->left_out->count,
-	    result->cell != NULL && result->cell->cut);
+	if (run != NULL)
+		api_run_add_left_out(&headers, run);
 	if (stands_in != NULL)
 		buf_addf(&headers, REPLY_STANDS_IN, stands_in);
 	http_begin(req, 200, REPLY_JSON, buf_str(&headers));
@@ -86,10 +81,12 @@ eval_answer_result(struct http_request *req, struct eval_result *result,
 		http_write(req, body.data, written);
 		http_write(req, buf_str(result->text), result->text->len);
 	}
-	for (size_t i = 0; files != NULL && i < files->count; i++) {
-		const struct run_file *file = &files->items[i];
+	for (size_t i = 0; run != NULL && i < run->files.count; i++) {
+		const struct run_file *file = &run->files.items[i];
 		const struct buf *content = &file->content;
 
+		if (result->null_text != NULL || file->why != NULL)
+			continue;
 		http_write(req, body.data + written, file->at - written);
 		written = file->at;
 		for (size_t at = 0; at < content->len; at += CONTENT_STEP) {
@@ -110,7 +107,7 @@ answer_null(struct http_request *req, const char *text, const char *stands_in)
 {
 	struct eval_result result = { .null_text = text };
 
-	eval_answer_result(req, &result, stands_in);
+	eval_answer_result(req, NULL, &result, stands_in);
 }
 
 /* ---- the run ---- */
@@ -124,39 +121,26 @@ eval_output_event(struct api_run *run, const struct cell_event *event)
 		run->c.enough = true;
 }
 
-/* Files come back in the answer, not in the store. */
-static const char **
+static bool
 eval_file(struct api_run *run, const struct cell_event *event)
 {
 	struct eval_run *x = run->arg;
 
-	x->file = NULL;
 	if (!eval_wants(event->name))
-		return NULL;
-	x->file = run_files_add(&x->files, event->name, event->size, NULL);
+		return false;
 	if (!utf8_valid(event->name, strlen(event->name)))
 		x->bad_name = true;
-	return NULL;
+	return true;
 }
 
-static void
-eval_bytes(struct api_run *run, const struct cell_event *event)
-{
-	struct eval_run *x = run->arg;
-
-	if (x->file != NULL)
-		buf_add(&x->file->content, event->data, event->len);
-}
-
-static void
-eval_left_out(struct api_run *run, const struct cell_event *event,
-    const char *why)
+static bool
+eval_left_out(struct api_run *run, const struct cell_event *event)
 {
 	struct eval_run *x = run->arg;
 
 	x->too_late = x->too_late || event->why == LEFT_OUT_TIME;
 	x->too_deep = x->too_deep || event->why == LEFT_OUT_PATH;
-	(void)run_files_add(&x->left_out, event->name, event->size, why);
+	return true;
 }
 
 /* A request as the cell takes it. */
@@ -214,20 +198,17 @@ eval_answer_run(struct api_run *run)
 	struct eval_run *x = run->arg;
 	struct eval_result result = {
 		.text = &x->output.text,
-		.files = &x->files,
-		.left_out = &x->left_out,
+		.files = &run->files,
 		.extras = http_says(run->req, REPLY_EXTRAS),
 		.cell = &run->result,
 	};
 
 	eval_output_end(&x->output);
-	run_files_sort(&x->files);
+	run_files_sort(&run->files);
 	if (x->output.state == EVAL_OUTPUT_FULL)
 		run->result.reason = REASON_OUTPUT;
 	result.null_text = null_text(x, result.extras);
-	if (result.null_text != NULL)
-		result.files = NULL;
-	eval_answer_result(run->req, &result, x->stands_in);
+	eval_answer_result(run->req, run, &result, x->stands_in);
 }
 
 static void
@@ -250,9 +231,9 @@ static const struct run_error eval_errors[] = {
 
 static const struct run_front eval_front = {
 	.kind = API_EVAL,
+	.keep = RUN_KEEP_HERE,
 	.output = eval_output_event,
 	.file = eval_file,
-	.bytes = eval_bytes,
 	.left_out = eval_left_out,
 	.answer = eval_answer_run,
 	.errors = eval_errors,
@@ -275,8 +256,6 @@ run_eval(struct api_app *app, struct http_request *req,
 	fill_request(&cell, eval);
 	api_run(&x.run, eval->interpreter);
 	api_run_answer(&x.run);
-	run_files_release(&x.files);
-	run_files_release(&x.left_out);
 	buf_release(&x.output.text);
 }
 

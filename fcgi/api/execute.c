@@ -20,7 +20,6 @@
 #include "contract/code_interpreter/execute_answer.h"
 #include "contract/code_interpreter/execute_request.h"
 #include "contract/multipart.h"
-#include "contract/stage.h"
 #include "server/http.h"
 
 #include "base/buf.h"
@@ -35,7 +34,6 @@
 #define FILES_MAX 1000
 #define FILE_BYTES (INT64_C(100) << 20)
 #define COLLECT_MS 10000
-#define PATH_BYTES 4096
 #define FRAME_BUF (8 * FRAME_CHUNK)
 /* A stream, from its head on: its run waits for its reader. */
 #define STREAM_MS 180000
@@ -51,8 +49,6 @@ struct execution {
 	struct capture out;
 	struct capture err;
 	struct buf frame;
-	struct run_files files; /* of the answer */
-	struct run_file *file;	/* the incoming one */
 };
 
 /* ---- output and files ---- */
@@ -106,43 +102,6 @@ stream_output(struct api_run *run, const struct cell_event *event)
 		execute_send_frame(x);
 }
 
-static struct run_file *
-execute_add_left(struct execution *x, const struct cell_event *event,
-    const char *why)
-{
-	auto_buf struct buf path = BUF_INIT(PATH_BYTES);
-
-	path_text_write_new(&path, event->name, x->files.items, x->files.count,
-	    sizeof(*x->files.items));
-	return run_files_add(&x->files, buf_str(&path), event->size, why);
-}
-
-static const char **
-execute_file(struct api_run *run, const struct cell_event *event)
-{
-	struct execution *x = run->arg;
-
-	x->file = execute_add_left(x, event, NULL);
-	return &x->file->why;
-}
-
-/* A file is stored under the last part of its path. */
-static void
-execute_whole(struct api_run *run)
-{
-	struct run_file *file = ((struct execution *)run->arg)->file;
-	const char *slash = strrchr(file->path, '/');
-
-	file->id = api_run_store(run, slash == NULL ? file->path : slash + 1);
-}
-
-static void
-execute_left_out(struct api_run *run, const struct cell_event *event,
-    const char *why)
-{
-	(void)execute_add_left(run->arg, event, why);
-}
-
 /* ---- the answer ---- */
 
 /* An answer without a result; in a stream that has begun, its last event. */
@@ -183,7 +142,8 @@ execute_sum_up(struct execution *x)
 		.err = &x->err,
 		.cell = &x->run.result,
 		.duration_ms = x->run.duration_us / 1000,
-		.files = x->run.front->file == NULL ? NULL : &x->files,
+		.files = x->run.front->keep == RUN_KEEP_NONE ? NULL :
+							       &x->run.files,
 		.extras = http_says(x->run.req, REPLY_EXTRAS),
 	};
 }
@@ -199,16 +159,13 @@ execute_answer_run(struct api_run *run)
 	struct capture *streams[] = { &x->out, &x->err };
 	auto_buf struct buf headers = BUF_INIT(256);
 	size_t written = 0;
-	size_t left_out = 0;
 	size_t len;
 
 	for (size_t i = 0; i < 2; i++)
 		capture_end(streams[i]);
 	len = execute_answer(&body, &result);
-	for (size_t i = 0; i < x->files.count; i++)
-		left_out += x->files.items[i].id == NULL ? 1 : 0;
 	buf_addf(&headers, "Content-Length: %zu\r\n", len);
-	reply_add_left_out(&headers, left_out, run->result.cut);
+	api_run_add_left_out(&headers, run);
 	http_begin(req, 200, REPLY_JSON, buf_str(&headers));
 	for (size_t i = 0; i < 2; i++) {
 		const struct capture *stream = streams[i];
@@ -243,9 +200,7 @@ static const struct run_error execute_errors[] = {
 static const struct run_front execute_front = {
 	.kind = API_EXECUTE,
 	.output = execute_output,
-	.file = execute_file,
-	.whole = execute_whole,
-	.left_out = execute_left_out,
+	.keep = RUN_KEEP_STORE,
 	.answer = execute_answer_run,
 	.errors = execute_errors,
 	.refuse = execute_refuse,
@@ -255,9 +210,7 @@ static const struct run_front stream_front = {
 	.kind = API_STREAM,
 	.started = stream_started,
 	.output = stream_output,
-	.file = execute_file,
-	.whole = execute_whole,
-	.left_out = execute_left_out,
+	.keep = RUN_KEEP_STORE,
 	.answer = stream_answer,
 	.errors = execute_errors,
 	.refuse = execute_refuse,
@@ -452,7 +405,6 @@ execute(struct api_app *app, struct http_request *req,
 		execute_run_command(&x, &request, &cell);
 	else
 		run_code(&x, &request, &cell);
-	run_files_release(&x.files);
 	buf_release(&x.out.text);
 	buf_release(&x.err.text);
 	buf_release(&x.frame);

@@ -32,7 +32,6 @@
 #define FILES_MAX 1000
 #define FILE_BYTES (INT64_C(100) << 20)
 #define COLLECT_MS 10000
-#define PATH_BUF 4096
 #define CODE_MODE 0644
 #define READ_ONLY_MODE 0444
 #define TICK_MS 100 /* until the next check for a cancel */
@@ -73,12 +72,11 @@ struct libre_run {
 	size_t beside; /* the first ones, which are not from the store */
 	struct libre_stream out;
 	struct libre_stream err;
-	struct libre_made *made;
-	size_t made_count;
-	struct buf calls;     /* the program's calls, unchecked */
-	bool has_calls;	      /* it has left a file of them, */
-	bool taking_calls;    /* the incoming one */
-	const char **missing; /* names; NULL at the end, as of the next */
+	struct source *source; /* that the incoming file was; NULL: it is new */
+	struct buf calls;      /* the program's calls, unchecked */
+	bool has_calls;	       /* it has left a file of them, */
+	bool taking_calls;     /* the incoming one */
+	const char **missing;  /* names; NULL at the end, as of the next */
 	const char **deleted;
 	struct libre_outcome outcome;
 	char helper[LIBRE_PLACE_MAX]; /* paths of the files put beside it, */
@@ -171,9 +169,6 @@ librechat_run_release(struct libre_run *x)
 {
 	for (size_t i = x->beside; i < x->input_count; i++)
 		api_input_unmap(&x->inputs[i]);
-	for (size_t i = 0; i < x->made_count; i++)
-		free(x->made[i].name);
-	free(x->made);
 	free(x->missing);
 	free(x->deleted);
 	free(x->sources);
@@ -184,22 +179,6 @@ librechat_run_release(struct libre_run *x)
 }
 
 /* ---- files out ---- */
-
-/* One more in the list, by the name that its client is told. */
-static struct libre_made *
-librechat_add_made(struct libre_run *x, const char *path)
-{
-	auto_buf struct buf name = BUF_INIT(PATH_BUF);
-	struct libre_made *made;
-
-	path_text_write_new(&name, path, x->made, x->made_count,
-	    sizeof(*x->made));
-	x->made = xrealloc(x->made, (x->made_count + 1) * sizeof(*x->made));
-	made = &x->made[x->made_count++];
-	*made = (struct libre_made){ .name = buf_steal(&name, NULL) };
-	memcpy(made->session, x->session, sizeof(made->session));
-	return made;
-}
 
 /* The input that has this name; NULL: it is a new file. */
 static struct source *
@@ -215,12 +194,6 @@ find_source(struct libre_run *x, const char *path)
 	return NULL;
 }
 
-static struct libre_made *
-last_made(struct libre_run *x)
-{
-	return &x->made[x->made_count - 1];
-}
-
 /* Is it one of the files that were put beside a program? */
 static bool
 librechat_is_ours(const struct libre_run *x, const char *path)
@@ -232,40 +205,30 @@ librechat_is_ours(const struct libre_run *x, const char *path)
 }
 
 /* A file that may not be changed is not stored. */
-static const char **
+static bool
 librechat_file_begun(struct api_run *run, const struct cell_event *event)
 {
 	struct libre_run *x = run->arg;
 	const char *path = event->name;
-	struct source *source = find_source(x, path);
-	struct libre_made *made;
 
+	x->source = find_source(x, path);
 	x->taking_calls = x->program != NULL && strcmp(path, x->left) == 0;
 	x->has_calls = x->has_calls || x->taking_calls;
-	if (librechat_is_ours(x, path) || (source != NULL && source->read_only))
-		return NULL;
-	made = librechat_add_made(x, path);
-	if (source != NULL) {
-		source->changed = true;
-		memcpy(made->from_id, source->file->id, LIBRE_ID_LEN + 1);
-		memcpy(made->from_session, source->file->session,
-		    LIBRE_ID_LEN + 1);
-	}
-	return &made->why;
+	if (librechat_is_ours(x, path) ||
+	    (x->source != NULL && x->source->read_only))
+		return false;
+	if (x->source != NULL)
+		x->source->changed = true;
+	return true;
 }
 
 static void
 librechat_whole(struct api_run *run)
 {
-	struct libre_run *x = run->arg;
-	struct libre_made *made = last_made(x);
-	auto_free char *id = NULL;
+	const struct libre_run *x = run->arg;
 
-	memcpy(run->fresh.note, x->session, sizeof(x->session));
-	id = api_run_store(run, made->name);
-	if (id != NULL)
-		libre_id_of_file(made->id, id);
-	made->refused = made->why != NULL;
+	if (x->source != NULL)
+		run->file->was = x->source->file;
 }
 
 /* The run has removed an input.  A read-only one is unchanged for the next run.
@@ -297,21 +260,19 @@ librechat_bytes(struct api_run *run, const struct cell_event *event)
 		buf_add(&x->calls, event->data, event->len);
 }
 
-static void
-librechat_left_out(struct api_run *run, const struct cell_event *event,
-    const char *why)
+static bool
+librechat_left_out(struct api_run *run, const struct cell_event *event)
 {
 	struct libre_run *x = run->arg;
 
 	if (event->why == LEFT_OUT_GONE) {
 		note_gone(x, event->name);
-		return;
+		return false;
 	}
 	/* The calls are there, but cannot be read. */
 	if (x->program != NULL && strcmp(event->name, x->left) == 0)
 		x->has_calls = true;
-	if (!librechat_is_ours(x, event->name))
-		librechat_add_made(x, event->name)->why = why;
+	return !librechat_is_ours(x, event->name);
 }
 
 /* ---- the answer ---- */
@@ -330,7 +291,7 @@ add_inherited(struct libre_run *x)
 
 	for (size_t i = 0; i < x->exec->file_count; i++) {
 		const struct source *source = &x->sources[i];
-		struct libre_made *made;
+		struct run_file *made;
 
 		if (source->file->replaced || source->changed)
 			continue;
@@ -342,10 +303,9 @@ add_inherited(struct libre_run *x)
 			x->deleted[deleted++] = source->file->name;
 			continue;
 		}
-		made = librechat_add_made(x, source->file->name);
-		made->inherited = true;
-		memcpy(made->id, source->file->id, LIBRE_ID_LEN + 1);
-		memcpy(made->session, source->file->session, LIBRE_ID_LEN + 1);
+		made = api_run_add_file(&x->run, source->file->name, 0, NULL);
+		made->unchanged = true;
+		made->was = source->file;
 	}
 }
 
@@ -383,8 +343,7 @@ librechat_answer(struct api_run *run)
 		.cell = &x->run.result,
 		.timeout_ms = x->exec->timeout_ms,
 		.wall_ms = x->run.duration_us / 1000,
-		.files = x->made,
-		.file_count = x->made_count,
+		.files = &x->run.files,
 		.missing = x->missing,
 		.deleted = x->deleted,
 		.runtime = x->own.used ? x->own.id + strlen(SESSION_PREFIX) :
@@ -396,6 +355,8 @@ librechat_answer(struct api_run *run)
 
 static const struct run_front librechat_front = {
 	.kind = API_LIBRECHAT,
+	.keep = RUN_KEEP_STORE,
+	.stores_paths = true,
 	.output = librechat_output,
 	.file = librechat_file_begun,
 	.bytes = librechat_bytes,
@@ -411,16 +372,13 @@ static void
 librechat_run_forget(struct libre_run *x)
 {
 	struct filestore *store = &x->run.app->store;
-	char uuid[LIBRE_UUID_LEN + 1];
 	struct err err;
 
-	for (size_t i = 0; i < x->made_count; i++) {
-		const struct libre_made *made = &x->made[i];
+	for (size_t i = 0; i < x->run.files.count; i++) {
+		const char *id = x->run.files.items[i].id;
 
-		if (made->inherited || made->why != NULL ||
-		    !libre_id_to_file(uuid, made->id, LIBRE_ID_LEN))
-			continue;
-		if (filestore_delete(store, uuid, LIBRE_UUID_LEN, &err) != 0)
+		if (id != NULL &&
+		    filestore_delete(store, id, strlen(id), &err) != 0)
 			log_warn("a file of a run is not wanted: %s", err.text);
 	}
 }
@@ -507,6 +465,7 @@ librechat_run(struct libre_run *x)
 	x->run.request = &cell;
 	x->run.front = &librechat_front;
 	x->run.arg = x;
+	x->run.note = x->session;
 	buf_init(&x->out.text, LIBRE_OUTPUT_MAX);
 	buf_init(&x->err.text, LIBRE_OUTPUT_MAX);
 	buf_init(&x->calls, LIBRE_CALLS_BYTES);

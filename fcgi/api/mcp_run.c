@@ -21,7 +21,6 @@
 #define MCP_WORK_LEFT (2 * MCP_LEFT_MAX)
 #define TICK_MS 1000
 #define LINE_BYTES 200
-#define PATH_BYTES 4096
 #define SVG "image/svg+xml"
 #define MAIN "__main__.py"
 /* The program's name in a session, whose files are not ours; it is removed
@@ -39,13 +38,8 @@ struct mcp_work {
 	struct api_run run;
 	struct mcp_output out;
 	struct mcp_output err;
-	struct mcp_left left[MCP_WORK_LEFT];
-	size_t left_count;
-	bool more_left;
-	struct mcp_left *file; /* the incoming one */
-	int64_t taken;	       /* bytes of it so far */
-	int64_t shown;	       /* bytes of all shown files */
-	int64_t started_ms;    /* monotonic; 0: not yet */
+	int64_t shown;	    /* bytes of all shown files */
+	int64_t started_ms; /* monotonic; 0: not yet */
 };
 
 /* ---- the cell of a session, for one call ---- */
@@ -118,50 +112,18 @@ mcp_explain(struct mcp_exchange *x, const struct cell_result *result)
 
 /* ---- files ---- */
 
-static struct mcp_left *
-mcp_work_add_left(struct mcp_work *w, const char *path, int64_t size)
-{
-	auto_buf struct buf text = BUF_INIT(PATH_BYTES);
-	struct mcp_left *file;
-
-	if (w->left_count == MCP_WORK_LEFT) {
-		w->more_left = true;
-		return NULL;
-	}
-	path_text_write(&text, path);
-	file = &w->left[w->left_count++];
-	*file = (struct mcp_left){ .path = buf_steal(&text, NULL),
-		.size = size,
-		.type = mcp_media_type(path, "\0", 1),
-		.content = BUF_INIT(MCP_PICTURE_BYTES) };
-	return file;
-}
-
-/* A file is stored under the last part of its path. */
 static void
 mcp_work_whole(struct api_run *run)
 {
 	struct mcp_work *w = run->arg;
-	struct mcp_left *file = w->file;
-	const char *slash = strrchr(file->path, '/');
-	bool counted;
+	struct run_file *file = run->file;
+	bool counted = file->content.len > 0;
 
-	file->id = api_run_store(run, slash == NULL ? file->path : slash + 1);
-	counted = file->content.len > 0;
+	if (file->type == NULL)
+		file->type = mcp_media_type(file->path, "\0", 1);
 	mcp_check_picture(file);
 	if (counted && file->content.len == 0)
 		w->shown -= file->size;
-	w->file = NULL;
-}
-
-static const char **
-mcp_work_file(struct api_run *run, const struct cell_event *event)
-{
-	struct mcp_work *w = run->arg;
-
-	w->file = mcp_work_add_left(w, event->name, event->size);
-	w->taken = 0;
-	return w->file == NULL ? NULL : &w->file->why;
 }
 
 /* Small pictures are shown, so they are kept in memory, too.  The type is
@@ -170,17 +132,16 @@ static void
 mcp_work_bytes(struct api_run *run, const struct cell_event *event)
 {
 	struct mcp_work *w = run->arg;
-	struct mcp_left *file = w->file;
+	struct run_file *file = run->file;
 	struct buf *content;
 	int64_t most;
 
 	if (file == NULL)
 		return;
 	content = &file->content;
-	if (w->taken == 0)
+	if (file->type == NULL)
 		file->type = mcp_media_type(file->path, event->data,
 		    event->len);
-	w->taken += (int64_t)event->len;
 	most = strcmp(file->type, SVG) == 0  ? MCP_SHOWN_TEXT_BYTES :
 	    mcp_media_is_picture(file->type) ? MCP_PICTURE_BYTES :
 					       0;
@@ -209,17 +170,6 @@ mcp_work_output(struct api_run *run, const struct cell_event *event)
 	    event->len);
 }
 
-static void
-mcp_work_left_out(struct api_run *run, const struct cell_event *event,
-    const char *why)
-{
-	struct mcp_left *file = mcp_work_add_left(run->arg, event->name,
-	    event->size);
-
-	if (file != NULL)
-		file->why = why;
-}
-
 /* Report progress to the client, with the last line of the output. */
 static void
 mcp_work_tick(void *arg)
@@ -238,11 +188,6 @@ mcp_work_tick(void *arg)
 static void
 mcp_work_free(struct mcp_work *w)
 {
-	for (size_t i = 0; i < w->left_count; i++) {
-		free(w->left[i].path);
-		free(w->left[i].id);
-		buf_release(&w->left[i].content);
-	}
 	mcp_output_release(&w->out);
 	mcp_output_release(&w->err);
 	free(w);
@@ -258,9 +203,8 @@ mcp_work_answer(struct api_run *r)
 		.cell = &r->result,
 		.duration_ms = r->result.wall_us / 1000,
 		.timeout_s = w->x->call.timeout_s,
-		.left = w->left,
-		.left_count = w->left_count,
-		.more_left = w->more_left || r->result.cut,
+		.files = &r->files,
+		.more_left = r->more_files || r->result.cut,
 	};
 
 	if (r->result.reason == REASON_ERROR) {
@@ -288,12 +232,12 @@ mcp_work_lost(struct api_run *run)
 
 static const struct run_front mcp_front = {
 	.kind = API_MCP,
+	.keep = RUN_KEEP_PATHS,
+	.files_max = MCP_WORK_LEFT,
 	.started = mcp_work_started,
 	.output = mcp_work_output,
-	.file = mcp_work_file,
 	.bytes = mcp_work_bytes,
 	.whole = mcp_work_whole,
-	.left_out = mcp_work_left_out,
 	.answer = mcp_work_answer,
 	.busy = mcp_work_busy,
 	.lost = mcp_work_lost,

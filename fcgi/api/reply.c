@@ -51,14 +51,6 @@ reply_file(struct http_request *req, const char *type, const char *disposition,
 		http_write(req, piece, (size_t)n);
 }
 
-void
-reply_add_left_out(struct buf *headers, size_t count, bool more)
-{
-	if (count > 0 || more)
-		buf_addf(headers, "Inline-Left-Out: %zu%s\r\n", count,
-		    more ? "+" : "");
-}
-
 /* ---- of any contract ---- */
 
 enum reply_contract

@@ -31,10 +31,6 @@ void reply_json(struct http_request *req, int status, const char *headers,
 /* A file as a download, disposition being the header that names it. */
 void reply_file(struct http_request *req, const char *type,
     const char *disposition, int fd, int64_t size);
-/* Append the header with the number of a run's files that do not come back;
- * more: there may be others.  A full list gets none. */
-void reply_add_left_out(struct buf *headers, size_t count, bool more);
-
 /* ---- refusals in the form of the request's contract; all other paths have the
  * code-interpreter's ---- */
 

@@ -10,6 +10,7 @@
 
 #include "api/app.h"
 #include "api/reply.h"
+#include "contract/stage.h"
 #include "server/http.h"
 
 #include "base/buf.h"
@@ -28,6 +29,7 @@
 #define REMOVE_MS 5000
 #define ERROR_BYTES 8192
 #define FILE_MODE 0644
+#define PATH_BYTES 4096
 
 /* ---- imports of a program ---- */
 
@@ -131,7 +133,7 @@ const char *const api_environment[] = {
 	NULL,
 };
 
-const char *const api_run_left_out[] = {
+static const char *const run_left_out[] = {
 	[LEFT_OUT_COUNT] = "too many files",
 	[LEFT_OUT_SIZE] = "too large",
 	[LEFT_OUT_TOTAL] = "too large together",
@@ -144,48 +146,93 @@ const char *const api_run_left_out[] = {
 
 /* ---- events of the cell ---- */
 
+struct run_file *
+api_run_add_file(struct api_run *run, const char *path, int64_t size,
+    const char *why)
+{
+	auto_buf struct buf text = BUF_INIT(PATH_BYTES);
+	const struct run_front *front = run->front;
+	struct run_files *files = &run->files;
+
+	if (front->files_max > 0 && files->count == front->files_max) {
+		run->more_files = true;
+		return NULL;
+	}
+	if (front->keep == RUN_KEEP_STORE)
+		path_text_write_new(&text, path, files->items, files->count,
+		    sizeof(*files->items));
+	else if (front->keep == RUN_KEEP_PATHS)
+		path_text_write(&text, path);
+	else
+		buf_adds(&text, path);
+	return run_files_add(files, buf_str(&text), size, why);
+}
+
+void
+api_run_add_left_out(struct buf *headers, const struct api_run *run)
+{
+	size_t count = run_files_left_out(&run->files);
+
+	if (count > 0 || run->result.cut)
+		buf_addf(headers, "Inline-Left-Out: %zu%s\r\n", count,
+		    run->result.cut ? "+" : "");
+}
+
 /* The store refuses the incoming file: note why, and log more. */
 static void
 run_refuse_file(struct api_run *run, const struct err *err)
 {
 	log_warn("a file was not kept: %s", err->text);
 	filestore_abort(&run->fresh);
-	*run->why = err->code == ERR_LIMIT || err->code == ERR_QUOTA ?
+	run->file->refused = true;
+	run->file->why = err->code == ERR_LIMIT || err->code == ERR_QUOTA ?
 	    "the store is full" :
 	    "the store failed";
 }
 
-char *
-api_run_store(struct api_run *run, const char *name)
+/* The incoming file is whole: it gets its place in the store. */
+static void
+run_store_file(struct api_run *run)
 {
+	const char *name = run->file->path;
+	const char *slash = strrchr(name, '/');
 	struct err err;
 
-	if (run->fresh.store == NULL)
-		return NULL;
+	if (slash != NULL && !run->front->stores_paths)
+		name = slash + 1;
+	if (run->note != NULL)
+		(void)snprintf(run->fresh.note, sizeof(run->fresh.note), "%s",
+		    run->note);
 	if (filestore_commit(&run->fresh, name, &err) == 0)
-		return xstrdup(run->fresh.id);
-	run_refuse_file(run, &err);
-	return NULL;
+		run->file->id = xstrdup(run->fresh.id);
+	else
+		run_refuse_file(run, &err);
 }
 
-void
-api_run_end_file(struct api_run *run)
+/* The last file is whole. */
+static void
+run_end_file(struct api_run *run)
 {
-	if (run->why != NULL)
+	if (run->file != NULL && run->fresh.store != NULL)
+		run_store_file(run);
+	if (run->file != NULL && run->front->whole != NULL)
 		run->front->whole(run);
-	run->why = NULL;
+	run->file = NULL;
 }
 
 static void
 run_begin_file(struct api_run *run, const struct cell_event *event)
 {
+	const struct run_front *front = run->front;
 	struct err err;
 
 	/* Files come one after the other. */
-	api_run_end_file(run);
-	if (run->front->file != NULL && !run->cancelled)
-		run->why = run->front->file(run, event);
-	if (run->why != NULL &&
+	run_end_file(run);
+	if (run->cancelled || front->keep == RUN_KEEP_NONE ||
+	    (front->file != NULL && !front->file(run, event)))
+		return;
+	run->file = api_run_add_file(run, event->name, event->size, NULL);
+	if (run->file != NULL && front->keep != RUN_KEEP_HERE &&
 	    filestore_begin(&run->app->store, &run->fresh, &err) != 0)
 		run_refuse_file(run, &err);
 }
@@ -197,13 +244,15 @@ run_add_bytes(struct api_run *run, const struct cell_event *event)
 
 	if (run->front->bytes != NULL)
 		run->front->bytes(run, event);
+	if (run->file != NULL && run->front->keep == RUN_KEEP_HERE)
+		buf_add(&run->file->content, event->data, event->len);
 	if (run->fresh.store != NULL &&
 	    filestore_write(&run->fresh, event->data, event->len, &err) != 0)
 		run_refuse_file(run, &err);
 }
 
-void
-api_run_event(void *arg, const struct cell_event *event)
+static void
+run_event(void *arg, const struct cell_event *event)
 {
 	struct api_run *run = arg;
 	const struct run_front *front = run->front;
@@ -223,10 +272,10 @@ api_run_event(void *arg, const struct cell_event *event)
 		run_add_bytes(run, event);
 		break;
 	case CELL_LEFT_OUT:
-		api_run_end_file(run);
-		if (front->left_out != NULL)
-			front->left_out(run, event,
-			    api_run_left_out[event->why]);
+		run_end_file(run);
+		if (front->left_out == NULL || front->left_out(run, event))
+			(void)api_run_add_file(run, event->name, event->size,
+			    run_left_out[event->why]);
 		break;
 	case CELL_ENTRY:
 	case CELL_RESULT:
@@ -250,7 +299,7 @@ run_set_front(struct api_run *run)
 {
 	if (run->front == NULL)
 		return;
-	run->c.event = api_run_event;
+	run->c.event = run_event;
 	run->c.arg = run;
 }
 
@@ -461,7 +510,7 @@ api_run_answer(struct api_run *run)
 	const struct run_front *front = run->front;
 
 	if (run->end == RUN_RESULT) {
-		api_run_end_file(run);
+		run_end_file(run);
 		run_answer_result(run);
 	} else if (run->end == RUN_REFUSED) {
 		(front->busy != NULL ? front->busy : run_busy)(run);
@@ -469,6 +518,7 @@ api_run_answer(struct api_run *run)
 		(front->lost != NULL ? front->lost : run_lost)(run);
 	}
 	filestore_abort(&run->fresh);
+	run_files_release(&run->files);
 	metrics_run(&run->app->metrics, front->kind, run->end,
 	    run->result.reason, run->duration_us, run->waited_us);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "api/metrics.h"
+#include "contract/outcome.h"
 #include "files/filestore.h"
 
 #include "protocol/conversation.h"
@@ -45,20 +46,28 @@ struct run_error {
 	const char *text;      /* its '*' stands for the file */
 };
 
+/* Files of a run that come back. */
+enum run_keep {
+	RUN_KEEP_NONE,
+	RUN_KEEP_HERE,	/* with their contents, and the paths that they have */
+	RUN_KEEP_STORE, /* in the store; no two of them with one text */
+	RUN_KEEP_PATHS, /* in the store; a path can be read from its text */
+};
+
 struct run_front {
 	enum api_kind kind;
+	enum run_keep keep;
+	size_t files_max;  /* in the list; 0: as many as come */
+	bool stores_paths; /* a file's name in the store is its whole path */
 	void (*started)(struct api_run *run);
 	void (*output)(struct api_run *run, const struct cell_event *event);
-	/* A file begins.  If the store is to keep it: where to note why it does
-	 * not, which stays there until whole().  NULL: it is not stored. */
-	const char **(*file)(struct api_run *run,
-	    const struct cell_event *event);
+	/* A file begins.  False: it is not kept. */
+	bool (*file)(struct api_run *run, const struct cell_event *event);
 	void (*bytes)(struct api_run *run, const struct cell_event *event);
-	/* A file for the store has come: api_run_store() it. */
+	/* run->file has come, and is in the store, or not. */
 	void (*whole)(struct api_run *run);
-	/* A file does not come back; why: a few words, static. */
-	void (*left_out)(struct api_run *run, const struct cell_event *event,
-	    const char *why);
+	/* A file does not come back.  False: nor is it told. */
+	bool (*left_out)(struct api_run *run, const struct cell_event *event);
 
 	/* The run has a result. */
 	void (*answer)(struct api_run *run);
@@ -99,23 +108,23 @@ struct api_run {
 	int64_t duration_us;		       /* from there to the end */
 	struct pollfd gone;	    /* of a run in a session: its client, */
 	bool cancelled;		    /* that has gone */
-	struct filestore_new fresh; /* the incoming file */
-	const char **why;	    /* of that file; NULL: there is none */
+	struct run_files files;	    /* that it has left */
+	bool more_files;	    /* there are more than files_max */
+	struct run_file *file;	    /* the incoming one; NULL: none is kept */
+	struct filestore_new fresh; /* the same in the store */
+	const char *note;	    /* for the store, or NULL */
 };
 
 /* The environment of a run, except for /eval: "KEY=VALUE"…, NULL. */
 extern const char *const api_environment[];
 
-/* Why a file does not come back, by enum left_out, in a few words. */
-extern const char *const api_run_left_out[];
-
-/* The front's event function, for further requests about the same run. */
-void api_run_event(void *run, const struct cell_event *event);
-/* The last file is whole. */
-void api_run_end_file(struct api_run *run);
-/* Store the incoming file under a name.  Its id, heap; NULL: it was refused,
- * which is noted. */
-char *api_run_store(struct api_run *run, const char *name);
+/* Add a file to the list.  why: it does not come back: static.  NULL: the list
+ * is full. */
+struct run_file *api_run_add_file(struct api_run *run, const char *path,
+    int64_t size, const char *why);
+/* Append the header with the number of files that do not come back.  A full
+ * list gets none. */
+void api_run_add_left_out(struct buf *headers, const struct api_run *run);
 
 /* interpreter NULL: the default one. */
 void api_run(struct api_run *run, const char *interpreter);
@@ -132,7 +141,7 @@ bool api_run_in(struct api_run *run, struct lease *b, bool ends);
 bool api_remove_in(const struct api_run *run, struct lease *b,
     const char *path);
 
-/* Answer by the front, and count the run. */
+/* Answer by the front, count the run, and release its files. */
 void api_run_answer(struct api_run *run);
 
 /* The row for the cell's error, or NULL; its text with the file's name is

@@ -49,6 +49,17 @@ run_files_release(struct run_files *files)
 		buf_release(&files->items[i].content);
 	}
 	free(files->items);
+	*files = (struct run_files){ .items = NULL };
+}
+
+size_t
+run_files_left_out(const struct run_files *files)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < files->count; i++)
+		count += files->items[i].why != NULL;
+	return count;
 }
 
 /* Ends of a run, and their codes in a shell; those of the first two depend on

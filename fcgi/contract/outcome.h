@@ -2,12 +2,14 @@
 #ifndef OUTCOME_H
 #define OUTCOME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 
 struct cell_result;
+struct libre_file;
 
 /*
  * The end of a run and the files that it left, for the answers of all
@@ -20,12 +22,20 @@ struct cell_result;
 
 /* A file that it left. */
 struct run_file {
-	const char *path; /* heap, as id */
+	const char *path; /* heap, as id: the text that clients get */
 	int64_t size;
 	const char *why;    /* it was left out: static */
+	bool refused;	    /* by the store */
 	const char *id;	    /* in the store; NULL: it is not there */
-	struct buf content; /* where it is not in the store: size bytes */
-	size_t at;	    /* where that goes in an answer */
+	struct buf content; /* where the answer shows it: size bytes */
+	/* Of one contract each. */
+	size_t at;	    /* /eval: where the content goes in an answer */
+	const char *type;   /* MCP: static, as the next; of a whole file */
+	const char *hidden; /* MCP: why a picture is not shown, or NULL */
+	/* LibreChat: the input that it was before the run, or NULL; and it is
+	 * unchanged. */
+	const struct libre_file *was;
+	bool unchanged;
 };
 
 struct run_files {
@@ -39,6 +49,8 @@ struct run_file *run_files_add(struct run_files *files, const char *path,
 /* By their paths. */
 void run_files_sort(struct run_files *files);
 void run_files_release(struct run_files *files);
+/* The number of those that were left out. */
+size_t run_files_left_out(const struct run_files *files);
 
 /* The exit status that a shell gives to the end of a run. */
 int outcome_returncode(const struct cell_result *result);

@@ -61,6 +61,7 @@ def files_that_a_command_has_made_or_changed_come_back():
                 collect_files=9, collect_bytes=99, collect_total=99,
                 collect_how=N.COLLECT_BYTES | N.COLLECT_NEW)
     assert sorted(told.files) == [b"one/t"], told.files
+    bash("rm -r one")
 
 
 @test

@@ -108,14 +108,14 @@ check_answer(const char *text, size_t len)
 {
 	struct libre_stream out = { .text = BUF_INIT(100) };
 	char name[256] = "";
-	const struct libre_made made = { .name = name, .why = "x" };
+	struct run_file made = { .path = name, .why = "x" };
+	const struct run_files files = { &made, 1 };
 	const struct cell_result cell = { .reason = REASON_EXIT };
 	const struct libre_outcome outcome = { .session = "S",
 		.out = &out,
 		.err = &out,
 		.cell = &cell,
-		.files = &made,
-		.file_count = 1 };
+		.files = &files };
 	const struct libre_stored stored = { "S", "F", name, 1, 1, false };
 	auto_buf struct buf answer = BUF_INIT(LIBRE_ANSWER_MAX);
 

@@ -108,15 +108,14 @@ check_results(const struct mcp_message *m, char *data, size_t len, size_t times)
 	struct cell_result cell = { .reason = REASON_EXIT };
 	auto_buf struct buf out = BUF_INIT(MCP_ANSWER_MAX);
 	char id[] = "id";
-	struct mcp_left left = { .path = data,
+	struct run_file left = { .path = data,
 		.id = id,
 		.type = mcp_media_type(data, data, len),
 		.content = BUF_INIT(len) };
-	const struct mcp_run run = { .out = &o,
-		.err = &o,
-		.cell = &cell,
-		.left = &left,
-		.left_count = 1 };
+	struct run_files files = { &left, 1 };
+	const struct mcp_run run = {
+		.out = &o, .err = &o, .cell = &cell, .files = &files
+	};
 	const char *at = NULL;
 
 	for (size_t i = 0; i < times; i++) {

@@ -8,6 +8,8 @@
 
 #define UUID "01234567-89ab-4cde-bf01-23456789abcd"
 #define S "SSSSSSSSSSSSSSSSSSSSS"
+#define OWN_UUID "00000000-0000-4000-8000-000000000000"
+#define OWN "AAAAAAAAAAAAAAAAAAAAA"
 #define F "FFFFFFFFFFFFFFFFFFFFF"
 #define FILE_REST "\"id\":\"" F "\",\"storage_session_id\":\"" S "\"}"
 
@@ -276,27 +278,21 @@ test_outcome(void)
 	struct libre_stream err = { .text = BUF_INIT(100) };
 	auto_buf struct buf text = BUF_INIT(LIBRE_ANSWER_MAX);
 	struct cell_result cell = { .reason = REASON_TIME };
-	char a[] = "a\"";
-	char b[] = "b";
-	char big[] = "big";
 	static const char *const missing[] = { "gone", NULL };
-	const struct libre_made made[] = {
-		{ .name = a,
-		    .id = F,
-		    .session = S,
-		    .from_id = F,
-		    .from_session = S },
-		{ .name = big, .why = "too large" },
-		{ .name = b, .id = F, .session = S, .inherited = true },
+	const struct libre_file was = { .id = F, .session = S };
+	struct run_file made[] = {
+		{ .path = "a\"", .id = OWN_UUID, .was = &was },
+		{ .path = "big", .why = "too large" },
+		{ .path = "b", .was = &was, .unchanged = true },
 	};
+	struct run_files files = { made, 3 };
 	struct libre_outcome o = { .session = S,
 		.out = &out,
 		.err = &err,
 		.cell = &cell,
 		.timeout_ms = 1500,
 		.wall_ms = 7,
-		.files = made,
-		.file_count = 3,
+		.files = &files,
 		.missing = missing };
 
 	libre_stream_add(&out, "123", 3);
@@ -312,7 +308,7 @@ test_outcome(void)
 	    "[sandbox] This file does not come back, too large: big\\n\","
 	    "\"files\":[{\"id\":\"" F
 	    "\",\"name\":\"b\",\"storage_session_id\":\"" S
-	    "\",\"inherited\":true},{\"id\":\"" F "\",\"name\":\"a\\\"\","
+	    "\",\"inherited\":true},{\"id\":\"" OWN "\",\"name\":\"a\\\"\","
 	    "\"storage_session_id\":\"" S "\",\"modified_from\":{\"id\":\"" F
 	    "\",\"storage_session_id\":\"" S
 	    "\"}}],\"code\":null,\"signal\":\"SIGKILL\","
@@ -325,7 +321,7 @@ test_outcome(void)
 	o.runtime = "id";
 	cell = (struct cell_result){ .reason = REASON_SIGNAL, .signal = 9999 };
 	out.over = false;
-	o.file_count = 0;
+	files.count = 0;
 	o.missing = NULL;
 	libre_add_outcome(&text, &o);
 	is_str(buf_str(&text),

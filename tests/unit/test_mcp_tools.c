@@ -301,15 +301,14 @@ test_run(void)
 	char name[] = "\xff.png";
 	char id[] = "i";
 	char big[] = "big";
-	struct mcp_left left[] = {
+	struct run_file left[] = {
 		{ .path = name, .id = id, .type = "image/png" },
-		{ .path = big, .size = 5, .type = "text/plain", .why = "w" },
+		{ .path = big, .size = 5, .why = "w" },
 	};
-	const struct mcp_run run = { .out = &o,
-		.err = &o,
-		.cell = &cell,
-		.left = left,
-		.left_count = 2 };
+	struct run_files files = { left, 2 };
+	const struct mcp_run run = {
+		.out = &o, .err = &o, .cell = &cell, .files = &files
+	};
 	static const char *const codes[] = { "", "3,\"reason\":\"exit\"",
 		"137,\"reason\":\"signal\"", "null,\"reason\":\"time\"",
 		"137,\"reason\":\"memory\"", "null,\"reason\":\"output\"" };
@@ -347,20 +346,21 @@ test_many_files(void)
 	struct mcp_output o = MCP_OUTPUT_INIT;
 	const struct cell_result cell = { .reason = REASON_EXIT };
 	char name[] = "n";
-	struct mcp_left left[21];
-	struct mcp_run run = {
-		.out = &o, .err = &o, .cell = &cell, .left = left
+	struct run_file left[21];
+	struct run_files files = { .items = left };
+	const struct mcp_run run = {
+		.out = &o, .err = &o, .cell = &cell, .files = &files
 	};
 
 	for (size_t i = 0; i < 21; i++)
-		left[i] = (struct mcp_left){
+		left[i] = (struct run_file){
 			.path = name, .type = "text/plain", .why = "w"
 		};
-	for (run.left_count = 20; run.left_count <= 21; run.left_count++) {
+	for (files.count = 20; files.count <= 21; files.count++) {
 		buf_reset(&out);
 		mcp_add_run(&out, &m, &run);
 		ok((strstr(buf_str(&out), "there are more files") == NULL) ==
-			(run.left_count == 20),
+			(files.count == 20),
 		    "twenty files are told in the text");
 	}
 }
@@ -435,16 +435,15 @@ test_pictures(void)
 	const struct cell_result cell = { .reason = REASON_EXIT };
 	char name[] = "n.png";
 	char id[] = "i";
-	struct mcp_left left[2];
-	struct mcp_run run = { .out = &o,
-		.err = &o,
-		.cell = &cell,
-		.left = left,
-		.left_count = 2 };
+	struct run_file left[2];
+	struct run_files files = { left, 2 };
+	const struct mcp_run run = {
+		.out = &o, .err = &o, .cell = &cell, .files = &files
+	};
 
 	for (int noisy = 0; noisy < 2; noisy++) {
 		for (size_t i = 0; i < 2; i++) {
-			left[i] = (struct mcp_left){ .path = name,
+			left[i] = (struct run_file){ .path = name,
 				.id = id,
 				.type = "image/png",
 				.content = BUF_INIT(MCP_PICTURE_BYTES) };
@@ -482,15 +481,14 @@ test_text_picture(void)
 	char id[] = "i";
 
 	for (int wild = 0; wild < 2; wild++) {
-		struct mcp_left left = { .path = name,
+		struct run_file left = { .path = name,
 			.id = id,
 			.type = "image/svg+xml",
 			.content = BUF_INIT(MCP_PICTURE_BYTES) };
-		const struct mcp_run run = { .out = &o,
-			.err = &o,
-			.cell = &cell,
-			.left = &left,
-			.left_count = 1 };
+		struct run_files files = { &left, 1 };
+		const struct mcp_run run = {
+			.out = &o, .err = &o, .cell = &cell, .files = &files
+		};
 
 		for (size_t i = 0; i < 400000; i++)
 			buf_addc(&left.content, wild ? '\1' : 'x');

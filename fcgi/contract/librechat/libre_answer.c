@@ -99,11 +99,11 @@ add_errors(struct buf *out, const struct libre_outcome *o)
 	for (size_t i = 0; o->missing != NULL && o->missing[i] != NULL; i++)
 		libre_add_line(&text, "This input is not kept any more: %s",
 		    o->missing[i]);
-	for (size_t i = 0; i < o->file_count; i++)
-		if (o->files[i].why != NULL)
+	for (size_t i = 0; i < o->files->count; i++)
+		if (o->files->items[i].why != NULL)
 			libre_add_line(&text,
 			    "This file does not come back, %s: %s",
-			    o->files[i].why, o->files[i].name);
+			    o->files->items[i].why, o->files->items[i].path);
 	if (o->cell->cut)
 		libre_add_line(&text, "There are more files than these");
 	if (o->note != NULL)
@@ -112,18 +112,25 @@ add_errors(struct buf *out, const struct libre_outcome *o)
 }
 
 static void
-libre_add_made(struct buf *out, const struct libre_made *file)
+libre_add_made(struct buf *out, const struct libre_outcome *o,
+    const struct run_file *file)
 {
+	const struct libre_file *was = file->was;
+	char id[LIBRE_ID_LEN + 1] = "";
+
+	if (file->id != NULL)
+		libre_id_of_file(id, file->id);
 	jtext_addf(out, JTEXT_UTF8,
 	    "{\"id\":\"%s\",\"name\":\"%s\",\"storage_session_id\":\"%s\"",
-	    file->id, file->name, file->session);
-	if (file->inherited)
+	    file->unchanged ? was->id : id, file->path,
+	    file->unchanged ? was->session : o->session);
+	if (file->unchanged)
 		buf_adds(out, ",\"inherited\":true");
-	if (file->from_id[0] != '\0')
+	else if (was != NULL)
 		buf_addf(out,
 		    ",\"modified_from\":{\"id\":\"%s\","
 		    "\"storage_session_id\":\"%s\"}",
-		    file->from_id, file->from_session);
+		    was->id, was->session);
 	buf_addc(out, '}');
 }
 
@@ -169,14 +176,14 @@ static void
 add_those(struct buf *out, const struct libre_outcome *o, bool inherited,
     const char **comma)
 {
-	for (size_t i = 0; i < o->file_count; i++) {
-		const struct libre_made *file = &o->files[i];
+	for (size_t i = 0; i < o->files->count; i++) {
+		const struct run_file *file = &o->files->items[i];
 
-		if (file->why != NULL || file->inherited != inherited)
+		if (file->why != NULL || file->unchanged != inherited)
 			continue;
 		buf_adds(out, *comma);
 		*comma = ",";
-		libre_add_made(out, file);
+		libre_add_made(out, o, file);
 	}
 }
 
@@ -187,9 +194,10 @@ add_delivery(struct buf *out, const struct libre_outcome *o)
 	size_t kept = 0;
 	size_t failed = 0;
 
-	for (size_t i = 0; i < o->file_count; i++) {
-		failed += o->files[i].refused;
-		kept += o->files[i].why == NULL && !o->files[i].inherited;
+	for (size_t i = 0; i < o->files->count; i++) {
+		failed += o->files->items[i].refused;
+		kept += o->files->items[i].why == NULL &&
+		    !o->files->items[i].unchanged;
 	}
 	if (failed > 0)
 		buf_addf(out,

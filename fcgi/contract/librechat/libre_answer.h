@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "contract/librechat/libre_request.h"
+#include "contract/outcome.h"
 
 #include "base/buf.h"
 
@@ -32,19 +33,6 @@ struct libre_stream {
 
 void libre_stream_add(struct libre_stream *s, const void *data, size_t len);
 
-/* A file that is in the work folder when the run is over. */
-struct libre_made {
-	char *name; /* heap */
-	char id[LIBRE_ID_LEN + 1];
-	char session[LIBRE_ID_LEN + 1]; /* where it is kept */
-	bool inherited;			/* an input as it was */
-	/* Of a changed input, what it was before; "": it is new. */
-	char from_id[LIBRE_ID_LEN + 1];
-	char from_session[LIBRE_ID_LEN + 1];
-	const char *why; /* it does not come back: static; NULL: it does */
-	bool refused;	 /* by the store */
-};
-
 struct libre_outcome {
 	const char *session;
 	const struct libre_stream *out;
@@ -52,8 +40,7 @@ struct libre_outcome {
 	const struct cell_result *cell;
 	int64_t timeout_ms;
 	int64_t wall_ms;
-	const struct libre_made *files;
-	size_t file_count;
+	const struct run_files *files; /* in the work folder */
 	/* Of the request, but not there any more: names, NULL at the end; or
 	 * NULL. */
 	const char *const *missing;

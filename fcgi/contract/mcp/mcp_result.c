@@ -448,7 +448,7 @@ add_stream(struct buf *text, const struct mcp_output *o, const char *title)
 }
 
 static void
-add_uri(struct buf *out, const struct mcp_left *file)
+add_uri(struct buf *out, const struct run_file *file)
 {
 	const char *slash = strrchr(file->path, '/');
 
@@ -463,8 +463,8 @@ add_file_lines(struct buf *text, const struct mcp_message *m,
 {
 	size_t i;
 
-	for (i = 0; i < run->left_count && i < LINES_MAX; i++) {
-		const struct mcp_left *file = &run->left[i];
+	for (i = 0; i < run->files->count && i < LINES_MAX; i++) {
+		const struct run_file *file = &run->files->items[i];
 
 		buf_addf(text, "[file %s, %" PRId64 " bytes", file->path,
 		    file->size);
@@ -480,7 +480,7 @@ add_file_lines(struct buf *text, const struct mcp_message *m,
 			buf_addf(text, "; not shown: %s", file->hidden);
 		buf_adds(text, "]\n");
 	}
-	if (i < run->left_count || run->more_left)
+	if (i < run->files->count || run->more_left)
 		buf_adds(text, "[there are more files]\n");
 }
 
@@ -491,8 +491,8 @@ mcp_add_left(struct buf *out, const struct mcp_run *run, bool kept)
 {
 	const char *comma = "";
 
-	for (size_t i = 0; i < run->left_count; i++) {
-		const struct mcp_left *file = &run->left[i];
+	for (size_t i = 0; i < run->files->count; i++) {
+		const struct run_file *file = &run->files->items[i];
 
 		if ((file->id != NULL) != kept)
 			continue;
@@ -550,7 +550,7 @@ add_structured(struct buf *out, const struct mcp_run *run)
 
 static void
 add_item(struct buf *out, const struct mcp_message *m,
-    const struct mcp_left *file)
+    const struct run_file *file)
 {
 	const char *content = buf_str(&file->content);
 	size_t len = file->content.len;
@@ -572,7 +572,7 @@ add_item(struct buf *out, const struct mcp_message *m,
 }
 
 void
-mcp_check_picture(struct mcp_left *file)
+mcp_check_picture(struct run_file *file)
 {
 	const struct buf *content = &file->content;
 
@@ -591,7 +591,7 @@ mcp_check_picture(struct mcp_left *file)
 
 /* The bytes of an item: base64, or JSON, in which a byte takes up to six. */
 static size_t
-measure_item(const struct mcp_left *file, struct buf *scratch)
+measure_item(const struct run_file *file, struct buf *scratch)
 {
 	const size_t len = file->content.len;
 
@@ -619,21 +619,20 @@ hide_what_does_not_fit(const struct mcp_message *m, const struct mcp_run *run)
 	mcp_add_text(&structured, buf_str(&lines), lines.len);
 	rest += structured.len;
 	room = rest < MCP_RESULT_MAX ? MCP_RESULT_MAX - rest : 0;
-	for (size_t i = 0; i < run->left_count; i++) {
-		struct mcp_left *file = &run->left[i];
-		const size_t len = file->content.len;
-		const bool picture = mcp_media_is_picture(file->type);
-		const size_t need = len == 0 ? 0 :
-					       measure_item(file, &structured);
+	for (size_t i = 0; i < run->files->count; i++) {
+		struct run_file *file = &run->files->items[i];
+		size_t need;
 
-		if (len == 0)
+		if (file->content.len == 0)
 			continue;
+		need = measure_item(file, &structured);
 		if (need <= room) {
 			room -= need;
 			continue;
 		}
 		buf_reset(&file->content);
-		file->hidden = picture ? NO_ROOM : NULL;
+		file->hidden = mcp_media_is_picture(file->type) ? NO_ROOM :
+								  NULL;
 	}
 }
 
@@ -652,8 +651,8 @@ mcp_add_run(struct buf *out, const struct mcp_message *m,
 	mcp_begin(out, m, MCP_NOT_KEPT, false);
 	buf_adds(out, ",\"content\":[");
 	add_text_item(out, buf_str(&text), text.len);
-	for (size_t i = 0; i < run->left_count; i++)
-		add_item(out, m, &run->left[i]);
+	for (size_t i = 0; i < run->files->count; i++)
+		add_item(out, m, &run->files->items[i]);
 	buf_addc(out, ']');
 	add_structured(out, run);
 	buf_addf(out, ",\"isError\":%s", fine ? "false" : "true");

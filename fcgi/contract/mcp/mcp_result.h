@@ -8,6 +8,8 @@
 
 #include <jansson.h>
 
+#include "contract/outcome.h"
+
 #include "base/buf.h"
 #include "protocol/cell.h"
 
@@ -57,20 +59,9 @@ void mcp_add_trouble(struct buf *out, const struct mcp_message *m,
 
 /* ---- a run ---- */
 
-/* A file that a run has left. */
-struct mcp_left {
-	char *path; /* heap: as it is told */
-	int64_t size;
-	char *id;	    /* heap: in the store; NULL: it is not there, */
-	const char *why;    /* because: static */
-	const char *type;   /* static */
-	const char *hidden; /* why a picture is not shown: static, or NULL */
-	struct buf content; /* whole where it is shown; else empty */
-};
-
 /* The file is whole: a picture that is not fit to be shown loses its content,
  * and `hidden` says why. */
-void mcp_check_picture(struct mcp_left *file);
+void mcp_check_picture(struct run_file *file);
 
 /* More of a run are told of in `left_out`. */
 #define MCP_LEFT_MAX 64
@@ -82,8 +73,7 @@ struct mcp_run {
 	const struct cell_result *cell; /* no REASON_ERROR */
 	int64_t duration_ms;
 	int64_t timeout_s;
-	struct mcp_left *left;
-	size_t left_count;
+	struct run_files *files;
 	bool more_left; /* there were more files */
 };
 

@@ -75,8 +75,9 @@ eval_wants(const char *path)
 static void
 add_extras(struct buf *out, const struct eval_result *result)
 {
-	const struct run_files *left_out = result->left_out;
+	const struct run_files *files = result->files;
 	const struct cell_result *cell = result->cell;
+	const char *comma = "";
 
 	if (cell != NULL)
 		buf_addf(out,
@@ -85,13 +86,16 @@ add_extras(struct buf *out, const struct eval_result *result)
 		    cell->wall_us / 1000, cell->cpu_us / 1000, cell->max_rss,
 		    outcome_reason(cell));
 	buf_adds(out, ", \"left_out\": [");
-	for (size_t i = 0; left_out != NULL && i < left_out->count; i++) {
-		const struct run_file *file = &left_out->items[i];
+	for (size_t i = 0; files != NULL && i < files->count; i++) {
+		const struct run_file *file = &files->items[i];
 
+		if (file->why == NULL)
+			continue;
 		jtext_addf(out, JTEXT_UTF8,
 		    "%s{\"path\": \"%s\", \"size\": %" PRId64
 		    ", \"why\": \"%s\"}",
-		    i > 0 ? ", " : "", file->path, file->size, file->why);
+		    comma, file->path, file->size, file->why);
+		comma = ", ";
 	}
 	buf_addf(out, "], \"more_left_out\": %s",
 	    cell != NULL && cell->cut ? "true" : "false");
@@ -103,6 +107,7 @@ eval_answer(struct buf *out, struct eval_result *result)
 {
 	const struct run_files *files = result->files;
 	const char *text = result->null_text;
+	const char *comma = "";
 	size_t elsewhere = 0;
 
 	buf_adds(out, "{\"stdout\": ");
@@ -120,10 +125,13 @@ eval_answer(struct buf *out, struct eval_result *result)
 	for (size_t i = 0; files != NULL && i < files->count; i++) {
 		struct run_file *file = &files->items[i];
 
+		if (text != NULL || file->why != NULL)
+			continue;
 		jtext_addf(out, JTEXT_UTF8,
 		    "%s{\"path\": \"%s\", \"size\": %" PRId64
 		    ", \"content\": \"",
-		    i > 0 ? ", " : "", file->path, file->size);
+		    comma, file->path, file->size);
+		comma = ", ";
 		file->at = out->len;
 		elsewhere += (file->content.len + 2) / 3 * 4;
 		buf_adds(out, "\"}");

@@ -61,9 +61,9 @@ struct eval_result {
 	const char *null_text;	/* nothing usable, but this; NULL: there is */
 	const struct buf *text; /* of an eval_output */
 	size_t text_at;		/* eval_answer() */
-	const struct run_files *files;	  /* NULL: none, as after a null */
-	const struct run_files *left_out; /* of the extras; NULL: none */
-	bool extras; /* with left_out, and with what the cell says */
+	/* NULL: none.  After a null just those that were left out are told. */
+	const struct run_files *files;
+	bool extras; /* with files that were left out, and what the cell says */
 	const struct cell_result *cell; /* NULL: it never ran, after a null */
 };
 
