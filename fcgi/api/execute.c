@@ -30,7 +30,6 @@
 
 #define OUTPUT_MAX 1000000 /* MAX_OUTPUT_BYTES of the contract */
 #define PROCESSES 64
-#define FILE_MODE 0644
 #define FILES_MAX 1000
 #define FILE_BYTES (INT64_C(100) << 20)
 #define COLLECT_MS 10000
@@ -246,21 +245,6 @@ read_request(struct execute_request *request, enum execute_route route,
 	return false;
 }
 
-/* Files of a request, from the store, for the cell. */
-struct inputs {
-	struct cell_input *items; /* memory of the request's document */
-	size_t count;
-	size_t own;	   /* the first ones, which are not from the store */
-	const char *wrong; /* a fault of a path: 422; static, or NULL */
-};
-
-static void
-execute_close_inputs(struct inputs *in)
-{
-	for (size_t i = in->own; i < in->count; i++)
-		api_input_unmap(&in->items[i]);
-}
-
 /* A file that exists cannot be had.  False: there is no such file. */
 static bool
 refuse_away(struct http_request *req, const struct err *err)
@@ -275,42 +259,36 @@ refuse_away(struct http_request *req, const struct err *err)
 	    err->code == ERR_TIMEOUT; /* the client is gone */
 }
 
-/* False: a file cannot be had.  The request was answered, and there is nothing
- * to close. */
+/* Open the files of a request, and check their paths.  wrong: NULL, or a fault
+ * of a path: 422; static.  False: a file cannot be had, which was answered. */
 static bool
-execute_open_inputs(struct inputs *in, struct api_app *app,
-    struct http_request *req, struct execute_request *request)
+execute_open_inputs(struct api_inputs *in, const char **wrong,
+    struct api_app *app, struct http_request *req,
+    struct execute_request *request)
 {
 	const struct execute_file *files = request->files.items;
+	const bool has_code = request->code.data != NULL;
 	struct detail detail;
 	struct err err = { .code = ERR_NONE };
 
-	*in = (struct inputs){ .items = jtree_array(&request->doc,
-				   request->files.count + 1,
-				   sizeof(*in->items)) };
-	/* The code itself comes first, and is not from the store. */
-	if (request->code.data != NULL) {
-		in->own = in->count = 1;
-		in->items[0] = (struct cell_input){ .path = "__main__.py",
-			.content = { request->code.data, request->code.len },
-			.mode = FILE_MODE };
-	}
+	if (has_code)
+		(void)api_inputs_add(in, "__main__.py", request->code.data,
+		    request->code.len);
 	for (size_t i = 0; i < request->files.count; i++) {
 		const struct execute_file *file = &files[i];
 
-		if (!api_input_find(&in->items[in->count], app, req,
-			file->id.data, file->id.len, &err)) {
-			execute_close_inputs(in);
-			if (refuse_away(req, &err))
-				return false;
+		if (api_inputs_add_file(in, NULL,
+			nodes_get_file(app, req, file->id.data, file->id.len,
+			    NULL, &err)) != NULL)
+			continue;
+		if (!refuse_away(req, &err)) {
 			(void)execute_refuse_file(file, &detail);
 			reply_json(req, detail.status, NULL, &detail.body);
-			return false;
 		}
-		in->count++;
+		return false;
 	}
 	/* Paths are checked once all files are there: 404 comes first. */
-	in->wrong = execute_stage(request, in->items + in->own);
+	*wrong = execute_stage(request, in->items + has_code);
 	return true;
 }
 
@@ -321,10 +299,14 @@ static void
 run_code(struct execution *x, struct execute_request *execute,
     struct cell_request *cell)
 {
-	struct inputs inputs;
+	struct api_inputs inputs = { .items = NULL };
+	const char *wrong;
 
-	if (!execute_open_inputs(&inputs, x->run.app, x->run.req, execute))
+	if (!execute_open_inputs(&inputs, &wrong, x->run.app, x->run.req,
+		execute)) {
+		api_inputs_release(&inputs);
 		return;
+	}
 	cell->op = OP_RUN;
 	cell->path = "__main__.py";
 	cell->name = execute->echo ? "<stdin>" : NULL;
@@ -338,15 +320,15 @@ run_code(struct execution *x, struct execute_request *execute,
 	cell->collect_total = FILE_BYTES;
 	cell->collect_how = COLLECT_BYTES;
 	cell->collect_ms = COLLECT_MS;
-	if (inputs.wrong == NULL) {
+	if (wrong == NULL) {
 		api_run(&x->run, NULL);
 		api_run_answer(&x->run);
 	} else {
 		if (x->run.front == &stream_front)
 			begin_stream(x->run.req);
-		execute_refuse(&x->run, 422, inputs.wrong);
+		execute_refuse(&x->run, 422, wrong);
 	}
-	execute_close_inputs(&inputs);
+	api_inputs_release(&inputs);
 }
 
 /* Resume the session for it. */
@@ -435,7 +417,7 @@ api_session_bash(struct api_app *app, struct http_request *req)
  */
 static bool
 execute_stage_files(struct api_app *app, struct http_request *req,
-    struct lease *lease, const struct inputs *inputs, bool *bash)
+    struct lease *lease, const struct api_inputs *inputs, bool *bash)
 {
 	const struct cell_request request = {
 		.op = OP_STAGE,
@@ -489,7 +471,7 @@ answer_refusal(struct http_request *req, enum refusal refusal, int64_t next_ms)
 /* Lease a cell for the session, and park it. */
 static void
 execute_create_session(struct api_app *app, struct http_request *req,
-    int64_t ttl_ms, const struct inputs *inputs)
+    int64_t ttl_ms, const struct api_inputs *inputs)
 {
 	auto_buf struct buf body = BUF_INIT(1024);
 	char id[SESSION_ID_SIZE];
@@ -525,18 +507,19 @@ void
 api_session_create(struct api_app *app, struct http_request *req)
 {
 	struct execute_request session;
-	struct inputs inputs;
+	struct api_inputs inputs = { .items = NULL };
+	const char *wrong;
 
 	if (!read_request(&session, EXECUTE_SESSION, req))
 		return;
-	if (execute_open_inputs(&inputs, app, req, &session)) {
-		if (inputs.wrong == NULL)
+	if (execute_open_inputs(&inputs, &wrong, app, req, &session)) {
+		if (wrong == NULL)
 			execute_create_session(app, req,
 			    session.ttl_seconds * 1000, &inputs);
 		else
-			reply_detail(req, 422, NULL, "%s", inputs.wrong);
-		execute_close_inputs(&inputs);
+			reply_detail(req, 422, NULL, "%s", wrong);
 	}
+	api_inputs_release(&inputs);
 	jtree_release(&session.doc);
 }
 

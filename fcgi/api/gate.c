@@ -318,8 +318,8 @@ gate_refuse_stranger(struct api_app *app, struct http_request *req)
 }
 
 /* Without a file of tokens only requests from this machine may run code. */
-static enum gate_who
-gate_identify(struct api_app *app, struct http_request *req, bool foreign,
+enum gate_who
+gate_by_token(struct api_app *app, struct http_request *req, bool foreign,
     struct token *token)
 {
 	const struct token *found = bearer(app, req);
@@ -340,11 +340,9 @@ gate_identify(struct api_app *app, struct http_request *req, bool foreign,
 	return GATE_REFUSED;
 }
 
-const struct gate_scheme gate_by_token = { gate_identify };
-
 bool
 gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
-    const struct gate_scheme *scheme)
+    gate_scheme *identify)
 {
 	/* The request has no owner until its sender is known. */
 	app->slot = LIMITS_NONE;
@@ -352,7 +350,7 @@ gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
 	memset(app->owner, 0, sizeof(app->owner));
 	if (use == GATE_OPEN)
 		return true;
-	switch (scheme->identify(app, req, gate_is_foreign(req), &app->token)) {
+	switch (identify(app, req, gate_is_foreign(req), &app->token)) {
 	case GATE_REFUSED:
 		return false;
 	case GATE_ANYBODY:

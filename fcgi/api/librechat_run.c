@@ -32,10 +32,8 @@
 #define FILES_MAX 1000
 #define FILE_BYTES (INT64_C(100) << 20)
 #define COLLECT_MS 10000
-#define CODE_MODE 0644
 #define READ_ONLY_MODE 0444
 #define TICK_MS 100 /* until the next check for a cancel */
-#define OWN_MAX 3   /* files that are not of the store */
 
 /*
  * A program of LibreChat's in a cell of its own, with files from the store and
@@ -67,9 +65,7 @@ struct libre_run {
 	struct session_named own;	/* the conversation's cell, if any */
 	/* set by the run */
 	struct source *sources; /* one for each file of exec */
-	struct cell_input *inputs;
-	size_t input_count;
-	size_t beside; /* the first ones, which are not from the store */
+	struct api_inputs inputs;
 	struct libre_stream out;
 	struct libre_stream err;
 	struct source *source; /* that the incoming file was; NULL: it is new */
@@ -109,16 +105,6 @@ static const char *const environment[] = {
 
 /* ---- files in ---- */
 
-/* A file that is not of the store. */
-static void
-librechat_add_own(struct libre_run *x, const char *path, const char *data,
-    size_t len)
-{
-	x->inputs[x->input_count++] = (struct cell_input){
-		.path = path, .content = { data, len }, .mode = CODE_MODE
-	};
-}
-
 /* The code comes first for Python, then the files that the store still has.  A
  * missing file does not end the conversation: the answer names it. */
 static void
@@ -129,19 +115,19 @@ open_inputs(struct libre_run *x)
 	struct err err;
 
 	x->sources = xcalloc(exec->file_count + 1, sizeof(*x->sources));
-	x->inputs = xcalloc(exec->file_count + OWN_MAX, sizeof(*x->inputs));
 	if (exec->lang == LIBRE_PYTHON)
-		librechat_add_own(x, exec->entry, exec->code, exec->code_len);
+		(void)api_inputs_add(&x->inputs, exec->entry, exec->code,
+		    exec->code_len);
 	if (x->program != NULL) {
-		librechat_add_own(x, x->helper, libre_helper, libre_helper_len);
-		librechat_add_own(x, x->state, buf_str(&x->program->text),
-		    x->program->text.len);
+		(void)api_inputs_add(&x->inputs, x->helper, libre_helper,
+		    libre_helper_len);
+		(void)api_inputs_add(&x->inputs, x->state,
+		    buf_str(&x->program->text), x->program->text.len);
 	}
-	x->beside = x->input_count;
 	for (size_t i = 0; i < exec->file_count; i++) {
 		struct source *source = &x->sources[i];
-		struct cell_input *input = &x->inputs[x->input_count];
-		auto_close int fd = -1;
+		struct cell_input *input;
+		int fd;
 
 		source->file = &exec->files[i];
 		if (source->file->replaced)
@@ -149,31 +135,28 @@ open_inputs(struct libre_run *x)
 		fd = librechat_file(x->run.app, x->run.req,
 		    &source->file->resource, source->file->session,
 		    source->file->id, &entry, &err);
-		source->missing = fd < 0 || !api_input_map(input, fd);
-		if (fd < 0)
-			continue;
-		source->read_only = entry.note[LIBRE_ID_LEN] ==
-		    LIBRECHAT_READ_ONLY;
-		free(entry.name);
+		if (fd >= 0) {
+			source->read_only = entry.note[LIBRE_ID_LEN] ==
+			    LIBRECHAT_READ_ONLY;
+			free(entry.name);
+		}
+		input = api_inputs_add_file(&x->inputs, source->file->name, fd);
+		source->missing = input == NULL;
 		if (source->missing)
 			continue;
-		input->path = source->file->name;
 		input->mode = source->read_only ? READ_ONLY_MODE : 0;
 		input->mtime = -1;
-		x->input_count++;
 	}
 }
 
 static void
 librechat_run_release(struct libre_run *x)
 {
-	for (size_t i = x->beside; i < x->input_count; i++)
-		api_input_unmap(&x->inputs[i]);
 	free(x->missing);
 	free(x->deleted);
 	free(x->sources);
 	buf_release(&x->calls);
-	free(x->inputs);
+	api_inputs_release(&x->inputs);
 	buf_release(&x->out.text);
 	buf_release(&x->err.text);
 }
@@ -405,8 +388,8 @@ set_code(struct libre_run *x, struct cell_request *cell)
 {
 	const struct libre_exec *exec = x->exec;
 
-	cell->inputs = x->inputs;
-	cell->input_count = x->input_count;
+	cell->inputs = x->inputs.items;
+	cell->input_count = x->inputs.count;
 	if (exec->lang == LIBRE_BASH) {
 		cell->source = exec->code;
 		cell->source_len = exec->code_len;

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -44,49 +43,27 @@
 #define OWN_CALLS_MAX 256	  /* cancels of one owner */
 #define SEAL_FILE "librechat.key" /* no id of a file has this form */
 
-/* False: it cannot be had from the store's folder. */
-static bool
-read_seal(struct api_app *app)
-{
-	unsigned char key[sizeof(app->librechat_seal)];
-	auto_close int fd = openat(app->store.dir, SEAL_FILE,
-	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-	if (fd < 0 || read(fd, key, sizeof(key)) != (ssize_t)sizeof(key))
-		return false;
-	memcpy(app->librechat_seal, key, sizeof(key));
-	return true;
-}
-
-/* Keep the one that we have, unless somebody was faster.  It appears whole or
- * not at all, and whoever dies on the way leaves nothing. */
-static void
-write_seal(struct api_app *app)
-{
-	const int dir = app->store.dir;
-	char name[64];
-	auto_close int fd = openat(dir, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC,
-	    0600);
-
-	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	if (fd < 0 ||
-	    write(fd, app->librechat_seal, sizeof(app->librechat_seal)) !=
-		(ssize_t)sizeof(app->librechat_seal) ||
-	    fsync(fd) != 0 ||
-	    (linkat(AT_FDCWD, name, dir, SEAL_FILE, AT_SYMLINK_FOLLOW) != 0 &&
-		errno != EEXIST))
-		log_warn("librechat: %s: %s", SEAL_FILE, strerror(errno));
-}
-
+/* The first process that needs the key writes it.  All of them have the same
+ * one until then.  A key of another length was not written to its end. */
 const unsigned char *
 librechat_seal(struct api_app *app)
 {
-	if (app->nodes == NULL && !read_seal(app)) {
-		write_seal(app);
-		if (!read_seal(app))
-			log_warn("librechat: the key of the programs that call "
-				 "tools is not kept: a restart ends them");
-	}
+	unsigned char key[sizeof(app->librechat_seal)];
+	auto_close int fd = -1;
+
+	if (app->nodes != NULL)
+		return app->librechat_seal;
+	fd = openat(app->store.dir, SEAL_FILE,
+	    O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (fd >= 0 && read(fd, key, sizeof(key)) == (ssize_t)sizeof(key))
+		memcpy(app->librechat_seal, key, sizeof(key));
+	else if (fd < 0 ||
+	    pwrite(fd, app->librechat_seal, sizeof(key), 0) !=
+		(ssize_t)sizeof(key) ||
+	    fsync(fd) != 0)
+		log_warn("librechat: %s: %s: a restart ends the programs that "
+			 "call tools",
+		    SEAL_FILE, strerror(errno));
 	return app->librechat_seal;
 }
 
@@ -135,7 +112,7 @@ librechat_open(struct api_app *app, struct err *err)
 	if (sodium_init() < 0)
 		return err_set(err, ERR_CONFIG, "libsodium does not start");
 	randombytes_buf(app->librechat_seal, sizeof(app->librechat_seal));
-	/* Of several nodes any may take the next round of a program. */
+	/* Of several nodes any may serve the next round of a program. */
 	if (app->nodes != NULL &&
 	    node_key_derive(app->config->nodes_key_file, NODE_KEY_LIBRECHAT,
 		app->librechat_seal, err) != 0)
@@ -252,7 +229,7 @@ credential(const struct http_request *req, const char *name)
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-static enum gate_who
+enum gate_who
 librechat_identify(struct api_app *app, struct http_request *req, bool foreign,
     struct token *token)
 {
@@ -288,8 +265,6 @@ librechat_identify(struct api_app *app, struct http_request *req, bool foreign,
 	return refuse_credentials(app, req, "Authentication is required",
 	    "neither X-API-Key nor Authorization");
 }
-
-const struct gate_scheme librechat_scheme = { librechat_identify };
 
 /* ---- files ---- */
 

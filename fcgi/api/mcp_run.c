@@ -30,7 +30,6 @@
 #define PROCESSES 64
 #define FILE_BYTES (INT64_C(100) << 20)
 #define COLLECT_MS 10000
-#define FILE_MODE 0644
 
 /* A run of a tool. */
 struct mcp_work {
@@ -274,22 +273,6 @@ static const char shell_code[] =
 
 /* ---- the files that it is given ---- */
 
-struct inputs {
-	struct cell_input items[MCP_FILES_MAX + 1];
-	size_t count;
-	size_t own; /* the first ones, which are no files of the call */
-};
-
-static void
-mcp_close_inputs(struct inputs *in, const struct mcp_call *call)
-{
-	const struct mcp_file *files = call->files.items;
-
-	for (size_t i = in->own; i < in->count; i++)
-		if (files[i - in->own].id.data != NULL)
-			api_input_unmap(&in->items[i]);
-}
-
 static void
 mcp_refuse_file(struct mcp_exchange *x, size_t i, const struct err *err)
 {
@@ -313,46 +296,37 @@ mcp_refuse_file(struct mcp_exchange *x, size_t i, const struct err *err)
 		    i, files[i].id.data);
 }
 
-/* False: one of them is not there, which was answered; nothing to close. */
+/* False: one of them is not there, which was answered. */
 static bool
-mcp_open_inputs(struct inputs *in, struct mcp_exchange *x)
+mcp_open_inputs(struct api_inputs *in, struct mcp_exchange *x)
 {
-	const struct mcp_call *call = &x->call;
-	const struct mcp_file *files = call->files.items;
+	const struct mcp_file *files = x->call.files.items;
 	struct err err = { .code = ERR_NONE };
 
-	for (size_t i = 0; i < call->files.count; i++) {
+	for (size_t i = 0; i < x->call.files.count; i++) {
 		const struct mcp_file *file = &files[i];
-		struct cell_input *input = &in->items[in->count];
+		struct cell_input *input = file->id.data == NULL ?
+		    api_inputs_add(in, file->path.data, file->content.data,
+			file->content.len) :
+		    api_inputs_add_file(in, file->path.data,
+			nodes_get_file(x->app, x->req, file->id.data,
+			    file->id.len, NULL, &err));
 
-		*input = (struct cell_input){ .content = { file->content.data,
-						  file->content.len } };
-		/* One of the store is mapped: it may be large. */
-		if (file->id.data != NULL &&
-		    !api_input_find(input, x->app, x->req, file->id.data,
-			file->id.len, &err)) {
-			mcp_close_inputs(in, call);
+		if (input == NULL) {
 			mcp_refuse_file(x, i, &err);
 			return false;
 		}
-		input->path = file->path.data;
-		input->mode = FILE_MODE;
 		input->mtime = -1;
-		in->count++;
 	}
 	return true;
 }
 
 /* The program is a file of the run, under a name that nobody sees. */
 static void
-put_program(struct cell_request *cell, struct inputs *in, const char *path,
+put_program(struct cell_request *cell, struct api_inputs *in, const char *path,
     const struct cell_bytes *code)
 {
-	in->own = in->count = 1;
-	in->items[0] = (struct cell_input){ .path = path,
-		.content = { code->data, code->len },
-		.mode = FILE_MODE,
-		.mtime = -1 };
+	api_inputs_add(in, path, code->data, code->len)->mtime = -1;
 	cell->path = path;
 	cell->display = true;
 }
@@ -360,7 +334,8 @@ put_program(struct cell_request *cell, struct inputs *in, const char *path,
 /* ---- in a fresh cell ---- */
 
 static void
-run_fresh(struct mcp_exchange *x, struct cell_request cell, struct inputs *in)
+run_fresh(struct mcp_exchange *x, struct cell_request cell,
+    struct api_inputs *in)
 {
 	const struct mcp_call *call = &x->call;
 	const struct cell_bytes words[] = { { "-c", 2 },
@@ -383,14 +358,13 @@ run_fresh(struct mcp_exchange *x, struct cell_request cell, struct inputs *in)
 	api_run(&w->run, call->python.data);
 	api_run_answer(&w->run);
 	mcp_work_free(w);
-	mcp_close_inputs(in, call);
 }
 
 /* ---- in a session ---- */
 
 static void
 run_in_session(struct mcp_exchange *x, struct cell_request *cell,
-    struct inputs *in)
+    struct api_inputs *in)
 {
 	const struct mcp_call *call = &x->call;
 	struct lease b;
@@ -416,7 +390,6 @@ run_in_session(struct mcp_exchange *x, struct cell_request *cell,
 		api_run_answer(&w->run);
 		mcp_work_free(w);
 	}
-	mcp_close_inputs(in, call);
 }
 
 /* ---- either ---- */
@@ -430,7 +403,7 @@ mcp_run_tool(struct mcp_exchange *x)
 	const char *program = call->tool == MCP_RUN_SHELL ? NULL :
 	    fresh					  ? MAIN :
 							    SESSION_MAIN;
-	struct inputs in = { .count = 0 };
+	struct api_inputs in = { .items = NULL };
 	struct cell_request cell = {
 		.op = OP_RUN,
 		.folder = "/workspace",
@@ -465,4 +438,5 @@ mcp_run_tool(struct mcp_exchange *x)
 		run_fresh(x, cell, &in);
 	else
 		run_in_session(x, &cell, &in);
+	api_inputs_release(&in);
 }

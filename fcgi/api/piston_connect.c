@@ -578,7 +578,7 @@ connect_serve(struct connection *x, const struct socket_head *head)
 	char answer[SOCKET_ANSWER_LEN + 1];
 
 	if (!is_upgrade(x, head) ||
-	    !gate_enter(x->app, &x->req, GATE_CELL, &gate_by_token))
+	    !gate_enter(x->app, &x->req, GATE_CELL, gate_by_token))
 		return;
 	socket_answer(head->key, answer);
 	buf_addf(&x->s.out,

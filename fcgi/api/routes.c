@@ -156,7 +156,7 @@ struct place {
 	const struct route *route; /* NULL: not with this method */
 	size_t first; /* first row of the path; ROUTES: there is none */
 	enum gate_use use;
-	const struct gate_scheme *scheme;
+	gate_scheme *scheme;
 	char ids[IDS][ID_MAX];
 };
 
@@ -219,8 +219,8 @@ routes_find(struct place *place, const char *contracts, const char *method,
 	 */
 	place->scheme = reply_contract(path) == REPLY_LIBRECHAT &&
 		is_served("librechat", contracts) ?
-	    &librechat_scheme :
-	    &gate_by_token;
+	    librechat_identify :
+	    gate_by_token;
 	for (size_t i = 0; i < ROUTES && place->route == NULL; i++) {
 		place->ids[0][0] = place->ids[1][0] = '\0';
 		if (!is_served(routes[i].contract, contracts) ||
@@ -337,7 +337,7 @@ dispatch(struct api_app *app, struct http_request *req,
 {
 	enum gate_use use = place->use;
 
-	if (nodes_serve_file(app, req))
+	if (app->nodes != NULL && nodes_serve_file(app, req))
 		return;
 	if (place->first == ROUTES && !req->gate && redirect(app, req))
 		return;
@@ -379,7 +379,7 @@ static bool
 routes_pass_on(const struct api_app *app, struct http_request *req,
     const struct route *route)
 {
-	if (req->gate || route == NULL ||
+	if (app->nodes == NULL || req->gate || route == NULL ||
 	    !nodes_pass_on(app, req, app->id,
 		strcmp(route->contract, "librechat") == 0 ? NODES_TO_LIBRECHAT :
 							    NODES_TO_V1))
@@ -402,7 +402,8 @@ api_answer(void *arg, struct http_request *req, size_t index)
 	routes_find(&place, app->config->api_contracts, req->method, req->path);
 	app->id = place.ids[0];
 	app->second_id = place.ids[1];
-	node_table_refresh(app->nodes, started_us / 1000);
+	if (app->nodes != NULL)
+		node_table_refresh(app->nodes, started_us / 1000);
 	app->fetched = 0;
 	app->away[0] = '\0';
 	if (routes_pass_on(app, req, place.route))

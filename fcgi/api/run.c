@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -517,7 +518,8 @@ api_run_answer(struct api_run *run)
 	} else if (run->end == RUN_BROKEN) {
 		(front->lost != NULL ? front->lost : run_lost)(run);
 	}
-	filestore_abort(&run->fresh);
+	if (run->fresh.store != NULL)
+		filestore_abort(&run->fresh);
 	run_files_release(&run->files);
 	metrics_run(&run->app->metrics, front->kind, run->end,
 	    run->result.reason, run->duration_us, run->waited_us);
@@ -534,37 +536,50 @@ api_read_body(struct http_request *req, struct buf *body)
 	return false;
 }
 
-bool
-api_input_map(struct cell_input *input, int fd)
+struct cell_input *
+api_inputs_add(struct api_inputs *in, const char *path, const char *data,
+    size_t len)
 {
-	struct stat st;
-	void *data;
+	struct cell_input *input;
 
-	if (fstat(fd, &st) != 0)
-		return false;
-	*input = (struct cell_input){ .mode = FILE_MODE, .content = { "", 0 } };
-	if (st.st_size == 0)
-		return true;
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
-		return false;
-	input->content = (struct cell_bytes){ data, (size_t)st.st_size };
-	return true;
+	in->items = xrealloc(in->items, (in->count + 1) * sizeof(*in->items));
+	input = &in->items[in->count++];
+	*input = (struct cell_input){
+		.path = path, .mode = FILE_MODE, .content = { data, len }
+	};
+	return input;
 }
 
-bool
-api_input_find(struct cell_input *input, struct api_app *app,
-    const struct http_request *req, const char *id, size_t len, struct err *err)
+struct cell_input *
+api_inputs_add_file(struct api_inputs *in, const char *path, int file)
 {
-	auto_close int fd = nodes_get_file(app, req, id, len, NULL, err);
+	auto_close int fd = file;
+	struct cell_bytes *map;
+	struct stat st;
+	size_t len;
+	void *data;
 
-	return fd >= 0 && api_input_map(input, fd);
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return NULL;
+	len = (size_t)st.st_size;
+	if (len == 0) /* needs no memory */
+		return api_inputs_add(in, path, "", 0);
+	data = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return NULL;
+	in->maps = xrealloc(in->maps, (in->map_count + 1) * sizeof(*in->maps));
+	map = &in->maps[in->map_count++];
+	*map = (struct cell_bytes){ data, len };
+	return api_inputs_add(in, path, data, len);
 }
 
 void
-api_input_unmap(const struct cell_input *input)
+api_inputs_release(struct api_inputs *in)
 {
-	if (input->content.len > 0)
-		(void)munmap((void *)(uintptr_t)input->content.data,
-		    input->content.len);
+	for (size_t i = 0; i < in->map_count; i++)
+		(void)munmap((void *)(uintptr_t)in->maps[i].data,
+		    in->maps[i].len);
+	free(in->maps);
+	free(in->items);
+	*in = (struct api_inputs){ .items = NULL };
 }

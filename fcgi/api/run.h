@@ -158,13 +158,23 @@ void api_answer_lost(const struct api_run *run);
 /* Read the whole body.  False: it was too long, which was answered, or its
  * sender is gone. */
 bool api_read_body(struct http_request *req, struct buf *body);
-/* Map a file of the store, whole, as a request may name many large ones; an
- * empty file needs no memory.  False: it cannot be had. */
-bool api_input_map(struct cell_input *input, int fd);
-/* The same by its id; false: as nodes_get_file(). */
-bool api_input_find(struct cell_input *input, struct api_app *app,
-    const struct http_request *req, const char *id, size_t len,
-    struct err *err);
-void api_input_unmap(const struct cell_input *input);
+
+/* Files for a run.  Those of the store are mapped, as a request may name many
+ * large ones. */
+struct api_inputs {
+	struct cell_input *items; /* heap */
+	size_t count;
+	struct cell_bytes *maps; /* heap */
+	size_t map_count;
+};
+
+/* Add a file of mode 0644 with these bytes, which are borrowed, as the path. */
+struct cell_input *api_inputs_add(struct api_inputs *in, const char *path,
+    const char *data, size_t len);
+/* The same with the content of an open file, which is closed.  NULL: it cannot
+ * be had. */
+struct cell_input *api_inputs_add_file(struct api_inputs *in, const char *path,
+    int fd);
+void api_inputs_release(struct api_inputs *in);
 
 #endif

@@ -77,6 +77,7 @@ struct batch {
 	size_t count;
 	size_t most;
 	int listen_fd;
+	void (*plain)(void *arg, int fd); /* of the socket */
 	bool more; /* others waited when it was answered */
 };
 
@@ -170,6 +171,21 @@ batch_epoll(const struct batch *batch, int signal_fd, struct err *err)
 	return steal_fd(&epoll_fd);
 }
 
+/* Serve a client that does not speak FastCGI.  A process that cannot accept
+ * ends, as in http_accept(). */
+static void
+serve_plain(const struct batch *batch)
+{
+	auto_close int fd = accept4(batch->listen_fd, NULL, NULL,
+	    SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		batch->plain(batch->serve->arg, fd);
+	/* another one may have been faster, or the client is gone */
+	else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+		log_fatal(1, "accept4: %m");
+}
+
 /* Until a signal comes, or waiting itself fails. */
 static int
 serve_loop(struct batch *batch, struct err *err)
@@ -203,49 +219,22 @@ serve_loop(struct batch *batch, struct err *err)
 		/* held requests whose answer has come go first */
 		if (events_came || clock_monotonic_ms() >= due_ms)
 			serve->events(serve->arg);
-		if (came)
+		if (came && batch->plain != NULL)
+			serve_plain(batch);
+		else if (came)
 			(void)serve_some(batch);
 	}
 }
 
-/* The same for clients that do not speak FastCGI.  A process that cannot accept
- * ends, as in http_accept(). */
+/* Until a signal comes; then what is in the queue.  path: of our own socket, or
+ * NULL. */
 static int
-serve_plain(const struct serve *serve, void (*plain)(void *arg, int fd),
-    int listen_fd, struct err *err)
-{
-	auto_close int signal_fd = fd_signals(0, err);
-	struct pollfd fds[] = { { .fd = signal_fd, .events = POLLIN },
-		{ .fd = listen_fd, .events = POLLIN } };
-
-	if (signal_fd < 0)
-		return -1;
-	for (;;) {
-		auto_close int fd = -1;
-
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
-			return err_system(err, "poll");
-		if (fds[0].revents != 0)
-			return 0;
-		fd = accept4(listen_fd, NULL, NULL,
-		    SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (fd >= 0)
-			plain(serve->arg, fd);
-		/* another one may have been faster, or the client is gone */
-		else if (errno != EAGAIN && errno != EINTR &&
-		    errno != ECONNABORTED)
-			return err_system(err, "accept4");
-	}
-}
-
-/* By FastCGI, until a signal comes; then what is in the queue.  path: of our
- * own socket, or NULL. */
-static int
-serve_fastcgi(const struct serve *serve, int listen_fd, const char *path,
-    struct err *err)
+serve_until_signal(const struct serve *serve, const struct serve_socket *socket,
+    int listen_fd, const char *path, struct err *err)
 {
 	struct batch batch = { .serve = serve,
 		.listen_fd = listen_fd,
+		.plain = socket->plain,
 		/* One at a time, unless they are settled together. */
 		.most = serve->settle != NULL ? SERVE_TOGETHER : 1 };
 	int64_t deadline;
@@ -363,7 +352,6 @@ become_child(const struct master *master, size_t index, pid_t parent)
 {
 	const struct serve *serve = master->serve;
 	size_t socket = master->children[index].socket;
-	void (*plain)(void *arg, int fd) = serve->sockets[socket].plain;
 	int listen_fd = master->listen_fd[socket];
 	struct err err;
 	int result;
@@ -380,9 +368,8 @@ become_child(const struct master *master, size_t index, pid_t parent)
 			(void)close(master->listen_fd[i]);
 	if (serve->start != NULL)
 		serve->start(serve->arg, index);
-	result = plain != NULL ?
-	    serve_plain(serve, plain, listen_fd, &err) :
-	    serve_fastcgi(serve, listen_fd, master->path[socket], &err);
+	result = serve_until_signal(serve, &serve->sockets[socket], listen_fd,
+	    master->path[socket], &err);
 	if (result != 0)
 		log_err("%s", err.text);
 	_exit(result == 0 ? 0 : 1);
