@@ -119,20 +119,6 @@ execute_refuse(struct api_run *run, int status, const char *text)
 	}
 }
 
-static void
-stream_lost(struct api_run *run)
-{
-	char text[64];
-
-	if (!run->req->begun) {
-		api_answer_lost(run);
-		return;
-	}
-	(void)snprintf(text, sizeof(text),
-	    "Internal Server Error, reference %s", run->reference);
-	execute_refuse(run, 500, text);
-}
-
 static struct execute_result
 execute_sum_up(struct execution *x)
 {
@@ -213,7 +199,6 @@ static const struct run_front stream_front = {
 	.answer = stream_answer,
 	.errors = execute_errors,
 	.refuse = execute_refuse,
-	.lost = stream_lost,
 };
 
 /* A command has no files. */
@@ -534,42 +519,42 @@ api_session_delete(struct api_app *app, struct http_request *req)
 
 /* ---- files: upload ---- */
 
-/* Store the part of the form that has come.  The last of several files counts;
- * after a failure no file does.  False: the rest is ignored; err or
- * upload_end() has the reason. */
+/* An upload as it comes. */
+struct incoming {
+	struct filestore *store;
+	struct upload up;
+	struct filestore_new file;
+	struct err err;
+};
+
+/* The last of several files counts; after a failure no file does. */
 static bool
-execute_store(struct filestore *store, struct filestore_new *file,
-    struct upload *up, struct err *err)
+upload_event(void *arg, bool part)
 {
+	struct incoming *x = arg;
 	int result = 0;
 
-	while (result == 0) {
-		switch (upload_next(up)) {
-		case MULTIPART_MORE:
-			return true;
-		case MULTIPART_FAILED:
-			return false;
-		case MULTIPART_PART:
-			result = file->store != NULL ?
-			    filestore_restart(file, err) :
-			    filestore_begin(store, file, err);
-			break;
-		case MULTIPART_SLICE:
-			result = filestore_write(file, up->form.data,
-			    up->form.data_len, err);
-			break;
-		}
-	}
-	log_warn("upload: %s", err->text);
-	filestore_abort(file);
+	if (part && upload_begin(&x->up))
+		result = x->file.store != NULL ?
+		    filestore_restart(&x->file, &x->err) :
+		    filestore_begin(x->store, &x->file, &x->err);
+	else if (!part && upload_count(&x->up))
+		result = filestore_write(&x->file, x->up.form.data,
+		    x->up.form.data_len, &x->err);
+	if (result == 0)
+		return true;
+	log_warn("upload: %s", x->err.text);
+	filestore_abort(&x->file);
 	return false;
 }
 
 /* The form is complete: store the file under its name. */
 static void
-answer_upload(struct http_request *req, struct filestore_new *file,
-    struct upload *up, struct err *err)
+answer_upload(struct http_request *req, struct incoming *x)
 {
+	struct filestore_new *file = &x->file;
+	struct upload *up = &x->up;
+	struct err *err = &x->err;
 	auto_buf struct buf body = BUF_INIT(ANSWER_MAX);
 	struct detail detail;
 
@@ -600,31 +585,18 @@ answer_upload(struct http_request *req, struct filestore_new *file,
 void
 api_upload(struct api_app *app, struct http_request *req)
 {
-	struct filestore_new file = { .store = NULL };
-	struct err err = { .code = ERR_NONE };
+	struct incoming x = { .store = &app->store };
 	struct detail detail;
-	struct upload up;
-	char piece[MULTIPART_PIECE];
-	bool wanted = true;
-	ssize_t n;
 
-	if (!upload_open(&up, http_param(req, "CONTENT_TYPE"), FILE_MAX,
+	if (!upload_open(&x.up, http_param(req, "CONTENT_TYPE"), FILE_MAX,
 		&detail)) {
 		reply_json(req, detail.status, NULL, &detail.body);
 		return;
 	}
-	/* The body is read to its end in any case, since the client sends it
-	 * before it looks at the answer. */
-	while ((n = http_read(req, piece, sizeof(piece))) > 0) {
-		if (!wanted)
-			continue;
-		multipart_add(&up.form, piece, (size_t)n);
-		wanted = execute_store(&app->store, &file, &up, &err);
-	}
-	if (n == 0) /* else the client is gone */
-		answer_upload(req, &file, &up, &err);
-	filestore_abort(&file);
-	upload_release(&up);
+	if (api_read_form(req, &x.up.form, upload_event, &x))
+		answer_upload(req, &x);
+	filestore_abort(&x.file);
+	upload_release(&x.up);
 }
 
 /* ---- files: the rest ---- */
@@ -677,8 +649,8 @@ api_download(struct api_app *app, struct http_request *req)
 		return;
 	}
 	disposition_add(&disposition, entry.name);
-	reply_file(req, "application/octet-stream", buf_str(&disposition), fd,
-	    entry.size);
+	reply_download(req, "application/octet-stream", buf_str(&disposition),
+	    fd, entry.size);
 	free(entry.name);
 }
 

@@ -12,6 +12,7 @@
 #include "api/librechat_who.h"
 #include "api/reply.h"
 #include "api/routes.h"
+#include "api/run.h"
 #include "contract/librechat/libre_answer.h"
 #include "contract/librechat/libre_request.h"
 #include "contract/multipart.h"
@@ -95,7 +96,7 @@ api_librechat_download(struct api_app *app, struct http_request *req)
 	buf_adds(&disposition, "attachment; filename*=UTF-8''");
 	text_add_escaped(&disposition, name, strnlen(name, NAME_SENT_MAX),
 	    "-._~");
-	reply_file(req, libre_name_type(name), buf_str(&disposition), fd,
+	reply_download(req, libre_name_type(name), buf_str(&disposition), fd,
 	    entry.size);
 	free(entry.name);
 }
@@ -381,25 +382,16 @@ librechat_begin_part(struct form *f)
 		buf_reset(f->field);
 }
 
-/* Store the part of the form that has come.  False: no more is wanted. */
 static bool
-parse_parts(struct form *f)
+form_event(void *arg, bool part)
 {
-	while (f->refusal == NULL) {
-		switch (multipart_next(&f->parts)) {
-		case MULTIPART_MORE:
-			return true;
-		case MULTIPART_FAILED:
-			return false;
-		case MULTIPART_PART:
-			librechat_begin_part(f);
-			break;
-		case MULTIPART_SLICE:
-			add_slice(f);
-			break;
-		}
-	}
-	return false;
+	struct form *f = arg;
+
+	if (part)
+		librechat_begin_part(f);
+	else
+		add_slice(f);
+	return f->refusal == NULL;
 }
 
 /* ---- upload: the answer ---- */
@@ -511,9 +503,6 @@ upload(struct api_app *app, struct http_request *req, bool batch)
 		.batch = batch,
 		.name = BUF_INIT(2 * MULTIPART_HEAD_MAX),
 		.entries = BUF_INIT(ENTRIES_MAX) };
-	char piece[MULTIPART_PIECE];
-	bool wanted = true;
-	ssize_t n;
 
 	if (!is_form(type) || !multipart_open(&f.parts, type)) {
 		reply_librechat(req, 400, NULL,
@@ -525,15 +514,7 @@ upload(struct api_app *app, struct http_request *req, bool batch)
 		buf_init(&f.fields[i], LIBRE_RESOURCE_MAX);
 	f.ids = xcalloc(FILES_MAX, sizeof(*f.ids));
 	librechat_make_session(app, f.session);
-	/* The body is read to its end in any case, since the client sends it
-	 * before it looks at the answer. */
-	while ((n = http_read(req, piece, sizeof(piece))) > 0) {
-		if (!wanted)
-			continue;
-		multipart_add(&f.parts, piece, (size_t)n);
-		wanted = parse_parts(&f);
-	}
-	if (n == 0)
+	if (api_read_form(req, &f.parts, form_event, &f))
 		answer_form(&f, req);
 	else /* the client is gone */
 		forget_kept(&f);

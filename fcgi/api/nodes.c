@@ -8,6 +8,7 @@
 
 #include <sodium.h>
 
+#include "api/reply.h"
 #include "contract/librechat/libre_request.h"
 #include "server/http.h"
 
@@ -230,20 +231,15 @@ send_file(struct api_app *app, struct http_request *req, const char *id)
 	struct err err;
 	auto_close int fd = filestore_get(&app->store, id, strlen(id), &entry,
 	    &err);
-	char piece[PIECE];
-	ssize_t n;
 
 	if (fd < 0) {
 		http_answer(req, 404, NULL, NULL, "", 0);
 		return;
 	}
-	buf_addf(&headers, "Content-Length: %lld\r\n", (long long)entry.size);
 	node_answer_add(&headers, entry.name, entry.note);
 	free(entry.name);
-	http_allow_slow_reader(req, READER_MS);
-	http_begin(req, 200, "application/octet-stream", buf_str(&headers));
-	while (!req->failed && (n = read(fd, piece, sizeof(piece))) > 0)
-		http_write(req, piece, (size_t)n);
+	reply_file(req, "application/octet-stream", buf_str(&headers), fd,
+	    entry.size, READER_MS);
 }
 
 /* The path is NODE_FILES and the id; the owner is in hex. */

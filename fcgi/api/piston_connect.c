@@ -398,22 +398,6 @@ connect_output(struct api_run *run, const struct cell_event *event)
 }
 
 static void
-connect_busy(struct api_run *run)
-{
-	say_trouble(run->arg, "There is no cell to run it in just now");
-}
-
-static void
-connect_lost(struct api_run *run)
-{
-	char text[64];
-
-	(void)snprintf(text, sizeof(text),
-	    "Internal Server Error, reference %s", run->reference);
-	say_trouble(run->arg, text);
-}
-
-static void
 connect_refuse(struct api_run *run, int status, const char *text)
 {
 	(void)status;
@@ -446,8 +430,6 @@ static const struct run_front connect_front = {
 	.answer = connect_answer,
 	.errors = connect_errors,
 	.refuse = connect_refuse,
-	.busy = connect_busy,
-	.lost = connect_lost,
 };
 
 static void
@@ -499,7 +481,7 @@ hear_init(struct connection *x, struct piston_said *said)
 
 	if (!piston_runtimes(&all, x->app, &x->req, false)) {
 		jtree_release(&said->doc);
-		say_trouble(x, "There is no cell to run it in just now");
+		say_trouble(x, REPLY_BUSY);
 		return;
 	}
 	x->request = (struct piston_request){ .doc = said->doc };
@@ -587,6 +569,7 @@ connect_serve(struct connection *x, const struct socket_head *head)
 	    answer);
 	web_socket_flush(&x->s);
 	x->req.status = 101;
+	x->req.begun = true;
 	talk(x);
 	gate_leave(x->app);
 }

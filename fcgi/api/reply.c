@@ -16,6 +16,7 @@
 #include "base/buf.h"
 
 #define PIECE 65536
+#define HEADERS_MAX ((size_t)1 << 20)
 #define READER_BYTES_A_MS 32
 
 void
@@ -34,21 +35,31 @@ reply_json(struct http_request *req, int status, const char *headers,
 }
 
 void
-reply_file(struct http_request *req, const char *type, const char *disposition,
-    int fd, int64_t size)
+reply_file(struct http_request *req, const char *type, const char *headers,
+    int fd, int64_t size, int64_t whole_ms)
 {
-	auto_buf struct buf headers = BUF_INIT((size_t)1 << 20);
+	auto_buf struct buf all = BUF_INIT(HEADERS_MAX);
 	char piece[PIECE];
 	ssize_t n;
 
-	buf_addf(&headers,
-	    "Content-Length: %" PRId64 "\r\nX-Content-Type-Options: nosniff\r\n"
-	    "Content-Disposition: %s\r\n",
-	    size, disposition);
-	http_allow_slow_reader(req, REPLY_READER_MS + size / READER_BYTES_A_MS);
-	http_begin(req, 200, type, buf_str(&headers));
+	buf_addf(&all, "Content-Length: %" PRId64 "\r\n%s", size, headers);
+	http_allow_slow_reader(req, whole_ms);
+	http_begin(req, 200, type, buf_str(&all));
 	while (!req->failed && (n = read(fd, piece, sizeof(piece))) > 0)
 		http_write(req, piece, (size_t)n);
+}
+
+void
+reply_download(struct http_request *req, const char *type,
+    const char *disposition, int fd, int64_t size)
+{
+	auto_buf struct buf headers = BUF_INIT(HEADERS_MAX);
+
+	buf_addf(&headers,
+	    "X-Content-Type-Options: nosniff\r\nContent-Disposition: %s\r\n",
+	    disposition);
+	reply_file(req, type, buf_str(&headers), fd, size,
+	    REPLY_READER_MS + size / READER_BYTES_A_MS);
 }
 
 /* ---- of any contract ---- */
@@ -137,7 +148,7 @@ void
 reply_busy(struct http_request *req)
 {
 	reply_refuse(req, reply_contract(req->path) == REPLY_PISTON ? 429 : 503,
-	    "Retry-After: 1\r\n", "There is no cell to run it in just now");
+	    "Retry-After: 1\r\n", REPLY_BUSY);
 }
 
 void

@@ -28,8 +28,11 @@ void reply_json(struct http_request *req, int status, const char *headers,
 /* Time to read an answer.  A file's reader has more: its size at 32 bytes a ms.
  */
 #define REPLY_READER_MS 120000
-/* A file as a download, disposition being the header that names it. */
-void reply_file(struct http_request *req, const char *type,
+/* A file, which is to be read in whole_ms; headers: further lines. */
+void reply_file(struct http_request *req, const char *type, const char *headers,
+    int fd, int64_t size, int64_t whole_ms);
+/* The same as a download, disposition being the header that names it. */
+void reply_download(struct http_request *req, const char *type,
     const char *disposition, int fd, int64_t size);
 /* ---- refusals in the form of the request's contract; all other paths have the
  * code-interpreter's ---- */
@@ -50,6 +53,7 @@ void reply_refuse(struct http_request *req, int status, const char *headers,
     const char *text);
 /* 429: the client may try again in so many seconds. */
 void reply_more(struct http_request *req, int64_t seconds, const char *text);
+#define REPLY_BUSY "There is no cell to run it in just now"
 /* 503 with Retry-After, in Piston's contract 429: there is no cell. */
 void reply_busy(struct http_request *req);
 /* 500. */

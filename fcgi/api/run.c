@@ -11,6 +11,7 @@
 
 #include "api/app.h"
 #include "api/reply.h"
+#include "contract/multipart.h"
 #include "contract/stage.h"
 #include "server/http.h"
 
@@ -456,16 +457,30 @@ api_answer_lost(const struct api_run *run)
 	reply_failed(run->req, header);
 }
 
+/* There was no cell. */
 static void
 run_busy(struct api_run *run)
 {
-	reply_busy(run->req);
+	if (run->front->busy != NULL)
+		run->front->busy(run);
+	else if (run->req->begun)
+		run->front->refuse(run, 503, REPLY_BUSY);
+	else
+		reply_busy(run->req);
 }
 
 static void
 run_lost(struct api_run *run)
 {
-	if (!run->req->begun)
+	char text[64];
+
+	(void)snprintf(text, sizeof(text),
+	    "Internal Server Error, reference %s", run->reference);
+	if (run->front->lost != NULL)
+		run->front->lost(run);
+	else if (run->req->begun)
+		run->front->refuse(run, 500, text);
+	else
 		api_answer_lost(run);
 }
 
@@ -514,9 +529,9 @@ api_run_answer(struct api_run *run)
 		run_end_file(run);
 		run_answer_result(run);
 	} else if (run->end == RUN_REFUSED) {
-		(front->busy != NULL ? front->busy : run_busy)(run);
+		run_busy(run);
 	} else if (run->end == RUN_BROKEN) {
-		(front->lost != NULL ? front->lost : run_lost)(run);
+		run_lost(run);
 	}
 	if (run->fresh.store != NULL)
 		filestore_abort(&run->fresh);
@@ -534,6 +549,27 @@ api_read_body(struct http_request *req, struct buf *body)
 		return http_read_all(req, body);
 	reply_refuse(req, 413, NULL, "The body is too long");
 	return false;
+}
+
+bool
+api_read_form(struct http_request *req, struct multipart *form,
+    bool (*event)(void *arg, bool part), void *arg)
+{
+	char piece[MULTIPART_PIECE];
+	bool wanted = true;
+	ssize_t n;
+
+	while ((n = http_read(req, piece, sizeof(piece))) > 0) {
+		enum multipart_event kind = MULTIPART_PART;
+
+		if (wanted)
+			multipart_add(form, piece, (size_t)n);
+		while (wanted &&
+		    (kind = multipart_next(form)) != MULTIPART_MORE)
+			wanted = kind != MULTIPART_FAILED &&
+			    event(arg, kind == MULTIPART_PART);
+	}
+	return n == 0;
 }
 
 struct cell_input *

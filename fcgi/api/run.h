@@ -72,12 +72,13 @@ struct run_front {
 	/* The run has a result. */
 	void (*answer)(struct api_run *run);
 	/* The first row that fits an error of the cell goes to refuse();
-	 * without one the error is a result. */
+	 * without one the error is a result.  After the answer has begun,
+	 * refuse() also says that there was no cell, or that it is lost. */
 	const struct run_error *errors;
 	void (*refuse)(struct api_run *run, int status, const char *text);
-	/* There was no cell; NULL: reply_busy(). */
+	/* There was no cell; NULL: reply_busy(), or refuse(). */
 	void (*busy)(struct api_run *run);
-	/* The cell is lost; NULL: api_answer_lost(). */
+	/* The cell is lost; NULL: api_answer_lost(), or refuse(). */
 	void (*lost)(struct api_run *run);
 };
 
@@ -158,6 +159,14 @@ void api_answer_lost(const struct api_run *run);
 /* Read the whole body.  False: it was too long, which was answered, or its
  * sender is gone. */
 bool api_read_body(struct http_request *req, struct buf *body);
+
+/* Read the whole body as a form: event() gets each part as it begins, and each
+ * slice of data.  After a fault, or once event() returns false, the rest is read
+ * and dropped: a client sends all of it before it reads the answer.  False: the
+ * client is gone. */
+struct multipart;
+bool api_read_form(struct http_request *req, struct multipart *form,
+    bool (*event)(void *arg, bool part), void *arg);
 
 /* Files for a run.  Those of the store are mapped, as a request may name many
  * large ones. */

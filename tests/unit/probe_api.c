@@ -309,14 +309,14 @@ bash(struct buf *out, const char *in, size_t len)
 static bool
 take_upload(struct upload *up, struct buf *taken)
 {
-	enum multipart_event event = upload_next(up);
+	enum multipart_event event;
 
-	for (; event != MULTIPART_MORE; event = upload_next(up)) {
+	while ((event = multipart_next(&up->form)) != MULTIPART_MORE) {
 		if (event == MULTIPART_FAILED)
 			return false;
-		if (event == MULTIPART_PART)
+		if (event == MULTIPART_PART && upload_begin(up))
 			buf_reset(taken);
-		else
+		else if (event == MULTIPART_SLICE && upload_count(up))
 			buf_add(taken, up->form.data, up->form.data_len);
 	}
 	return true;

@@ -263,9 +263,7 @@ execute_stage(struct execute_request *req, struct cell_input *inputs)
 
 /* ---- a file that is uploaded ---- */
 
-/* Begin a part.  Any part called "file" takes the place of an earlier one.
- * True: it is a file. */
-static bool
+bool
 upload_begin(struct upload *up)
 {
 	up->into = strcmp(buf_str(&up->form.name), "file") == 0;
@@ -280,8 +278,7 @@ upload_begin(struct upload *up)
 	return up->have;
 }
 
-/* Count a slice.  True: it is the file's, and within the bound. */
-static bool
+bool
 upload_count(struct upload *up)
 {
 	if (!up->into || !up->have)
@@ -305,21 +302,6 @@ upload_release(struct upload *up)
 {
 	multipart_release(&up->form);
 	buf_release(&up->name);
-}
-
-enum multipart_event
-upload_next(struct upload *up)
-{
-	enum multipart_event event;
-	bool told;
-
-	do {
-		event = multipart_next(&up->form);
-		told = event == MULTIPART_PART ? upload_begin(up) :
-		    event == MULTIPART_SLICE   ? upload_count(up) :
-						 true;
-	} while (!told);
-	return event;
 }
 
 bool

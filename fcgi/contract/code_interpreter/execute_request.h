@@ -88,10 +88,11 @@ struct upload {
 bool upload_open(struct upload *up, const char *content_type, int64_t max,
     struct detail *d);
 void upload_release(struct upload *up);
-/* MULTIPART_PART: a file begins; the caller forgets an earlier one.
- * MULTIPART_SLICE: data of it, in form.  MULTIPART_FAILED: read no more,
- * upload_end() says why. */
-enum multipart_event upload_next(struct upload *up);
+/* A part begins.  Any part called "file" takes the place of an earlier one.
+ * True: it is a file. */
+bool upload_begin(struct upload *up);
+/* A slice has come.  True: it is the file's, and within the bound. */
+bool upload_count(struct upload *up);
 /* The body has ended, or failed.  True: the form has a file, whose name and
  * size are set.  False: the detail is the answer (400, 413, 422). */
 bool upload_end(struct upload *up, struct detail *d);
