@@ -342,7 +342,7 @@ gate_by_token(struct api_app *app, struct http_request *req, bool foreign,
 
 bool
 gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
-    gate_scheme *identify)
+    gate_identify_fn *identify)
 {
 	/* The request has no owner until its sender is known. */
 	app->slot = LIMITS_NONE;

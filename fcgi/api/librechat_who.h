@@ -22,7 +22,7 @@ int librechat_open(struct api_app *app, struct err *err);
 
 /* By an API key, which is a bearer token of ours, by a token that LibreChat has
  * signed, or by neither where that is allowed. */
-gate_scheme librechat_identify;
+gate_identify_fn librechat_identify;
 
 /* The key that seals the state that clients keep for us.  It lies in the
  * store's folder from its first use on, so that a restart ends no program;

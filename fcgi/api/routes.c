@@ -156,7 +156,7 @@ struct place {
 	const struct route *route; /* NULL: not with this method */
 	size_t first; /* first row of the path; ROUTES: there is none */
 	enum gate_use use;
-	gate_scheme *scheme;
+	gate_identify_fn *scheme;
 	char ids[IDS][ID_MAX];
 };
 

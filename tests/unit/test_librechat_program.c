@@ -247,9 +247,12 @@ test_answers(void)
 	struct cell_result cell = { .reason = REASON_EXIT };
 	auto_buf struct buf text = BUF_INIT(LIBRE_ANSWER_MAX);
 	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
-	struct libre_outcome o = {
-		.session = S, .out = &out, .err = &err, .cell = &cell
-	};
+	const struct run_files files = { .count = 0 };
+	struct libre_outcome o = { .session = S,
+		.out = &out,
+		.err = &err,
+		.cell = &cell,
+		.files = &files };
 	json_auto_t *calls = json_array();
 
 	ok(!libre_has_failed(&o, &error), "it has ended well");
