@@ -534,11 +534,10 @@ upload_event(void *arg, bool part)
 	struct incoming *x = arg;
 	int result = 0;
 
-	if (part && upload_begin(&x->up))
-		result = x->file.store != NULL ?
-		    filestore_restart(&x->file, &x->err) :
-		    filestore_begin(x->store, &x->file, &x->err);
-	else if (!part && upload_count(&x->up))
+	if (part && upload_begin(&x->up)) {
+		filestore_abort(&x->file);
+		result = filestore_begin(x->store, &x->file, &x->err);
+	} else if (!part && upload_count(&x->up))
 		result = filestore_write(&x->file, x->up.form.data,
 		    x->up.form.data_len, &x->err);
 	if (result == 0)

@@ -95,8 +95,6 @@ int filestore_begin(struct filestore *store, struct filestore_new *file,
     struct err *err);
 int filestore_write(struct filestore_new *file, const void *data, size_t len,
     struct err *err);
-/* Discard the bytes that were written. */
-int filestore_restart(struct filestore_new *file, struct err *err);
 /* Give the file its place in the store; it has ended either way.  name: UTF-8,
  * cut at FILESTORE_NAME_MAX. */
 int filestore_commit(struct filestore_new *file, const char *name,

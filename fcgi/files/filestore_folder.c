@@ -521,17 +521,6 @@ filestore_write(struct filestore_new *file, const void *data, size_t len,
 	return 0;
 }
 
-int
-filestore_restart(struct filestore_new *file, struct err *err)
-{
-	if (ftruncate(file->fd, 0) < 0 || lseek(file->fd, 0, SEEK_SET) < 0)
-		return err_system(err, "empty a file in the store");
-	filestore_count(file->store->usage, file->id, -file->size, 0);
-	file->size = 0;
-	buf_reset(&file->piece);
-	return 0;
-}
-
 /* End an incoming file, whether it has its place or not. */
 static void
 filestore_release(struct filestore_new *file)

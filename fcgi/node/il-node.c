@@ -268,22 +268,6 @@ put_slot(struct node *node, struct http_request *req, const char *id,
 	    NULL, err.text, strlen(err.text));
 }
 
-/* The people of a slot are about to come.  200: this node no longer notes that
- * it gave the slot away; 409: its table says that the slot is its own, and it
- * has given it away. */
-static void
-slots_put(struct node *node, struct http_request *req, const char *id)
-{
-	put_slot(node, req, id, expect_slot);
-}
-
-/* All people of a slot have come.  409: this node has given it away again. */
-static void
-come_put(struct node *node, struct http_request *req, const char *id)
-{
-	put_slot(node, req, id, own_slot);
-}
-
 /* ---- the program ---- */
 
 static const struct route {
@@ -291,11 +275,14 @@ static const struct route {
 	const char *path;
 	void (*answer)(struct node *node, struct http_request *req,
 	    const char *id);
+	/* What becomes of a slot.  409: this node has given it away. */
+	int (*note)(struct node *node, int slot, struct err *err);
 } routes[] = {
-	{ "GET", NODE_VIEWS, views_get },
-	{ "PUT", "/nodes/slots/", slots_put },
-	{ "PUT", "/nodes/people/", people_put },
-	{ "PUT", "/nodes/come/", come_put },
+	{ "GET", NODE_VIEWS, views_get, NULL },
+	{ "PUT", "/nodes/people/", people_put, NULL },
+	/* its people are about to come; all of them have come */
+	{ "PUT", "/nodes/slots/", NULL, expect_slot },
+	{ "PUT", "/nodes/come/", NULL, own_slot },
 };
 
 /* Open database and folder when they are needed: the database may have been
@@ -334,6 +321,9 @@ answer_node(void *arg, struct http_request *req, size_t index)
 		http_answer(req, 404, NULL, NULL, "", 0);
 	else if (!open_node(arg))
 		http_answer(req, 503, NULL, NULL, "", 0);
+	else if (route->note != NULL)
+		put_slot(arg, req, req->path + strlen(route->path),
+		    route->note);
 	else
 		route->answer(arg, req, req->path + strlen(route->path));
 	return false;
