@@ -342,7 +342,9 @@ gate_by_token(struct api_app *app, struct http_request *req, bool foreign,
 
 bool
 gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
-    gate_identify_fn *identify)
+
+    enum gate_who (*scheme)(struct api_app *app, struct http_request *req,
+	bool foreign, struct token *token))
 {
 	/* The request has no owner until its sender is known. */
 	app->slot = LIMITS_NONE;
@@ -350,7 +352,7 @@ gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
 	memset(app->owner, 0, sizeof(app->owner));
 	if (use == GATE_OPEN)
 		return true;
-	switch (identify(app, req, gate_is_foreign(req), &app->token)) {
+	switch (scheme(app, req, gate_is_foreign(req), &app->token)) {
 	case GATE_REFUSED:
 		return false;
 	case GATE_ANYBODY:

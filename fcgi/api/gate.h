@@ -33,11 +33,10 @@ enum gate_who {
 };
 
 /* An authentication scheme: how the sender of a request is found; foreign: from
- * another machine.  LibreChat's contract has one of its own. */
-typedef enum gate_who gate_identify_fn(struct api_app *app,
-    struct http_request *req, bool foreign, struct token *token);
-/* The scheme of all other contracts: a bearer token of IL_API_TOKENS_FILE. */
-gate_identify_fn gate_by_token;
+ * another machine.  This one is that of all contracts but LibreChat's: a bearer
+ * token of IL_API_TOKENS_FILE. */
+enum gate_who gate_by_token(struct api_app *app, struct http_request *req,
+    bool foreign, struct token *token);
 /* The token of an Authorization header, in the file as it is now; NULL: it is
  * unknown.  Only where IL_API_TOKENS_FILE is set. */
 const struct token *gate_find_token(struct api_app *app,
@@ -53,7 +52,9 @@ bool gate_refuse_stranger(struct api_app *app, struct http_request *req);
 /* True: the request may go on, app->owner and app->slot are set, and
  * gate_leave() ends it.  False: it was answered. */
 bool gate_enter(struct api_app *app, struct http_request *req,
-    enum gate_use use, gate_identify_fn *identify);
+    enum gate_use use,
+    enum gate_who (*scheme)(struct api_app *app, struct http_request *req,
+	bool foreign, struct token *token));
 void gate_leave(struct api_app *app);
 /* After GATE_GLANCE: claim a slot for another use, until gate_leave().  False:
  * the token has none left; not answered. */

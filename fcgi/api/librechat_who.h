@@ -22,7 +22,8 @@ int librechat_open(struct api_app *app, struct err *err);
 
 /* By an API key, which is a bearer token of ours, by a token that LibreChat has
  * signed, or by neither where that is allowed. */
-gate_identify_fn librechat_identify;
+enum gate_who librechat_identify(struct api_app *app, struct http_request *req,
+    bool foreign, struct token *token);
 
 /* The key that seals the state that clients keep for us.  It lies in the
  * store's folder from its first use on, so that a restart ends no program;

@@ -281,25 +281,19 @@ mcp_refuse_resource(struct mcp_exchange *x, const json_t *uri, const char *text)
 
 static void
 answer_content(struct mcp_exchange *x, const json_t *uri, const char *name,
-    int fd, int64_t size)
+    int fd)
 {
-	auto_buf struct buf content = BUF_INIT(MCP_RESOURCE_MAX);
-	char *room = buf_reserve(&content, (size_t)size);
-	ssize_t n = 1;
+	struct api_inputs in = { .items = NULL };
+	const struct cell_input *file = api_inputs_add_file(&in, name, fd);
 
-	while (room != NULL && n > 0 && (int64_t)content.len < size) {
-		n = read(fd, room + content.len, (size_t)size - content.len);
-		if (n > 0)
-			buf_commit(&content, (size_t)n);
-	}
-	if ((int64_t)content.len < size) {
-		log_err("the file store: a file is shorter than it was");
+	if (file == NULL) {
 		mcp_failed(x);
-		return;
+	} else {
+		mcp_add_contents(&x->body, &x->m, uri, name, file->content.data,
+		    file->content.len);
+		mcp_send(x);
 	}
-	mcp_add_contents(&x->body, &x->m, uri, name, buf_str(&content),
-	    content.len);
-	mcp_send(x);
+	api_inputs_release(&in);
 }
 
 static void
@@ -336,7 +330,7 @@ mcp_read_resource(struct mcp_exchange *x)
 		mcp_refuse_resource(x, uri,
 		    "Resource too large: over 8 MiB; GET /v1/files/ID has it");
 	else if (mcp_enter_reader(x))
-		answer_content(x, uri, entry.name, fd, entry.size);
+		answer_content(x, uri, entry.name, steal_fd(&fd));
 	free(entry.name);
 }
 

@@ -156,7 +156,8 @@ struct place {
 	const struct route *route; /* NULL: not with this method */
 	size_t first; /* first row of the path; ROUTES: there is none */
 	enum gate_use use;
-	gate_identify_fn *scheme;
+	enum gate_who (*scheme)(struct api_app *app, struct http_request *req,
+	    bool foreign, struct token *token);
 	char ids[IDS][ID_MAX];
 };
 

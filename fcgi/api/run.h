@@ -161,9 +161,9 @@ void api_answer_lost(const struct api_run *run);
 bool api_read_body(struct http_request *req, struct buf *body);
 
 /* Read the whole body as a form: event() gets each part as it begins, and each
- * slice of data.  After a fault, or once event() returns false, the rest is read
- * and dropped: a client sends all of it before it reads the answer.  False: the
- * client is gone. */
+ * slice of data.  After a fault, or once event() returns false, the rest is
+ * read and dropped: a client sends all of it before it reads the answer.
+ * False: the client is gone. */
 struct multipart;
 bool api_read_form(struct http_request *req, struct multipart *form,
     bool (*event)(void *arg, bool part), void *arg);
