@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.error
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -91,6 +92,22 @@ def the_route_answers_and_stands_in_the_document():
         assert json.load(answer) == {"version": "0.1.0"}
     with urllib.request.urlopen(url + "/docs", timeout=60) as answer:
         assert b"The version of Inline" in answer.read()
+
+
+def post(path, body):
+    url = f"http://127.0.0.1:{service.port}{path}"
+    try:
+        with urllib.request.urlopen(url, body, timeout=60) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+@test
+def the_contract_runs_code():
+    assert post("/plain", b"print(6 * 7)") == (200, b"42\n")
+    status, text = post("/plain", b"print(1)\n1 / 0")
+    assert status == 422 and text.startswith(b"1\nTraceback"), text
 
 
 @test
