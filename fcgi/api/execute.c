@@ -273,7 +273,7 @@ execute_open_inputs(struct api_inputs *in, const char **wrong,
 		return false;
 	}
 	/* Paths are checked once all files are there: 404 comes first. */
-	*wrong = execute_stage(request, in->items + has_code);
+	*wrong = execute_stage(request, has_code ? in->items + 1 : in->items);
 	return true;
 }
 
