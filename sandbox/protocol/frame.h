@@ -245,8 +245,7 @@ enum access {
 	ACCESS_READ = 3,  /* everything, but nothing can be written */
 	ACCESS_ANY = 4,	  /* only wanted: ACCESS_WRITE, else ACCESS_READ */
 	ACCESS_LOOK = 5,  /* LIST, READ, STAT, ARCHIVE, PACKAGES, beside a run
-			   * of another lease, with which it ends; where there
-			   * is none it is granted as ACCESS_TIDY, a lease */
+			   * that it ends with; without one as ACCESS_TIDY */
 };
 
 /* Why there is no lease: an expected outcome, no error.  All pass with their
