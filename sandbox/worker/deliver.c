@@ -41,7 +41,7 @@ struct delivery {
 	char *owned; /* heap: the body, where the caller does not own it */
 	bool first;  /* it was the first response */
 	bool stored; /* it is in the database and on the disk */
-	const char *outcome; /* with which the job is finished */
+	const char *outcome; /* the job's word for statistics */
 	int64_t cpu_ms;	     /* of its code; or -1 */
 	struct rest_reply reply;
 	struct rest_reply objection; /* to the answer itself */

@@ -401,15 +401,6 @@ worker_is_stopping(const struct worker *worker)
 	return poll(&stop, 1, 0) > 0;
 }
 
-/* Wait for a byte, or for the next round of sweeping. */
-static void
-wait(struct worker *worker, int64_t until_ms)
-{
-	count_rest(worker, until_ms - clock_monotonic_ms());
-	wake_wait(worker->wait_fd, worker->wake_fd,
-	    clock_poll_timeout(until_ms));
-}
-
 /* Do jobs as long as there are any. */
 static void
 worker_run(struct worker *worker)
@@ -424,7 +415,9 @@ worker_run(struct worker *worker)
 			if (clock_monotonic_ms() < sweep_at_ms + 60000)
 				continue;
 		} else if (clock_monotonic_ms() < sweep_at_ms) {
-			wait(worker, sweep_at_ms);
+			count_rest(worker, sweep_at_ms - clock_monotonic_ms());
+			wake_wait(worker->wait_fd, worker->wake_fd,
+			    clock_poll_timeout(sweep_at_ms));
 			continue;
 		}
 		sweep_at_ms = worker_sweep(worker);

@@ -57,6 +57,8 @@ parses(const char *text, enum requirements_result want, const char *words)
 	for (size_t i = 0; i < r.count; i++) {
 		(void)strcat(joined, i > 0 ? "|" : "");
 		(void)strcat(joined, r.words[i]);
+		if (r.words[i] == r.bad)
+			break;
 	}
 	is_str(joined, words, text);
 	ok(r.words[r.count] == NULL, "ends with NULL");

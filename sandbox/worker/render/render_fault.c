@@ -296,7 +296,7 @@ render_bad_requirements(struct message *message,
 		    _("%s is not a requirement. Give names, with versions if "
 		      "you like: `requests`, `numpy>=1.26,<2`. Options, paths, "
 		      "files and URLs are not taken."),
-		    phrase_name(words->words[words->count - 1], 60).text);
+		    phrase_name(words->bad, 60).text);
 }
 
 /* ---- code that was not run ---- */

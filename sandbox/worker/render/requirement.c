@@ -169,15 +169,11 @@ requirements_parse(struct requirements *r, const char *text)
 	if (result != REQUIREMENTS_OK)
 		return result;
 	drop_pip_install(r);
-	for (size_t i = 0; i < r->count; i++) {
-		if (requirement_is_valid(r->words[i]))
-			continue;
-		while (r->count > i + 1) {
-			free(r->words[--r->count]);
-			r->words[r->count] = NULL;
+	for (size_t i = 0; i < r->count; i++)
+		if (!requirement_is_valid(r->words[i])) {
+			r->bad = r->words[i];
+			return REQUIREMENTS_BAD;
 		}
-		return REQUIREMENTS_BAD;
-	}
 	return r->count > 0 ? REQUIREMENTS_OK : REQUIREMENTS_NONE;
 }
 

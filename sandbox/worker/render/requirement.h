@@ -18,6 +18,7 @@
 struct requirements {
 	char *words[REQUIREMENTS_MAX + 1]; /* heap; NULL after the last */
 	size_t count;
+	const char *bad; /* REQUIREMENTS_BAD: one of them that is none */
 };
 
 enum requirements_result {
@@ -25,7 +26,7 @@ enum requirements_result {
 	REQUIREMENTS_NONE,  /* no word at all */
 	REQUIREMENTS_QUOTE, /* a quote is not closed */
 	REQUIREMENTS_TOO_MANY,
-	REQUIREMENTS_BAD, /* words[count - 1] is not a requirement */
+	REQUIREMENTS_BAD,
 };
 
 /* Split and check.  Release in any case.  A leading "pip install" is dropped,
