@@ -6,90 +6,38 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/exposition.h"
-#include "base/shared_file.h"
+#include "server/health.h"
 
-/* Elements of an array. */
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/shared_file.h"
 
 #define PROCESSES 8192 /* with gauges, at one time */
 
-/* Statuses with a counter; the last one, 0, stands for all others. */
-static const int statuses[] = { 101, 200, 201, 202, 204, 307, 400, 401, 403,
-	404, 405, 408, 411, 413, 415, 422, 429, 499, 500, 501, 502, 503, 507,
-	0 };
-
-static const char *const kinds[API_KINDS] = {
-	[API_EVAL] = "eval",
-	[API_EXECUTE] = "execute",
-	[API_STREAM] = "stream",
-	[API_BASH] = "bash",
-	[API_PISTON] = "piston",
-	[API_CONNECT] = "connect",
-	[API_LIBRECHAT] = "librechat",
-	[API_MCP] = "mcp",
-};
-
-/* Ends, and behind them the reasons of results, which begin at 1. */
-static const char *const outcomes[] = {
-	[RUN_REFUSED] = "refused",
-	[RUN_BROKEN] = "lost",
-	[RUN_STOPPED] = "gone",
-	[RUN_CANCELLED + REASON_EXIT] = "exit",
-	[RUN_CANCELLED + REASON_SIGNAL] = "signal",
-	[RUN_CANCELLED + REASON_TIME] = "time",
-	[RUN_CANCELLED + REASON_MEMORY] = "memory",
-	[RUN_CANCELLED + REASON_OUTPUT] = "output",
-	[RUN_CANCELLED + REASON_ERROR] = "error",
-};
-
-/* The answers of the broker. */
-static const char *const leases[] = {
-	[REFUSAL_NONE] = "granted",
-	[REFUSAL_INPUT] = "input",
-	[REFUSAL_BUSY] = "busy",
-	[REFUSAL_FULL] = "full",
-	[REFUSAL_ENGINE] = "engine",
-	[REFUSAL_IMAGE] = "image",
-	[REFUSAL_NO_WORKSPACE] = "workspace",
-	[REFUSAL_DISK] = "disk",
-	[REFUSAL_START] = "start",
-	[REFUSAL_INTERPRETER] = "interpreter",
-	[REFUSAL_SANDBOXES] = "sandboxes",
-	[REFUSAL_UNREACHABLE] = "unreachable",
-	[REFUSAL_TIME] = "time",
-};
-
 /* Gauges of a process; pid 0: an unused row, -1: one that is being cleared. */
-struct process {
+struct metrics_process {
 	_Atomic pid_t pid;
 	_Atomic int64_t gauges[METRICS_GAUGES];
 };
 
-struct metrics_shared {
-	_Atomic int64_t requests[METRICS_ROUTES_MAX][COUNT(statuses)];
-	struct histogram latency[METRICS_ROUTES_MAX];
-	struct histogram queued;
-	_Atomic int64_t runs[API_KINDS][COUNT(outcomes)];
-	struct histogram duration[API_KINDS];
-	struct histogram waited[API_KINDS];
-	_Atomic int64_t leases[COUNT(leases)];
-	_Atomic int64_t bytes[2]; /* in and out */
-	struct process processes[PROCESSES];
-};
-
 int
-metrics_open(struct metrics *m, const char *const *routes, struct err *err)
+metrics_open(struct metrics *m, const struct config *config,
+    const char *const *routes, struct err *err)
 {
-	*m = (struct metrics){ .shared = shared_file_open(NULL,
-				   sizeof(*m->shared), err),
-		.routes = routes };
-	return m->shared != NULL ? 0 : -1;
+	*m = (struct metrics){
+		.counters = counters_open(config, COUNTERS_OF_API),
+		.processes = shared_file_open(NULL,
+		    PROCESSES * sizeof(*m->processes), err),
+		.routes = routes,
+	};
+	return m->processes != NULL ? 0 : -1;
 }
 
 /* ---- counting ---- */
@@ -98,53 +46,52 @@ void
 metrics_request(struct metrics *m, size_t route, int status,
     int64_t duration_us, int64_t bytes_in, int64_t bytes_out)
 {
-	size_t i = 0;
+	struct counters *c = m->counters;
 
-	assert(route < METRICS_ROUTES_MAX);
-	if (status == 0)
-		status = 499;
-	while (i < COUNT(statuses) - 1 && statuses[i] != status)
-		i++;
-	m->shared->requests[route][i]++;
-	histogram_observe(&m->shared->latency[route], duration_us);
-	m->shared->bytes[0] += bytes_in;
-	m->shared->bytes[1] += bytes_out;
+	assert(route < COUNTERS_route);
+	c->api_requests_total[route][counters_status(api_status_words,
+	    status == 0 ? 499 : status)]++;
+	histogram_observe(&c->api_request_duration_seconds[route], duration_us);
+	c->api_bytes_total[0][API_IN] += bytes_in;
+	c->api_bytes_total[0][API_OUT] += bytes_out;
 }
 
 void
 metrics_queued(struct metrics *m, int64_t waited_us)
 {
-	histogram_observe(&m->shared->queued, waited_us);
+	histogram_observe(&m->counters->api_queue_seconds[0], waited_us);
 }
 
 void
 metrics_lease(struct metrics *m, enum refusal outcome)
 {
-	assert(outcome < COUNT(leases));
-	m->shared->leases[outcome]++;
+	assert((size_t)outcome < COUNTERS_refusal);
+	m->counters->api_leases_total[0][outcome]++;
 }
 
 void
 metrics_run(struct metrics *m, enum api_kind kind, enum run_end end,
     enum run_reason reason, int64_t duration_us, int64_t waited_us)
 {
+	struct counters *c = m->counters;
 	size_t outcome = end;
 
 	assert(kind < API_KINDS);
 	if (end == RUN_RESULT) {
 		outcome = (size_t)RUN_CANCELLED + reason;
-		assert(outcome < COUNT(outcomes));
-		histogram_observe(&m->shared->duration[kind], duration_us);
-		histogram_observe(&m->shared->waited[kind], waited_us);
+		assert(outcome < COUNTERS_api_outcome);
+		histogram_observe(&c->api_run_duration_seconds[kind],
+		    duration_us);
+		histogram_observe(&c->api_run_wait_seconds[kind], waited_us);
 	}
-	m->shared->runs[kind][outcome]++;
+	c->api_runs_total[kind][outcome]++;
 }
 
 /* ---- gauges ---- */
 
 /* The process of a row; 0: none.  A dead process's row is cleared. */
 static pid_t
-metrics_row_owner(struct process *row)
+metrics_row_owner(struct metrics_process *row)
 {
 	pid_t pid = row->pid;
 
@@ -160,13 +107,13 @@ metrics_row_owner(struct process *row)
 void
 metrics_change(struct metrics *m, enum metrics_gauge gauge, int64_t by)
 {
-	static struct process *own; /* a parent's, after a fork */
+	static struct metrics_process *own; /* a parent's, after a fork */
 	pid_t pid = getpid();
 
-	/* A process takes a row of its own when it first counts. */
+	/* A process claims a row of its own when it first counts. */
 	for (size_t i = 0; i < PROCESSES && (own == NULL || own->pid != pid);
 	     i++) {
-		struct process *row = &m->shared->processes[i];
+		struct metrics_process *row = &m->processes[i];
 		pid_t nobody = metrics_row_owner(row);
 
 		/* Another process may be faster. */
@@ -185,7 +132,7 @@ sum_gauge(const struct metrics *m, enum metrics_gauge gauge)
 	int64_t sum = 0;
 
 	for (size_t i = 0; i < PROCESSES; i++) {
-		struct process *row = &m->shared->processes[i];
+		struct metrics_process *row = &m->processes[i];
 
 		if (metrics_row_owner(row) > 0)
 			sum += row->gauges[gauge];
@@ -193,115 +140,245 @@ sum_gauge(const struct metrics *m, enum metrics_gauge gauge)
 	return sum;
 }
 
-/* ---- the exposition for Prometheus ---- */
+/* ---- the numbers of all programs ---- */
 
-/* Requests by route and status, where there were any; how long they took. */
+/* A family's program; DISK is BROKER's, and DATABASE is FRONT's. */
+enum whose { API, BROKER, FRONT, WORKER, DISK, DATABASE, WHOSE };
+static const enum counters_of files[WHOSE] = {
+	[API] = COUNTERS_OF_API,
+	[BROKER] = COUNTERS_OF_BROKER,
+	[FRONT] = COUNTERS_OF_FRONT,
+	[WORKER] = COUNTERS_OF_WORKER,
+	[DISK] = COUNTERS_OF_BROKER,
+	[DATABASE] = COUNTERS_OF_FRONT,
+};
+
+/* Copies of the programs' counters, and which of them are to be printed. */
+struct metrics_all {
+	struct counters of[COUNTERS_PROGRAMS];
+	bool known[WHOSE];
+};
+
 static void
-add_requests(struct buf *out, const struct metrics *m)
+fill_api(struct counters *c, const struct metrics *m,
+    const struct health *health, const struct metrics_store *store)
 {
-	static const char total[] = "inline_api_requests_total";
-	const struct metrics_shared *shared = m->shared;
-	struct exposition_label route = { "route", m->routes, 0 };
+	c->api_requests[0][0] = sum_gauge(m, METRICS_REQUESTS);
+	c->api_running[0][0] = sum_gauge(m, METRICS_RUNNING);
+	c->api_waiting[0][0] = sum_gauge(m, METRICS_WAITING);
+	c->api_stored_files[0][0] = store->files;
+	c->api_stored_bytes[0][0] = store->bytes;
+	c->api_stored_bytes_max[0][0] = store->quota;
+	c->broker_up[0][0] = health->facts.broker;
+	c->front_up[0][0] = health->facts.front;
+	for (size_t i = 0; i < CONDITIONS; i++)
+		c->condition[0][i] = i == health->verdict.what;
+}
 
-	exposition_head(out, total, "counter", "Requests answered.");
-	for (size_t i = 0; m->routes[i] != NULL; i++) {
-		route.count++;
-		for (size_t k = 0; k < COUNT(statuses); k++) {
-			int64_t n = shared->requests[i][k];
-			char status[16] = "other";
+/* The broker counted its cells when it answered with this status. */
+static void
+fill_broker(struct counters *c, const struct lease_status *status)
+{
+	c->engine_up[0][0] = status->engine;
+	c->image_present[0][0] = status->image;
+	c->lease_queue[0][0] = status->waiting;
+	c->cell_start_failures[0][0] = status->start_failures;
+	c->disk_free_bytes[0][0] = status->free_bytes;
+	c->disk_promised_bytes[0][0] = status->promised;
+	c->disk_floor_bytes[0][0] = status->floor;
+}
 
-			if (n == 0)
+static void
+read_all(struct metrics_all *all, const struct metrics *m,
+    const struct config *config, const struct health *health,
+    const struct metrics_store *store)
+{
+	const struct condition_facts *facts = &health->facts;
+	bool read[COUNTERS_PROGRAMS];
+	struct err err;
+
+	for (size_t i = 0; i < COUNTERS_PROGRAMS; i++) {
+		read[i] = counters_read(config, (enum counters_of)i,
+			      &all->of[i], &err) == 0;
+		if (!read[i])
+			log_debug("metrics: %s", err.text);
+	}
+	fill_api(&all->of[COUNTERS_OF_API], m, health, store);
+	fill_broker(&all->of[COUNTERS_OF_BROKER], &facts->status);
+	all->of[COUNTERS_OF_WORKER]
+	    .discord_blocked_seconds[0][0] -= clock_wall_ms();
+	all->known[API] = true;
+	all->known[BROKER] = facts->broker;
+	all->known[FRONT] = facts->front;
+	all->known[WORKER] = read[COUNTERS_OF_WORKER];
+	all->known[DISK] = facts->broker && facts->status.floor > 0;
+	all->known[DATABASE] = facts->front &&
+	    all->of[COUNTERS_OF_FRONT].database_up[0][0] != 0;
+}
+
+/* ---- the text for Prometheus ---- */
+
+enum kind { COUNTER, SPARSE, GAUGE, SECONDS, HISTOGRAM };
+
+struct label {
+	const char *key;
+	const char *const *words; /* NULL: routes */
+	size_t size;
+};
+
+struct family {
+	enum whose whose;
+	enum kind kind;
+	const char *name;
+	const char *help;
+	const struct label *rows;
+	const struct label *columns;
+	size_t at; /* in struct counters */
+};
+
+static const char *const none_words[] = { "", NULL };
+static const char *const kind_words[] = {
+#define COMMAND(kind, name, ...) name,
+#include "store/commands.def"
+	"unknown", NULL
+};
+static_assert(sizeof(kind_words) / sizeof(*kind_words) - 1 <= COUNTERS_kind,
+    "each kind of job has its row");
+
+static const struct label label_none = { NULL, none_words, 1 };
+static const struct label label_route = { "route", NULL, COUNTERS_route };
+static const struct label label_kind = { "kind", kind_words, COUNTERS_kind };
+#define LABEL(set, COUNT, key, words) LIST(set, COUNT, key, words)
+#define LIST(set, count, key, ...) \
+	static const struct label label_##set = { key, set##_words, count };
+#include "protocol/counters.def"
+
+static const struct family families[] = {
+#define FAMILY(whose, kind, name, rows, columns, help) \
+	{ whose, kind, "inline_" #name, help, &label_##rows, &label_##columns, \
+		offsetof(struct counters, name) },
+#include "protocol/counters.def"
+};
+
+/* A line; labels: 'state="idle"', or "". */
+static void
+add_line(struct buf *out, const struct family *f, const char *suffix,
+    const char *labels, int64_t number)
+{
+	buf_addf(out,
+	    *labels == '\0' ? "%s%s%s %" PRId64 "\n" : "%s%s{%s} %" PRId64 "\n",
+	    f->name, suffix, labels, number);
+}
+
+static void
+add_seconds(struct buf *out, const struct family *f, const char *suffix,
+    const char *labels, int64_t us)
+{
+	if (us < 0)
+		us = 0;
+	buf_addf(out,
+	    *labels == '\0' ? "%s%s%s %" PRId64 ".%06" PRId64 "\n" :
+			      "%s%s{%s} %" PRId64 ".%06" PRId64 "\n",
+	    f->name, suffix, labels, us / 1000000, us % 1000000);
+}
+
+/* A histogram that has observed nothing is left out. */
+static void
+metrics_add_histogram(struct buf *out, const struct family *f,
+    const char *labels, const struct histogram *h)
+{
+	uint64_t count = 0;
+	size_t before = out->len;
+
+	for (size_t i = 0; i <= HISTOGRAM_ENDS; i++) {
+		char end[32] = "+Inf";
+
+		count += (uint64_t)h->buckets[i];
+		if (i < HISTOGRAM_ENDS)
+			(void)snprintf(end, sizeof(end), "%g",
+			    (double)histogram_ends_ms[i] / 1000);
+		buf_addf(out, "%s_bucket{%s%sle=\"%s\"} %" PRId64 "\n", f->name,
+		    labels, *labels == '\0' ? "" : ",", end, (int64_t)count);
+	}
+	add_seconds(out, f, "_sum", labels, h->sum_us);
+	add_line(out, f, "_count", labels, (int64_t)count);
+	if (count == 0)
+		buf_cut(out, before);
+}
+
+/* One number, or one histogram.  Zeros are printed, as a number that appears
+ * with its first event has not grown for Prometheus. */
+static void
+metrics_add_value(struct buf *out, const struct family *f, const char *labels,
+    const void *numbers, size_t i)
+{
+	const _Atomic int64_t *number = (const _Atomic int64_t *)numbers + i;
+
+	switch (f->kind) {
+	case HISTOGRAM:
+		metrics_add_histogram(out, f, labels,
+		    (const struct histogram *)numbers + i);
+		break;
+	case SECONDS:
+		add_seconds(out, f, "", labels,
+		    *number < INT64_MAX / 1000 ? *number * 1000 : INT64_MAX);
+		break;
+	case SPARSE:
+	case COUNTER:
+	case GAUGE:
+		if (f->kind != SPARSE || *number != 0)
+			add_line(out, f, "", labels, *number);
+		break;
+	}
+}
+
+static void
+add_family(struct buf *out, const struct family *f,
+    const char *const *row_words, const void *numbers)
+{
+	static const char *const types[] = { "counter", "counter", "gauge",
+		"gauge", "histogram" };
+	const struct label *columns = f->columns;
+	char labels[128];
+
+	buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", f->name, f->help, f->name,
+	    types[f->kind]);
+	for (size_t i = 0; i < f->rows->size && row_words[i] != NULL; i++)
+		for (size_t k = 0; k < columns->size; k++) {
+			int len = 0;
+
+			if (columns->words[k] == NULL)
 				continue;
-			if (statuses[k] != 0)
-				(void)snprintf(status, sizeof(status), "%d",
-				    statuses[k]);
-			buf_addf(out,
-			    "%s{route=\"%s\",status=\"%s\"} %" PRId64 "\n",
-			    total, m->routes[i], status, n);
+			labels[0] = '\0';
+			if (f->rows->key != NULL)
+				len = snprintf(labels, sizeof(labels),
+				    "%s=\"%s\"%s", f->rows->key, row_words[i],
+				    columns->key != NULL ? "," : "");
+			assert((size_t)len < sizeof(labels));
+			if (columns->key != NULL)
+				(void)snprintf(labels + len,
+				    sizeof(labels) - (size_t)len, "%s=\"%s\"",
+				    columns->key, columns->words[k]);
+			metrics_add_value(out, f, labels, numbers,
+			    i * columns->size + k);
 		}
-	}
-	exposition_histograms(out, "inline_api_request_duration_seconds",
-	    "From request to answer.", &route, shared->latency);
-	exposition_histograms(out, "inline_api_queue_seconds",
-	    "How long requests waited to be taken.", NULL, &shared->queued);
-}
-
-/* Runs by their ends, then their times and leases. */
-static void
-add_runs(struct buf *out, const struct metrics_shared *shared)
-{
-	const struct exposition_label api = { "api", kinds, API_KINDS };
-	const struct exposition_label outcome = { "outcome", outcomes,
-		COUNT(outcomes) };
-	const struct exposition_label lease = { "outcome", leases,
-		COUNT(leases) };
-
-	exposition_table(out, "inline_api_runs_total", "counter",
-	    "Runs, by how they ended.", &api, &outcome, &shared->runs[0][0]);
-	exposition_histograms(out, "inline_api_run_duration_seconds",
-	    "How long code ran.", &api, shared->duration);
-	exposition_histograms(out, "inline_api_run_wait_seconds",
-	    "How long runs waited for a cell.", &api, shared->waited);
-	exposition_table(out, "inline_api_leases_total", "counter",
-	    "Cells asked for, by the answer.", NULL, &lease, shared->leases);
-}
-
-/* Does the text hold nothing but whole lines of Inline's metrics?  il-fcgi,
- * which reads the internet, could write any file. */
-static bool
-is_exposition(const char *text)
-{
-	while (*text != '\0') {
-		const char *end = strchr(text, '\n');
-
-		if (strncmp(text, "# HELP ", 7) == 0 ||
-		    strncmp(text, "# TYPE ", 7) == 0)
-			text += 7;
-		if (strncmp(text, "inline_", 7) != 0 || end == NULL)
-			return false;
-		text = end + 1;
-	}
-	return true;
-}
-
-/* The metrics that another program has given; NULL: it gave none. */
-static void
-metrics_add_other(struct buf *out, const char *name, const char *help,
-    const struct buf *said)
-{
-	bool good = said != NULL && is_exposition(buf_str(said));
-
-	exposition_gauge(out, name, help, good);
-	if (good)
-		buf_adds(out, buf_str(said));
 }
 
 void
 metrics_add(struct buf *out, const struct metrics *m,
-    const struct metrics_others *others, int64_t bytes, int64_t files,
-    int64_t quota)
+    const struct config *config, const struct health *health,
+    const struct metrics_store *store)
 {
-	static const char *const ways[] = { "in", "out" };
-	const struct exposition_label direction = { "direction", ways, 2 };
+	auto_free struct metrics_all *all = xcalloc(1, sizeof(*all));
 
-	add_requests(out, m);
-	add_runs(out, m->shared);
-	exposition_table(out, "inline_api_bytes_total", "counter",
-	    "Bytes of bodies.", NULL, &direction, m->shared->bytes);
-	exposition_gauge(out, "inline_api_requests", "Requests being answered.",
-	    sum_gauge(m, METRICS_REQUESTS));
-	exposition_gauge(out, "inline_api_running", "Runs that have a cell.",
-	    sum_gauge(m, METRICS_RUNNING));
-	exposition_gauge(out, "inline_api_waiting",
-	    "Requests that wait for a cell.", sum_gauge(m, METRICS_WAITING));
-	exposition_gauge(out, "inline_api_stored_files", "Files in the store.",
-	    files);
-	exposition_gauge(out, "inline_api_stored_bytes",
-	    "Bytes of these files.", bytes);
-	exposition_gauge(out, "inline_api_stored_bytes_max",
-	    "What they may take.", quota);
-	metrics_add_other(out, "inline_broker_up",
-	    "Whether il-sandboxd answers.", others->broker);
-	metrics_add_other(out, "inline_front_up",
-	    "Whether il-fcgi tells of itself.", others->front);
+	read_all(all, m, config, health, store);
+	for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++) {
+		const struct family *f = &families[i];
+		const struct counters *of = &all->of[files[f->whose]];
+
+		if (all->known[f->whose])
+			add_family(out, f,
+			    f->rows->words != NULL ? f->rows->words : m->routes,
+			    (const char *)of + f->at);
+	}
 }

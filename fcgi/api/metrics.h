@@ -6,40 +6,31 @@
 #include <stdint.h>
 
 #include "protocol/conversation.h"
+#include "protocol/counters.h"
 #include "protocol/lease.h"
 
 struct buf;
+struct config;
 struct err;
+struct health;
 
 /*
- * Counters and gauges for Prometheus.  The counters lie in memory that is
- * shared with the processes forked after metrics_open(), and only grow: they
- * need no lock, and a process that dies leaves them whole.  Each process has
- * gauges of its own, which end with it.
+ * What il-api counts, and the text of /metrics, in which the counters of all
+ * programs stand (protocol/counters.h).  Each process of il-api has gauges of
+ * its own, which end with it.
  */
-#define METRICS_ROUTES_MAX 64
+#define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 struct metrics {
-	struct metrics_shared *shared;
-	const char *const *routes; /* borrowed; "/v1/files/{file_id}" */
-};
-
-/* Kind of a run. */
-enum api_kind {
-	API_EVAL,
-	API_EXECUTE,
-	API_STREAM,
-	API_BASH,
-	API_PISTON,
-	API_CONNECT, /* a run of Piston's WebSocket */
-	API_LIBRECHAT,
-	API_MCP,
-	API_KINDS,
+	struct counters *counters;
+	struct metrics_process *processes; /* shared with those forked later */
+	const char *const *routes;	   /* borrowed; "/v1/files/{file_id}" */
 };
 
 /* The list of routes ends with NULL and is borrowed.  Equal names share the
  * counters of the first. */
-int metrics_open(struct metrics *m, const char *const *routes, struct err *err);
+int metrics_open(struct metrics *m, const struct config *config,
+    const char *const *routes, struct err *err);
 
 /* A request was answered; status 0: its client was gone, which counts as 499.
  * route: its index in the list. */
@@ -62,14 +53,16 @@ enum metrics_gauge {
 };
 void metrics_change(struct metrics *m, enum metrics_gauge gauge, int64_t by);
 
-/* Metrics of other programs; NULL: that program gave none. */
-struct metrics_others {
-	const struct buf *broker;
-	const struct buf *front;
+/* Usage of the file store. */
+struct metrics_store {
+	int64_t files;
+	int64_t bytes;
+	int64_t quota;
 };
-/* Append all metrics, with the file store's usage and quota. */
+/* Append all families.  Those of il-sandboxd and il-fcgi need the programs:
+ * health says whether they answer. */
 void metrics_add(struct buf *out, const struct metrics *m,
-    const struct metrics_others *others, int64_t bytes, int64_t files,
-    int64_t quota);
+    const struct config *config, const struct health *health,
+    const struct metrics_store *store);
 
 #endif

@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/err.h"
-#include "base/exposition.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "protocol/lease.h"
@@ -77,12 +76,8 @@ void
 api_metrics(struct api_app *app, struct http_request *req)
 {
 	auto_buf struct buf body = BUF_INIT(METRICS_MAX);
-	auto_buf struct buf broker = BUF_INIT(FRAME_MAX);
-	auto_buf struct buf front = BUF_INIT(HEALTH_METRICS_MAX);
-	struct metrics_others others = { &broker, &front };
-	int64_t bytes;
-	int64_t files;
-	struct err err;
+	struct metrics_store store = { .quota = app->store.limits.quota };
+	struct health health;
 
 	if (gate_is_foreign(req) &&
 	    strcmp(app->token.name, METRICS_TOKEN) != 0) {
@@ -91,21 +86,10 @@ api_metrics(struct api_app *app, struct http_request *req)
 		    "; /docs says more");
 		return;
 	}
-	if (lease_metrics(app->lease_socket, &broker, HEALTH_WAIT_MS, &err) !=
-	    REFUSAL_NONE) {
-		log_warn("metrics: %s", err.text);
-		others.broker = NULL;
-	}
-	if (health_read_metrics(app->config, &front, &err) != 0) {
-		log_warn("metrics: %s", err.text);
-		others.front = NULL;
-	}
-	filestore_usage(&app->store, &bytes, &files);
-	metrics_add(&body, &app->metrics, &others, bytes, files,
-	    app->store.limits.quota);
-	health_add_condition(&body, app->config);
-	http_answer(req, 200, EXPOSITION_TYPE, NO_STORE, buf_str(&body),
-	    body.len);
+	filestore_usage(&app->store, &store.bytes, &store.files);
+	health_gather(&health, app->config);
+	metrics_add(&body, &app->metrics, app->config, &health, &store);
+	http_answer(req, 200, METRICS_TYPE, NO_STORE, buf_str(&body), body.len);
 }
 
 void
@@ -149,7 +133,7 @@ const char *const api_route_names[] = {
 };
 const size_t api_route_connect = ROUTES + 1;
 
-_Static_assert(ROUTES + 1 < METRICS_ROUTES_MAX, "each has its counters");
+_Static_assert(ROUTES + 1 < COUNTERS_route, "each has its counters");
 
 /* Where a request goes. */
 struct place {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "discord/chat_metrics.h"
 #include "discord/submit.h"
 #include "server/http.h"
 
@@ -124,7 +123,7 @@ outcome_of(const struct reply *reply)
 static void
 count_case(const struct front *front, const struct front_case *c)
 {
-	chat_metrics_count(front->metrics, c->in.type, outcome_of(&c->reply),
+	pending_count(&front->pending, c->in.type, outcome_of(&c->reply),
 	    c->received_ms);
 }
 
@@ -230,7 +229,7 @@ check_interaction(struct front *front, struct front_case *c, int64_t signed_at)
 			 " type=ping outcome=pong ms=%.1f",
 		    c->in.id,
 		    (double)(clock_monotonic_us() - c->started_us) / 1000.0);
-		chat_metrics_count(front->metrics, INTERACTION_PING, CHAT_PONG,
+		pending_count(&front->pending, INTERACTION_PING, CHAT_PONG,
 		    c->received_ms);
 		return false;
 	}
@@ -677,11 +676,10 @@ front_open(struct front *front, const struct config *config, struct err *err)
 	    db_claim(config, err) != 0)
 		return -1;
 	front->wakes = shared_file_open(NULL, sizeof(*front->wakes), err);
-	front->metrics = chat_metrics_open(err);
-	if (front->wakes == NULL || front->metrics == NULL)
+	if (front->wakes == NULL)
 		return -1;
 	front->pending.config = config;
-	front->pending.metrics = front->metrics;
+	front->pending.counters = counters_open(config, COUNTERS_OF_FRONT);
 	front->pending.db = &front->db;
 	front->wake = (struct wake){ config_state_path(config, "wake"), -1 };
 	return 0;
@@ -722,8 +720,6 @@ front_close(void *arg)
 	cleanup_close(&front->wake.fd);
 	shared_file_close(front->wakes, sizeof(*front->wakes));
 	front->wakes = NULL;
-	chat_metrics_close(front->metrics);
-	front->metrics = NULL;
 	node_table_free(front->nodes);
 	front->nodes = NULL;
 	free(front->wake.path);

@@ -15,7 +15,6 @@
 struct config;
 struct db;
 struct http_request;
-struct chat_metrics;
 struct node_table;
 
 /*
@@ -76,12 +75,11 @@ struct front_case {
 struct front {
 	const struct config *config;
 	struct interaction_key key;
-	struct db *db;		      /* NULL: it did not open */
-	int64_t db_retry_ms;	      /* monotonic: when to try again */
-	struct front_wakes *wakes;    /* shared by all processes */
-	struct chat_metrics *metrics; /* likewise */
-	struct node_table *nodes;     /* NULL: there is one host */
-	size_t index;		      /* of this process */
+	struct db *db;		   /* NULL: it did not open */
+	int64_t db_retry_ms;	   /* monotonic: when to try again */
+	struct front_wakes *wakes; /* shared by all processes */
+	struct node_table *nodes;  /* NULL: there is one host */
+	size_t index;		   /* of this process */
 	struct wake wake;
 	struct front_case cases[SERVE_TOGETHER];
 	size_t answered; /* cases that are still to be logged */

@@ -36,22 +36,65 @@
  * texts.def the words.
  */
 #include <sodium.h>
+#include <sys/stat.h>
 
-#include "discord/chat_metrics.h"
 #include "discord/front.h"
 #include "server/serve.h"
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "protocol/condition.h"
+#include "protocol/counters.h"
 #include "store/db.h"
 #include "store/job.h"
+#include "store/rule.h"
+#include "store/sandbox.h"
 
 /* Longer than serve.c needs to answer waiting requests, with a stalled peer. */
 #define STOP_MS 8000
+
+/* Read all numbers of rows; *jobs gets some of them, too. */
+static int
+count_rows(struct counters *c, struct db *db, struct condition_jobs *jobs,
+    struct err *err)
+{
+	static int64_t kinds[JOB_UNKNOWN + 1][JOB_STATES];
+	struct job_counts counts;
+	struct sandbox_counts people;
+	struct rules rules;
+
+	if (job_count(db, &counts, err) < 0 ||
+	    job_count_kinds(db, kinds, err) < 0 ||
+	    sandbox_count(db, &people, err) < 0 ||
+	    rules_find(db, 0, 0, &rules, err) != 0)
+		return -1;
+	*jobs = (struct condition_jobs){ clock_wall_ms(), 1, counts.queued,
+		counts.running, counts.untold, counts.oldest_ms };
+	for (size_t i = 0; i <= JOB_UNKNOWN; i++)
+		for (size_t k = 0; k < JOB_STATES; k++)
+			c->jobs[i][k] = kinds[i][k];
+	c->job_queue_age_seconds[0][0] = counts.oldest_ms;
+	c->sandboxes[0][COUNTED_ACTIVE] = people.active;
+	c->sandboxes[0][COUNTED_EXPIRING] = people.expiring;
+	c->sandboxes[0][COUNTED_REMOVING] = people.removing;
+	c->sandboxes_overdue[0][0] = people.overdue;
+	c->paused[0][0] = rules.of[RULE_SERVICE].blocked;
+	return 0;
+}
+
+/* The size of a file; 0: it is not there. */
+static int64_t
+size_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? st.st_size : 0;
+}
 
 /* For il-api, which has no right on the database.  The master opens the
  * database each time, so that it notices when the file is gone or replaced,
@@ -60,25 +103,21 @@ static void
 report_jobs(void *arg)
 {
 	const struct front *front = arg;
+	const struct config *config = front->config;
+	auto_free char *wal = xprintf("%s-wal", config->database);
+	struct counters *c = front->pending.counters;
 	struct condition_jobs jobs = { .written_ms = clock_wall_ms() };
-	struct job_counts counts = { .queued = 0 };
 	struct err err;
-	struct db *db = db_open(front->config->database, DB_READER, &err);
+	auto_db struct db *db = db_open(config->database, DB_READER, &err);
 
-	if (db == NULL || job_count(db, &counts, &err) < 0) {
+	if (db == NULL || count_rows(c, db, &jobs, &err) != 0)
 		log_warn("database: %s", err.text);
-	} else {
-		jobs.database = true;
-		jobs.queued = counts.queued;
-		jobs.running = counts.running;
-		jobs.untold = counts.untold;
-		jobs.oldest_ms = counts.oldest_ms;
-	}
-	if (condition_tell_jobs(front->config, &jobs, &err) != 0 ||
-	    chat_metrics_tell(front->metrics, front->config,
-		jobs.database ? db : NULL, &err) != 0)
+	c->database_up[0][0] = jobs.database;
+	c->database_bytes[0][0] = size_of(config->database);
+	c->database_wal_bytes[0][0] = size_of(wal);
+	c->sandboxes_limit[0][0] = config->sandboxes;
+	if (condition_tell_jobs(config, &jobs, &err) != 0)
 		log_warn("%s", err.text);
-	db_close(db);
 }
 
 /* Returns after SIGTERM. */

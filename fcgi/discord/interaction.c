@@ -30,15 +30,6 @@
  * until the year 2286. */
 #define TIMESTAMP_LEN 10
 
-const char *const interaction_types[INTERACTION_TYPES] = {
-	[0] = "unknown",
-	[INTERACTION_PING] = "ping",
-	[INTERACTION_COMMAND] = "command",
-	[INTERACTION_COMPONENT] = "component",
-	[INTERACTION_AUTOCOMPLETE] = "autocomplete",
-	[INTERACTION_MODAL] = "modal",
-};
-
 enum wire_type {
 	WIRE_SUB_COMMAND = 1,
 	WIRE_GROUP = 2,
@@ -738,6 +729,6 @@ interaction_label(const struct interaction *in)
 {
 	return xprintf("interaction=%" PRId64
 		       " type=%s name=\"%.32s %.32s%.32s\" user=%" PRId64,
-	    in->id, interaction_types[in->type], in->name, in->sub,
+	    in->id, interaction_type_words[in->type], in->name, in->sub,
 	    in->custom_id, in->user_id);
 }

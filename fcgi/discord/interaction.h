@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "protocol/counters.h"
 #include "store/commands.h"
 
 struct err;
@@ -42,17 +43,6 @@ const char *interaction_verify(const struct interaction_key *key,
     int64_t *signed_at);
 
 /* ---- the JSON ---- */
-
-enum interaction_type {
-	INTERACTION_PING = 1,
-	INTERACTION_COMMAND = 2,
-	INTERACTION_COMPONENT = 3,
-	INTERACTION_AUTOCOMPLETE = 4,
-	INTERACTION_MODAL = 5,
-	INTERACTION_TYPES,
-};
-/* Their names, "unknown" for 0. */
-extern const char *const interaction_types[INTERACTION_TYPES];
 
 /* One option of a command, or one input of a modal. */
 struct interaction_value {

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "discord/chat_answer.h"
-#include "discord/chat_metrics.h"
 #include "server/http.h"
 
 #include "base/buf.h"
@@ -345,6 +344,17 @@ pending_open(struct pending *p, size_t index, struct err *err)
 
 /* ---- a pending interaction ---- */
 
+void
+pending_count(const struct pending *p, enum interaction_type type,
+    enum chat_outcome outcome, int64_t received_ms)
+{
+	p->counters->interactions_total[type][outcome]++;
+	if (outcome >= CHAT_SAID && outcome <= CHAT_DEFERRED)
+		histogram_observe(&p->counters
+				       ->interaction_response_seconds[outcome],
+		    (clock_wall_ms() - received_ms) * 1000);
+}
+
 /* Respond, and forget the interaction.  FIRST_RESPONSE_NOBODY: the client had
  * gone. */
 static enum first_response
@@ -358,7 +368,7 @@ respond(struct pending *p, size_t index, const char *json, const char *outcome,
 	http_answer(it.http, 200, "application/json", NULL, json, strlen(json));
 	sent = http_flush(it.http) && sent;
 	http_finish(it.http);
-	chat_metrics_count(p->metrics, it.type, sent ? counts_as : CHAT_HUNG_UP,
+	pending_count(p, it.type, sent ? counts_as : CHAT_HUNG_UP,
 	    it.received_ms);
 	log_info("%s outcome=%s job=%" PRId64 " ms=%.1f", it.label,
 	    sent ? outcome : "hung-up", it.job_id,

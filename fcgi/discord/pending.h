@@ -11,7 +11,6 @@
 #include "protocol/condition.h"
 #include "protocol/handover.h"
 
-struct chat_metrics;
 struct config;
 struct db;
 struct err;
@@ -49,7 +48,7 @@ struct pending_case {
 /* The first three are borrowed, and the caller's to set. */
 struct pending {
 	const struct config *config;
-	struct chat_metrics *metrics;
+	struct counters *counters;
 	struct db **db; /* of this process; *db NULL: it does not open */
 
 	struct pending_case *cases;
@@ -79,6 +78,10 @@ void pending_add(struct pending *p, const struct pending_case *it);
 int64_t pending_due_ms(const struct pending *p);
 /* Send the responses that workers have brought, and those that are due. */
 void pending_events(struct pending *p);
+
+/* Count an interaction by its type and its outcome; received_ms: wall clock. */
+void pending_count(const struct pending *p, enum interaction_type type,
+    enum chat_outcome outcome, int64_t received_ms);
 
 /* The response in place of it->late, JSON on the heap; NULL: it->late is right.
  * The job (0: none was made) stays in the queue, and its answer edits this. */

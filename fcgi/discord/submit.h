@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "discord/chat_answer.h"
-#include "discord/chat_metrics.h"
 #include "discord/interaction.h"
 
 #include "base/buf.h"

@@ -3,27 +3,27 @@
 #define HEALTH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-struct buf;
+#include "protocol/condition.h"
+
 struct config;
-struct err;
 
 /* For the broker's answer. */
 #define HEALTH_WAIT_MS 1000
 
-/* il-fcgi's metrics for il-api, in STATE/front/metrics: families of
- * base/exposition.h.  A reader must expect any text.  ERR_UNAVAILABLE: the file
- * is old or missing, since il-fcgi is gone. */
-#define HEALTH_METRICS_MAX (256 << 10)
-int health_tell_metrics(const struct config *config, const struct buf *text,
-    struct err *err);
-int health_read_metrics(const struct config *config, struct buf *text,
-    struct err *err);
+/* How the service is: sandbox/protocol/condition.h. */
+struct health {
+	struct condition_facts facts;
+	struct condition_verdict verdict;
+	struct condition_jobs jobs; /* empty where there is none */
+	int64_t jobs_age_ms;	    /* since they were so; -1: not known */
+};
 
-/* The condition for Prometheus: inline_condition, a row for each. */
-void health_add_condition(struct buf *out, const struct config *config);
+/* Ask the broker, and read what il-fcgi has reported of the jobs. */
+void health_gather(struct health *h, const struct config *config);
 
-/* The condition (sandbox/protocol/condition.h) for programs:
+/* The condition for programs:
  * {"status":"ok"|"error","message":…,"version":…,"inline":{…}}; heap.
  * Strangers get the status and the version of the contract alone, and message
  * null.  NULL: it could not be written. */

@@ -79,7 +79,6 @@ const struct cell_class *class_find(const char *name);
  * can ask for one. */
 extern const struct cell_class class_mounter;
 /* The class with that index, or NULL beyond the last one. */
-#define CLASS_MAX 8
 const struct cell_class *class_at(size_t i);
 size_t class_index(const struct cell_class *class);
 

@@ -153,7 +153,6 @@ void parked_answer(struct client *client);
 
 void request_cells(struct client *client, const struct frame_view *view);
 void request_status(struct client *client, const struct frame_view *view);
-void request_metrics(struct client *client, const struct frame_view *view);
 /* host->publish */
 void status_publish(void *arg);
 

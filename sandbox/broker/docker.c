@@ -18,6 +18,7 @@
 #include "base/preload.h"
 #include "broker/container.h"
 #include "broker/workspace.h"
+#include "protocol/counters.h"
 
 /* ---- classes of cells ---- */
 
@@ -74,7 +75,7 @@ const struct cell_class class_mounter = { .name = "mounter",
 	.seccomp = "seccomp-mounter.json" };
 
 #define CLASSES (sizeof(classes) / sizeof(classes[0]))
-static_assert(CLASSES <= CLASS_MAX, "each is counted by itself");
+static_assert(CLASSES == COUNTED_CLASSES, "counters.def has each of them");
 
 const struct cell_class *
 class_at(size_t i)

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "broker/engine.h"
+#include "protocol/counters.h"
 
 #define WAITING_MAX 1024
 #define WARM_PAUSE_MS 10000 /* after a failed start */
@@ -27,6 +28,7 @@ policy_init(struct pool *pool, struct host *host,
 	*pool = (struct pool){ .host = host,
 		.cells = host->cells,
 		.answers = answers,
+		.counters = counters_open(host->config, COUNTERS_OF_BROKER),
 		.pause.most_ms = PAUSE_MOST_MS };
 	TAILQ_INIT(&pool->tickets);
 	TAILQ_INIT(&pool->removals);
@@ -56,9 +58,9 @@ ticket_leave_queue(struct pool *pool, struct ticket *ticket, enum lease_way way)
 {
 	size_t class = class_index(ticket->class);
 
-	pool->metrics.leases[class][way]++;
-	if (way < WAY_GONE)
-		histogram_observe(&pool->metrics.waited[class],
+	pool->counters->leases_total[class][way]++;
+	if (way < LEASE_WAY_GONE)
+		histogram_observe(&pool->counters->lease_wait_seconds[class],
 		    (clock_monotonic_ms() - ticket->since_ms) * 1000);
 	TAILQ_REMOVE(&pool->tickets, ticket, link);
 	ticket->waiting = false;
@@ -69,7 +71,7 @@ static void
 ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
     const char *text)
 {
-	ticket_leave_queue(pool, ticket, WAY_REFUSED + code);
+	ticket_leave_queue(pool, ticket, LEASE_WAY_REFUSED + code);
 	pool->answers->refused(ticket, code, text);
 }
 
@@ -113,7 +115,7 @@ policy_withdraw(struct pool *pool, struct ticket *ticket)
 	struct container *c = ticket->container;
 
 	if (ticket->waiting)
-		ticket_leave_queue(pool, ticket, WAY_GONE);
+		ticket_leave_queue(pool, ticket, LEASE_WAY_GONE);
 	if (c == NULL)
 		return;
 	c->ticket = NULL;
@@ -137,9 +139,9 @@ grant(struct container *c, struct ticket *ticket, struct pool *pool,
 	ticket->cold = c->runs == 0 && ready_ms > ticket->since_ms &&
 	    !c->adopted;
 	ticket_leave_queue(pool, ticket,
-	    ticket->cold		   ? WAY_COLD :
-		c->adopted && c->runs == 0 ? WAY_STANDBY :
-					     WAY_WARM);
+	    ticket->cold		   ? LEASE_WAY_COLD :
+		c->adopted && c->runs == 0 ? LEASE_WAY_STANDBY :
+					     LEASE_WAY_WARM);
 	ticket->container = c;
 	c->ticket = ticket;
 	pool->answers->granted(ticket, c->name, client_end, access);
@@ -160,7 +162,7 @@ serve_reader(struct pool *pool, struct ticket *ticket, struct container *c)
 		    "the cell takes no more readers");
 		return true;
 	}
-	ticket_leave_queue(pool, ticket, WAY_LOOK);
+	ticket_leave_queue(pool, ticket, LEASE_WAY_LOOK);
 	pool->answers->granted(ticket, c->name, client_end, ACCESS_LOOK);
 	return true;
 }
@@ -532,7 +534,8 @@ policy_report_failure(struct pool *pool, struct container *c)
 	struct ticket *ticket;
 
 	c->reported = true;
-	pool->metrics.starts[class_index(c->class)][1]++;
+	pool->counters
+	    ->cell_starts_total[class_index(c->class)][COUNTED_FAILED]++;
 	if (c->adopting) {
 		forgo_standby(pool, c);
 		return;
@@ -578,8 +581,8 @@ policy_settle(struct pool *pool, struct container *c)
 	if (c->state == CONTAINER_IDLE && !c->came_up) {
 		c->came_up = true;
 		pool->came_up_ms = clock_monotonic_ms();
-		pool->metrics.starts[class][0]++;
-		histogram_observe(&pool->metrics.start[class],
+		pool->counters->cell_starts_total[class][COUNTED_UP]++;
+		histogram_observe(&pool->counters->cell_start_seconds[class],
 		    (c->since_ms - c->run_ms) * 1000);
 		if (pool->pause.failures > 0) {
 			pause_note_success(&pool->pause);
@@ -601,7 +604,8 @@ policy_settle(struct pool *pool, struct container *c)
 	if (c->state >= CONTAINER_ENDING && ticket != NULL) {
 		c->ticket = NULL;
 		ticket->container = NULL;
-		pool->metrics.out_of_memory[class] += c->out_of_memory;
+		pool->counters
+		    ->cell_memory_ends_total[0][class] += c->out_of_memory;
 		pool->answers->lost(ticket, c->out_of_memory);
 	}
 	if (c->state >= CONTAINER_ENDING)

@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "base/exposition.h"
 #include "base/preload.h"
 #include "broker/container.h"
 
@@ -54,25 +53,6 @@ struct policy_answers {
 	void (*removed)(struct removal *removal, const char *failure);
 };
 
-enum lease_way {
-	WAY_WARM,
-	WAY_STANDBY, /* by a standby cell */
-	WAY_COLD,    /* the cell was started for it */
-	WAY_LOOK,    /* read access while a run goes on */
-	WAY_GONE,    /* the client hung up first */
-	WAY_REFUSED, /* and enum refusal */
-};
-#define WAYS (WAY_REFUSED + REFUSAL_SANDBOXES + 1)
-
-/* Counters since the start, by class and never by sandbox. */
-struct cell_metrics {
-	_Atomic int64_t leases[CLASS_MAX][WAYS];
-	struct histogram waited[CLASS_MAX];   /* until the lease was granted */
-	_Atomic int64_t starts[CLASS_MAX][2]; /* succeeded, failed */
-	struct histogram start[CLASS_MAX];    /* from docker run to READY */
-	_Atomic int64_t out_of_memory[CLASS_MAX];
-};
-
 /* Modules that a warm cell shall have imported: all that IL_PRELOAD names, or
  * with "auto" those of two leases within IL_TUNE_WARM_SECONDS.  Masks are those
  * of base/preload.h.  Times are monotonic, 0: never. */
@@ -97,7 +77,7 @@ struct pool {
 	TAILQ_HEAD(session_note_list, session_note) sessions; /* pool.c */
 	size_t session_count;
 	struct preload preload;
-	struct cell_metrics metrics;
+	struct counters *counters;
 };
 
 /* ---- policy.c ---- */

@@ -736,7 +736,6 @@ static const struct {
 	{ FRAME_KEPT, BY(WORKER) | BY(CTL), "KEPT", request_kept },
 	{ FRAME_REMOVE, BY(WORKER) | BY(CTL), "REMOVE", request_remove },
 	{ FRAME_RESERVE, BY(API), "RESERVE", request_reserve },
-	{ FRAME_METRICS, BY(API), "METRICS", request_metrics },
 	{ FRAME_STATUS, BY(WORKER) | BY(API) | BY(CTL), "STATUS",
 	    request_status },
 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The broker's state: STATUS for /health and for people, METRICS for
- * Prometheus, CELLS for `ilctl top`. Also the end of idle cells, for `ilctl
- * backup`.
+ * The broker's state: STATUS for /health, for people and for Prometheus, CELLS
+ * for `ilctl top`.  Also the end of idle cells, for `ilctl backup`.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,6 +19,7 @@
 #include "broker/engine.h"
 #include "broker/volume.h"
 #include "broker/workspace.h"
+#include "protocol/counters.h"
 #include "protocol/lease_status.h"
 
 #define FRESH_MS 5000 /* age of a status from which docker is asked */
@@ -91,6 +91,37 @@ status_start(struct frame *frame, const struct host *host)
 	frame_add_text(frame, TAG_TEXT, pool->isolation_reason);
 }
 
+static enum counted_state
+counted_state(const struct container *c)
+{
+	if (c->state <= CONTAINER_STARTING)
+		return COUNTED_STARTING;
+	if (c->state == CONTAINER_IDLE)
+		return c->standby ? COUNTED_STANDBY : COUNTED_IDLE;
+	return c->state == CONTAINER_LEASED ? COUNTED_LEASED : COUNTED_ENDING;
+}
+
+/* For whoever reads the counters after this status. */
+static void
+count_cells(const struct clients *clients, const struct pool *pool)
+{
+	int64_t cells[COUNTED_CLASSES][COUNTED_STATES] = { 0 };
+	const struct container *c;
+	const struct client *client;
+	int64_t sessions = 0;
+
+	TAILQ_FOREACH(c, &pool->cells->all, link) {
+		if (c->state != CONTAINER_GONE)
+			cells[class_index(c->class)][counted_state(c)]++;
+	}
+	for (size_t i = 0; i < COUNTED_CLASSES; i++)
+		for (size_t k = 0; k < COUNTED_STATES; k++)
+			pool->counters->cells[i][k] = cells[i][k];
+	LIST_FOREACH(client, &clients->all, link)
+		sessions += client->session.cell_fd >= 0;
+	pool->counters->api_sessions[0][0] = sessions;
+}
+
 /* The answer has the last known state, at once: clients ask when something is
  * wrong, and must not wait for that.  A probe follows where the state is old.
  */
@@ -101,6 +132,7 @@ request_status(struct client *client, const struct frame_view *view)
 	struct frame frame;
 
 	(void)view;
+	count_cells(client->clients, host->pool);
 	status_start(&frame, host);
 	frame_add_int(&frame, TAG_SANDBOXES, workspace_count(host->base));
 	(void)client_send(client, &frame, -1);
@@ -119,151 +151,6 @@ status_publish(void *arg)
 	lease_status_tell(host->status, &frame);
 	loop_timer_set(host->loop, &host->status_timer, LEASE_STATUS_TELL_MS,
 	    status_publish, arg);
-}
-
-/* ---- for Prometheus ---- */
-
-static const char *const outcomes[WAYS] = {
-	[WAY_WARM] = "warm",
-	[WAY_STANDBY] = "spare",
-	[WAY_COLD] = "cold",
-	[WAY_LOOK] = "look",
-	[WAY_GONE] = "gone",
-	[WAY_REFUSED + REFUSAL_INPUT] = "input",
-	[WAY_REFUSED + REFUSAL_BUSY] = "busy",
-	[WAY_REFUSED + REFUSAL_FULL] = "full",
-	[WAY_REFUSED + REFUSAL_ENGINE] = "engine",
-	[WAY_REFUSED + REFUSAL_IMAGE] = "image",
-	[WAY_REFUSED + REFUSAL_NO_WORKSPACE] = "workspace",
-	[WAY_REFUSED + REFUSAL_DISK] = "disk",
-	[WAY_REFUSED + REFUSAL_START] = "start",
-	[WAY_REFUSED + REFUSAL_INTERPRETER] = "interpreter",
-	[WAY_REFUSED + REFUSAL_SANDBOXES] = "sandboxes",
-};
-
-/* States for an operator. */
-enum shown { STARTING, STANDBY, IDLE, LEASED, ENDING, SHOWN };
-
-static enum shown
-shown_state(const struct container *c)
-{
-	if (c->state <= CONTAINER_STARTING)
-		return STARTING;
-	if (c->state == CONTAINER_IDLE)
-		return c->standby ? STANDBY : IDLE;
-	return c->state == CONTAINER_LEASED ? LEASED : ENDING;
-}
-
-/* Returns the label of the classes; the array gets their names. */
-static struct exposition_label
-classes(const char *names[CLASS_MAX])
-{
-	const struct cell_class *class;
-	size_t count = 0;
-
-	for (; (class = class_at(count)) != NULL; count++)
-		names[count] = class->name;
-	return (struct exposition_label){ "class", names, count };
-}
-
-static void
-status_add_cells(struct buf *out, const struct pool *pool)
-{
-	static const char *const shown[SHOWN] = { "starting", "spare", "idle",
-		"leased", "ending" };
-	const char *names[CLASS_MAX];
-	const struct exposition_label class = classes(names);
-	const struct exposition_label state = { "state", shown, SHOWN };
-	_Atomic int64_t cells[CLASS_MAX][SHOWN] = { 0 };
-	const struct container *c;
-
-	TAILQ_FOREACH(c, &pool->cells->all, link) {
-		if (c->state != CONTAINER_GONE)
-			cells[class_index(c->class)][shown_state(c)]++;
-	}
-	exposition_table(out, "inline_cells", "gauge",
-	    "Cells, by class and state.", &class, &state, &cells[0][0]);
-}
-
-static void
-add_counts(struct buf *out, const struct cell_metrics *m)
-{
-	static const char *const up[] = { "up", "failed" };
-	const char *names[CLASS_MAX];
-	const struct exposition_label class = classes(names);
-	const struct exposition_label way = { "outcome", outcomes, WAYS };
-	const struct exposition_label start = { "outcome", up, 2 };
-
-	exposition_table(out, "inline_leases_total", "counter",
-	    "Lease requests, by class and answer.", &class, &way,
-	    &m->leases[0][0]);
-	exposition_histograms(out, "inline_lease_wait_seconds",
-	    "Wait for a cell that was granted.", &class, m->waited);
-	exposition_table(out, "inline_cell_starts_total", "counter",
-	    "Cells that were started, by class and whether they came up.",
-	    &class, &start, &m->starts[0][0]);
-	exposition_histograms(out, "inline_cell_start_seconds",
-	    "From docker run until the cell was up.", &class, m->start);
-	exposition_table(out, "inline_cell_memory_ends_total", "counter",
-	    "Cells that the memory of their run has ended.", NULL, &class,
-	    m->out_of_memory);
-}
-
-/* Space of the sandboxes' file system; nothing where it cannot be measured. */
-static void
-status_add_disk(struct buf *out, const struct host *host)
-{
-	struct ledger_space space;
-	struct err err;
-
-	if (ledger_measure(host->ledger, host->base, &space, &err) != 0)
-		return;
-	exposition_gauge(out, "inline_disk_free_bytes",
-	    "Free bytes of the sandboxes' file system.", space.free);
-	exposition_gauge(out, "inline_disk_promised_bytes",
-	    "Of these: reserved for cells that may write.", space.reserved);
-	exposition_gauge(out, "inline_disk_floor_bytes",
-	    "Of these: never reserved.", space.floor);
-}
-
-static int64_t
-count_sessions(const struct clients *clients)
-{
-	const struct client *client;
-	int64_t count = 0;
-
-	LIST_FOREACH(client, &clients->all, link)
-		count += client->session.cell_fd >= 0;
-	return count;
-}
-
-/* The answer has the status and the counters. */
-void
-request_metrics(struct client *client, const struct frame_view *view)
-{
-	const struct host *host = client->clients->host;
-	auto_buf struct buf text = BUF_INIT(FRAME_MAX - 64);
-	struct frame frame;
-
-	(void)view;
-	exposition_gauge(&text, "inline_engine_up",
-	    "Whether the Docker engine answers.", host->engine->up);
-	exposition_gauge(&text, "inline_image_present",
-	    "Whether the image is there.", host->engine->image);
-	status_add_cells(&text, host->pool);
-	exposition_gauge(&text, "inline_api_sessions", "Sessions.",
-	    count_sessions(client->clients));
-	exposition_gauge(&text, "inline_lease_queue",
-	    "Lease requests that wait.", (int64_t)host->pool->waiting);
-	exposition_gauge(&text, "inline_cell_start_failures",
-	    "Starts in a row that have failed.", host->pool->pause.failures);
-	add_counts(&text, &host->pool->metrics);
-	status_add_disk(&text, host);
-	frame_start(&frame, FRAME_METRICS_ARE);
-	frame_add_text(&frame, TAG_TEXT, buf_str(&text));
-	(void)client_send(client, &frame, -1);
-	client_close(client);
-	(void)engine_refresh(host->engine, FRESH_MS);
 }
 
 /* ---- the cells ---- */

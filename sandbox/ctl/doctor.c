@@ -24,6 +24,7 @@
 #include "ctl/ctl.h"
 #include "ctl/table.h"
 #include "protocol/condition.h"
+#include "protocol/counters.h"
 #include "protocol/lease.h"
 #include "protocol/tokens.h"
 #include "rest/limiter.h"

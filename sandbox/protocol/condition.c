@@ -21,21 +21,6 @@
 #define TOLD FOLDER "/jobs"
 #define TOLD_MAX 8192
 
-const char *const condition_words[CONDITIONS] = {
-	[CONDITION_WELL] = "well",
-	[CONDITION_FRONT] = "front",
-	[CONDITION_API] = "api",
-	[CONDITION_DATABASE] = "database",
-	[CONDITION_BROKER] = "broker",
-	[CONDITION_ENGINE] = "engine",
-	[CONDITION_STARTS] = "starts",
-	[CONDITION_IMAGE] = "image",
-	[CONDITION_WORKERS] = "workers",
-	[CONDITION_STILL] = "still",
-	[CONDITION_QUEUE] = "queue",
-	[CONDITION_DISK] = "disk",
-};
-
 void
 condition_look(struct condition_facts *facts, const struct config *config)
 {

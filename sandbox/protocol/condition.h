@@ -110,8 +110,6 @@ struct condition_verdict {
  * Pure. */
 void condition_judge(const struct condition_facts *facts,
     struct condition_verdict *verdict);
-/* The word for labels: "well", "front", … */
-extern const char *const condition_words[CONDITIONS];
 
 /* ---- the report of il-fcgi ---- */
 

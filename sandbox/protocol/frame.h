@@ -56,8 +56,6 @@ enum frame_kind {
 	FRAME_PUBLISH = 11,	/* INTERPRETER: the copy is what they see now */
 	FRAME_PACKAGES = 12,	/* INTERPRETER: what they see: GRANTED, more of
 				 * them with TEXT, and the end */
-	FRAME_METRICS = 14,	/* answered with FRAME_METRICS_ARE */
-	FRAME_METRICS_ARE = 15, /* TEXT: families for Prometheus */
 	FRAME_CELLS = 22,	/* GRANTED for each, then one with CELLS */
 	FRAME_RESUME = 23,	/* SESSION, TOKEN: its lease; GRANTED */
 	FRAME_PARK = 24,	/* in a session's lease, without an answer */

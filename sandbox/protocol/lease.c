@@ -35,7 +35,6 @@ struct ask {
 	int attached; /* the descriptor that came with the answer, or -1 */
 	const struct pollfd *unless;	   /* of the request, as the next */
 	const struct lease_request *ticks; /* NULL: nothing is called */
-	unsigned char *room; /* of FRAME_MAX bytes; NULL: packet is enough */
 	unsigned char packet[ANSWER_MAX];
 	struct frame_view view; /* of the answer */
 };
@@ -105,8 +104,6 @@ ask_broker(struct ask *ask, const char *path, const struct frame *question,
     enum frame_kind wanted, int wait_ms, struct err *err)
 {
 	int64_t deadline = clock_monotonic_ms() + wait_ms;
-	unsigned char *packet = ask->room != NULL ? ask->room : ask->packet;
-	size_t size = ask->room != NULL ? FRAME_MAX : sizeof(ask->packet);
 	ssize_t len;
 
 	ask->sock = fd_connect_unix(path, SOCK_SEQPACKET, err);
@@ -121,15 +118,15 @@ ask_broker(struct ask *ask, const char *path, const struct frame *question,
 		(void)err_set(err, ERR_TIMEOUT, "nobody waits for it");
 		return REFUSAL_TIME;
 	}
-	len = fd_receive_packet(ask->sock, packet, size, &ask->attached,
-	    clock_poll_timeout(deadline), err);
+	len = fd_receive_packet(ask->sock, ask->packet, sizeof(ask->packet),
+	    &ask->attached, clock_poll_timeout(deadline), err);
 	if (len < 0)
 		return ask_failed(err);
 	if (len == 0) {
 		(void)err_set(err, ERR_UNAVAILABLE, "the broker hung up");
 		return REFUSAL_UNREACHABLE;
 	}
-	if (!frame_parse(&ask->view, packet, (size_t)len) ||
+	if (!frame_parse(&ask->view, ask->packet, (size_t)len) ||
 	    (ask->view.kind != wanted && ask->view.kind != FRAME_REFUSED)) {
 		(void)err_set(err, ERR_PROTOCOL, "the broker speaks nonsense");
 		return REFUSAL_UNREACHABLE;
@@ -450,27 +447,6 @@ lease_status(const char *socket_path, struct lease_status *status, int wait_ms,
 	    wait_ms, err);
 	if (outcome == REFUSAL_NONE)
 		lease_status_parse(status, &ask.view);
-	return outcome;
-}
-
-enum refusal
-lease_metrics(const char *socket_path, struct buf *text, int wait_ms,
-    struct err *err)
-{
-	auto_free unsigned char *room = xmalloc(FRAME_MAX);
-	auto_ask struct ask ask = ASK_NONE;
-	const unsigned char *data = NULL;
-	enum refusal outcome;
-	struct frame question;
-	size_t len = 0;
-
-	ask.room = room;
-	frame_start(&question, FRAME_METRICS);
-	outcome = ask_broker(&ask, socket_path, &question, FRAME_METRICS_ARE,
-	    wait_ms, err);
-	if (outcome == REFUSAL_NONE &&
-	    frame_get_bytes(&ask.view, TAG_TEXT, &data, &len))
-		buf_add(text, data, len);
 	return outcome;
 }
 

@@ -150,8 +150,4 @@ struct lease_command {
 enum refusal lease_command(int *fd, const char *socket_path,
     const struct lease_command *command, int wait_ms, struct err *err);
 
-/* Append the broker's metrics, as base/exposition.h has them. */
-enum refusal lease_metrics(const char *socket_path, struct buf *text,
-    int wait_ms, struct err *err);
-
 #endif

@@ -405,9 +405,6 @@ job_slots(struct db *db, int64_t *slots, int cap, struct err *err)
 
 /* ---- numbers of jobs ---- */
 
-const char *const job_states[JOB_STATES + 1] = { "queued", "claimed", "started",
-	"finished", "lost", NULL };
-
 int
 job_count(struct db *db, struct job_counts *counts, struct err *err)
 {
@@ -434,7 +431,7 @@ job_count_kinds(struct db *db, int64_t counts[JOB_UNKNOWN + 1][JOB_STATES],
 
 	memset(counts, 0, (JOB_UNKNOWN + 1) * sizeof(counts[0]));
 	while ((result = db_step(db, s, err)) == 1)
-		counts[job_kind_find(db_column_text(s, 0))]
-		      [db_column_word(s, 1, job_states)] += db_column_int(s, 2);
+		counts[job_kind_find(db_column_text(s, 0))][db_column_word(s, 1,
+		    job_state_words)] += db_column_int(s, 2);
 	return result;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "protocol/counters.h"
 #include "store/commands.h"
 
 struct db;
@@ -134,8 +135,7 @@ struct job_counts {
 	int64_t oldest_ms; /* age of the oldest queued job, 0: none */
 };
 int job_count(struct db *db, struct job_counts *counts, struct err *err);
-#define JOB_STATES 5 /* unfinished states, as the schema has them */
-extern const char *const job_states[JOB_STATES + 1]; /* ends with NULL */
+/* By kind and unfinished state. */
 int job_count_kinds(struct db *db, int64_t counts[JOB_UNKNOWN + 1][JOB_STATES],
     struct err *err);
 

@@ -329,7 +329,7 @@ deliver_give_up(const struct delivery *d, const char *why)
 
 	log_warn("nobody to tell (%s): %s job=%" PRId64, why, d->err.text,
 	    d->job->id);
-	d->worker->tally->told[TALLY_NOBODY]++;
+	d->worker->counters->answers_total[0][JOB_REPORT_NOBODY]++;
 	if (job_undeliverable(d->worker->db, d->job->id, why, &err) < 0)
 		log_err("%s", err.text);
 	kept_forget(d->worker, d->job->id);
@@ -342,7 +342,9 @@ deliver_settle(struct delivery *d, enum rest_outcome outcome)
 	switch (outcome) {
 	case REST_DONE:
 		d->worker->unanswered = false;
-		d->worker->tally->told[d->first ? TALLY_FIRST : TALLY_EDIT]++;
+		d->worker->counters
+		    ->answers_total[0][d->first ? JOB_REPORT_FIRST :
+						  JOB_REPORT_EDIT]++;
 		(void)store_again(d, store_delivered);
 		kept_forget(d->worker, d->job->id);
 		return true;
@@ -517,7 +519,7 @@ finish_lost(struct delivery *d)
 	log_warn("interrupted: its worker did not end it job=%" PRId64
 		 " user=%" PRId64 " slot=%" PRId64,
 	    job->id, job->user_id, d->slot);
-	worker->tally->jobs[job->kind][TALLY_INTERRUPTED]++;
+	worker->counters->jobs_total[job->kind][JOB_END_INTERRUPTED]++;
 	return deliver_store(d);
 }
 

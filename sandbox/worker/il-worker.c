@@ -210,7 +210,7 @@ do_job(struct worker *worker, struct job *job)
 	/* the token is dead, so no answer can be sent */
 	if (clock_wall_ms() >= task.until_ms) {
 		log_warn("too late job=%" PRId64, job->id);
-		worker->tally->jobs[job->kind][TALLY_TOO_LATE]++;
+		worker->counters->jobs_total[job->kind][JOB_END_TOO_LATE]++;
 		if (job_undeliverable(worker->db, job->id, "too late", &err) <
 		    0)
 			log_err("%s", err.text);

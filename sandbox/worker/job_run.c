@@ -21,45 +21,36 @@
 
 /* ---- counters ---- */
 
-static_assert(JOB_UNKNOWN < TALLY_KINDS, "each kind has its place");
-static_assert((int)TALLY_ROUTE_EDIT == (int)REST_ROUTE_EDIT &&
-	(int)TALLY_ROUTE_DELETE == (int)REST_ROUTE_DELETE &&
-	(int)TALLY_ROUTE_FETCH == (int)REST_ROUTE_FETCH &&
-	(int)TALLY_LIMIT_ROUTE + 1 == (int)REST_LIMIT_ROUTE &&
-	(int)TALLY_LIMIT_SHARED + 1 == (int)REST_LIMIT_SHARED &&
-	(int)TALLY_LIMIT_GLOBAL + 1 == (int)REST_LIMIT_GLOBAL &&
-	(int)TALLY_LIMIT_BLOCK + 1 == (int)REST_LIMIT_BLOCK,
-    "what rest tells has its place");
+static_assert((int)JOB_UNKNOWN < (int)COUNTERS_kind, "each kind has its place");
+static_assert((int)REST_ROUTE_APPLICATION + 1 == COUNTERS_discord_route &&
+	(int)REST_LIMIT_BLOCK + 1 == COUNTERS_discord_limit,
+    "counters.def has the order of rest.h");
 
 /* Count a try of any call. */
 static void
 count_exchange(void *arg, const struct rest_exchange *exchange)
 {
 	struct worker *worker = arg;
-	struct tally *tally = worker->tally;
+	struct counters *c = worker->counters;
 
 	count_beat(worker);
-	if ((int)exchange->route < (int)TALLY_ROUTES)
-		tally_request(tally, (enum tally_route)exchange->route,
-		    exchange->status, exchange->took_us);
-	if (exchange->limit != REST_LIMIT_NONE)
-		tally->limits[exchange->limit - 1]++;
+	c->discord_requests_total[exchange->route]
+				 [counters_status(discord_status_words,
+				     exchange->status)]++;
+	histogram_observe(&c->discord_request_duration_seconds[exchange->route],
+	    exchange->took_us);
+	c->discord_limits_total[0][exchange->limit]++;
 	if (exchange->blocked_ms > 0)
-		tally->blocked_until_ms = clock_wall_ms() +
+		c->discord_blocked_seconds[0][0] = clock_wall_ms() +
 		    exchange->blocked_ms;
 }
 
 void
 count_open(struct worker *worker)
 {
-	static struct tally unseen;
 	struct err err;
 
-	worker->tally = tally_open(worker->config, &err);
-	if (worker->tally == NULL) {
-		log_warn("nothing is counted: %s", err.text);
-		worker->tally = &unseen;
-	}
+	worker->counters = counters_open(worker->config, COUNTERS_OF_WORKER);
 	worker->pulse = pulse_open(worker->config, &err);
 	if (worker->pulse == NULL)
 		log_warn("nobody sees whether it moves: %s", err.text);
@@ -92,29 +83,29 @@ count_rest(struct worker *worker, int64_t wait_ms)
 	    true);
 }
 
-static enum tally_end
+static enum job_end
 end_of(const struct task *task)
 {
 	const struct run_outcome *run = &task->run;
 
 	if (task->our_fault)
-		return TALLY_ERROR;
+		return JOB_END_ERROR;
 	if (outcome_succeeded(run))
-		return TALLY_DONE;
-	return run->cancelled ? TALLY_CANCELLED : outcome_kind(run)->tally;
+		return JOB_END_DONE;
+	return run->cancelled ? JOB_END_CANCELLED : outcome_kind(run)->counted;
 }
 
 void
 count_task(const struct task *task, int64_t waited_ms, int64_t took_ms)
 {
-	struct tally *tally = task->worker->tally;
+	struct counters *c = task->worker->counters;
 	enum job_kind kind = task->job->kind;
 
 	if (task->taken)
 		return;
-	tally->jobs[kind][end_of(task)]++;
-	histogram_observe(&tally->waited, waited_ms * 1000);
-	histogram_observe(&tally->took[kind], took_ms * 1000);
+	c->jobs_total[kind][end_of(task)]++;
+	histogram_observe(&c->job_wait_seconds[0], waited_ms * 1000);
+	histogram_observe(&c->job_duration_seconds[kind], took_ms * 1000);
 }
 
 /* ---- names ---- */

@@ -8,7 +8,7 @@
 #include "base/config.h"
 #include "base/err.h"
 #include "protocol/lease.h"
-#include "protocol/tally.h"
+#include "protocol/counters.h"
 #include "store/commands.h"
 #include "store/job.h"
 #include "store/rule.h"
@@ -37,7 +37,7 @@ struct worker {
 	struct rest *rest;
 	/* The other nodes (node_table.h); NULL: there are none. */
 	struct node_table *nodes;
-	struct tally *tally;	/* job_run.c */
+	struct counters *counters;
 	struct pulse *pulse;	/* condition.h; NULL: it could not be opened */
 	struct command_ids ids; /* for the texts; loaded for each job */
 	struct rules rules;	/* the operator's, loaded for each job */
@@ -147,7 +147,7 @@ void run_once(struct task *task, const char *class,
 
 /* ---- job_run.c: the counters and the pulse of a worker ---- */
 
-/* Open the worker's counters for the operator (protocol/tally.h), and its pulse
+/* Open the worker's counters (protocol/counters.h) and its pulse
  * (protocol/condition.h).  The worker goes on without a file that cannot be
  * opened. */
 void count_open(struct worker *worker);

@@ -6,18 +6,15 @@ import re
 
 from brokerlib import *
 from fake import Fake
+sys.path.append(os.path.join(ROOT, "tests", "fcgi"))
+from front import Metrics  # noqa: E402
 
 
 def metrics(b):
     """{'name{labels}': number} of those that are not 0."""
-    asked = b.ask(pack("METRICS"), "api")
-    kind, fields = asked.answer()
-    asked.close()
-    lines = fields["TEXT"].decode().splitlines() if kind == "METRICS_ARE" \
-        else []
-    return {key: float(number) for key, number in
-            (line.rsplit(" ", 1) for line in lines if line[0] != "#")
-            if float(number) != 0}
+    with Metrics(b.state, SANDBOX_IMAGE=IMAGE) as api:
+        return {key: number for key, number in api.numbers().items()
+                if number != 0}
 
 
 def counted(b, name, key="outcome"):

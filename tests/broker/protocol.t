@@ -79,11 +79,10 @@ COMMANDS = {
     "CELLS": pack("CELLS"),
     "REMOVE": pack("REMOVE", ID),
     "STATUS": pack("STATUS"),
-    "METRICS": pack("METRICS"),
 }
 ALLOWED = {
     "worker": {"LEASE user", "LEASE pip", "CREATE", "REMOVE", "STATUS"},
-    "api": {"LEASE api", "LEASE session", "STATUS", "METRICS"},
+    "api": {"LEASE api", "LEASE session", "STATUS"},
     "ctl": {"CELLS", "REMOVE", "STATUS"},
 }
 # What a command about the APIs' packages does: api/served_packages.t.
@@ -102,7 +101,7 @@ def by_program():
                 kind, fields = asked.answer()
                 asked.close()
                 if name in ALLOWED[program]:
-                    ok(kind in ("GRANTED", "STATUS_IS", "METRICS_ARE"),
+                    ok(kind in ("GRANTED", "STATUS_IS"),
                        "%s: %s" % (program, name))
                     continue
                 told = (kind, fields.get("CODE"), fields.get("TEXT", b""))

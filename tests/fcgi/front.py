@@ -398,6 +398,36 @@ class Others:
         os.unlink(self.status)
 
 
+class Metrics:
+    """il-api in the state folder of other programs: what they have counted."""
+
+    def __init__(self, folder, **environment):
+        self.path = os.path.join(folder, "api.sock")
+        self.process = subprocess.Popen(
+            [os.path.join(BUILD, "bin", "il-api")], stderr=subprocess.DEVNULL,
+            env={"PATH": os.environ["PATH"], "IL_STATE_DIR": folder,
+                 **environment}, stdin=subprocess.DEVNULL)
+        wait_for_socket(self.path, self.process)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(60)
+
+    def numbers(self):
+        """{'name{labels}': number} of /metrics, as now."""
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(60)
+            sock.connect(self.path)
+            sock.sendall(Front.records(self, "GET", "/metrics"))
+            text = read_answer(sock).body.decode()
+        return {key: float(number) for key, number in (
+            line.rsplit(" ", 1) for line in text.splitlines()
+            if line[0] != "#")}
+
+
 class Front:
     """il-fcgi (or program="il-api") and nginx in a folder of their own."""
 

@@ -22,16 +22,11 @@ WITHIN = 2.8  # seconds, of Discord's three
 tap = f.Tap()
 
 
-def counted(front, outcome):
-    """How many interactions came to that, as il-fcgi has told last."""
-    try:
-        with open(front.path("front/metrics")) as file:
-            lines = file.read().splitlines()
-    except FileNotFoundError:
-        return 0
-    return sum(int(line.split()[1]) for line in lines
-               if line.startswith("inline_interactions_total{")
-               and 'outcome="%s"' % outcome in line)
+def counted(metrics, outcome):
+    """How many interactions came to that."""
+    return sum(number for key, number in metrics.numbers().items()
+               if key.startswith("inline_interactions_total{")
+               and 'outcome="%s"' % outcome in key)
 
 
 def direct(front, body, age, took=0.0):
@@ -76,9 +71,10 @@ def check_gone(front):
     tap.ok("outcome=late" in front.log(), "and logged", front.log())
     tap.equal(front.send(f.command("create", user=1)).type, 5,
               "one who asks again is served")
-    f.until(lambda: counted(front, "deferred"))
-    tap.equal(counted(front, "late"), USERS, "they are counted")
-    tap.equal(counted(front, "pong"), 2, "and so is what is answered")
+    with f.Metrics(front.folder) as metrics:
+        f.until(lambda: counted(metrics, "deferred"))
+        tap.equal(counted(metrics, "late"), USERS, "they are counted")
+        tap.equal(counted(metrics, "pong"), 2, "and so is what is answered")
 
 
 def check_age(front):

@@ -41,7 +41,10 @@ MAY_INCLUDE = {
     "sandbox/ctl": PROTOCOL | LOCALE | {"sandbox/store", "sandbox/rest",
                                         "sandbox/volume", "sandbox/move"},
 }
-GENERATED = {"statements.h": {"sandbox/store"},
+# Files that more folders may include than the rest of their folder.
+GENERATED = {"store/commands.def": {"sandbox/store", "fcgi/discord", "fcgi/api",
+                                   "sandbox/worker/commands", "sandbox/ctl"},
+             "statements.h": {"sandbox/store"},
              "migrations.h": {"sandbox/store", "sandbox/ctl"},
              "translations.h": {"sandbox/locale"},
              "frame_tables.h": {"sandbox/protocol"}}

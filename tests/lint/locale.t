@@ -34,7 +34,6 @@ SILENT = re.compile(r"log_\w+|err_\w+|http_answer|strstr|strspn|strcspn|strchr|"
 # What has letters and a blank, and is not said to people in our words.
 OTHER = {
     "fcgi/discord/front.c": "headers and log labels",
-    "fcgi/discord/chat_metrics.c": "metrics",
     "fcgi/discord/il-fcgi.c": "for the operator",
     "sandbox/worker/commands/source_scan.c": "tags of blocks, Python's words",
     "sandbox/worker/commands/source_shape.c": "prompts of shells, options",

@@ -9,7 +9,9 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/config.h"
 #include "base/err.h"
+#include "server/health.h"
 #include "tap.h"
 
 static const char *const routes[] = { "/eval", "/v1/execute", "/eval", "other",
@@ -17,7 +19,11 @@ static const char *const routes[] = { "/eval", "/v1/execute", "/eval", "other",
 
 static struct metrics m;
 static struct buf text = BUF_INIT(1 << 20);
-static const struct metrics_others nobody;
+static struct config config;
+static struct health health;
+static const struct metrics_store store = { .files = 2,
+	.bytes = 5,
+	.quota = 9 };
 
 static bool
 says(const char *line)
@@ -100,12 +106,12 @@ test_processes(void)
 	bool good;
 
 	buf_reset(&text);
-	metrics_add(&text, &m, &nobody, 0, 0, 0);
+	metrics_add(&text, &m, &config, &health, &store);
 	check_line("inline_api_requests 5");
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
 	buf_reset(&text);
-	metrics_add(&text, &m, &nobody, 0, 0, 0);
+	metrics_add(&text, &m, &config, &health, &store);
 	check_line("inline_api_requests 0");
 	/* As many as one likes, one after the other. */
 	for (int i = 0; i < 5000; i++) {
@@ -124,42 +130,83 @@ test_processes(void)
 	}
 	(void)waitpid(pid, NULL, WUNTRACED);
 	buf_reset(&text);
-	metrics_add(&text, &m, &nobody, 0, 0, 0);
+	metrics_add(&text, &m, &config, &health, &store);
 	good = says("inline_api_waiting 3") && says("inline_api_running 1");
 	ok(good, "what the living say is told");
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
 }
 
-/* A text that is not Inline's is not handed out, nor is a part of it. */
+/* Lines that hold more than one family shows. */
 static void
-test_odd_front(void)
+test_lines(void)
 {
-	static const char *const odd[] = { "secret", "secret\n", "inline_y 1",
-		"\n", "# HELP secret\n", "# TYPE inline_y gauge" };
-	auto_buf struct buf front = BUF_INIT(1000);
-	const struct metrics_others others = { NULL, &front };
+	buf_reset(&text);
+	metrics_add(&text, &m, &config, &health, &store);
+	ok(strstr(buf_str(&text),
+	       "# HELP inline_api_queue_seconds How long requests waited to be "
+	       "taken.\n"
+	       "# TYPE inline_api_queue_seconds histogram\n"
+	       "inline_api_queue_seconds_bucket{le=\"0.001\"} 0\n"
+	       "inline_api_queue_seconds_bucket{le=\"0.002\"} 1\n"
+	       "inline_api_queue_seconds_bucket{le=\"0.005\"} 1\n"
+	       "inline_api_queue_seconds_bucket{le=\"0.01\"} 1\n"
+	       "inline_api_queue_seconds_bucket{le=\"0.02\"} 1\n"
+	       "inline_api_queue_seconds_bucket{le=\"0.05\"} 1\n"
+	       "inline_api_queue_seconds_bucket{le=\"0.1\"} 1\n"
+	       "inline_api_queue_seconds_bucket{le=\"0.2\"} 1\n"
+	       "inline_api_queue_seconds_bucket{le=\"0.5\"} 1\n"
+	       "inline_api_queue_seconds_bucket{le=\"1\"} 1\n"
+	       "inline_api_queue_seconds_bucket{le=\"2\"} 1\n"
+	       "inline_api_queue_seconds_bucket{le=\"5\"} 1\n"
+	       "inline_api_queue_seconds_bucket{le=\"20\"} 1\n"
+	       "inline_api_queue_seconds_bucket{le=\"60\"} 1\n"
+	       "inline_api_queue_seconds_bucket{le=\"+Inf\"} 1\n"
+	       "inline_api_queue_seconds_sum 0.001500\n"
+	       "inline_api_queue_seconds_count 1\n"
+	       "# HELP inline_api_runs_total Runs, by how they ended.\n"
+	       "# TYPE inline_api_runs_total counter\n"
+	       "inline_api_runs_total{api=\"eval\",outcome=\"lost\"} 0\n"
+	       "inline_api_runs_total{api=\"eval\",outcome=\"gone\"} 1\n"
+	       "inline_api_runs_total{api=\"eval\",outcome=\"refused\"} 0\n"
+	       "inline_api_runs_total{api=\"eval\",outcome=\"exit\"} 1\n") !=
+		NULL,
+	    "a histogram; then a table with its zeros");
+	ok(strstr(buf_str(&text), "seconds_bucket{api=\"mcp\"") == NULL,
+	    "a histogram that has observed nothing is left out");
+	ok(strstr(buf_str(&text),
+	       "inline_jobs{kind=\"help\",state=\"queued\"} 3\n") != NULL,
+	    "a kind of jobs");
+	ok(strstr(buf_str(&text), "kind=\"unknown\"") != NULL, "the last one");
+}
 
-	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
-		buf_reset(&text);
-		buf_reset(&front);
-		buf_addf(&front, "inline_x 1\n%s", odd[i]);
-		metrics_add(&text, &m, &others, 0, 0, 0);
-		ok(says("inline_front_up 0"), "it tells nothing");
-		ok(!says("inline_x 1"), "nor does its first line");
-	}
+/* Whatever a program has written to its file, the text stays readable. */
+static void
+test_odd_numbers(void)
+{
+	struct counters *front = counters_open(&config, COUNTERS_OF_FRONT);
+
+	memset(front, 0xff, sizeof(*front));
+	buf_reset(&text);
+	metrics_add(&text, &m, &config, &health, &store);
+	ok(is_readable(), "negative numbers are readable");
+	memset(front, 0x7f, sizeof(*front));
+	buf_reset(&text);
+	metrics_add(&text, &m, &config, &health, &store);
+	ok(is_readable(), "so are large ones");
 }
 
 int
 main(void)
 {
 	struct err err;
-	auto_buf struct buf broker = BUF_INIT(1000);
-	auto_buf struct buf front = BUF_INIT(1000);
-	const struct metrics_others others = { &broker, &front };
+	struct counters *broker;
+	struct counters *front;
+	struct counters *worker;
 
-	ok(metrics_open(&m, routes, &err) == 0, "opens");
-	metrics_add(&text, &m, &nobody, 0, 0, 0);
+	config.state_dir = (char *)(uintptr_t)tap_folder();
+	ok(metrics_open(&m, &config, routes, &err) == 0, "opens");
+	metrics_add(&text, &m, &config, &health, &store);
 	ok(is_readable(), "readable when nothing was counted");
 	check_line("inline_broker_up 0");
 	check_line("inline_front_up 0");
@@ -180,11 +227,18 @@ main(void)
 	metrics_change(&m, METRICS_RUNNING, 2);
 	metrics_change(&m, METRICS_RUNNING, -1);
 	buf_reset(&text);
-	buf_adds(&broker,
-	    "# HELP inline_cells Cells.\n# TYPE inline_cells gauge\n"
-	    "inline_cells{class=\"api\",state=\"idle\"} 2\n");
-	buf_adds(&front, "# TYPE inline_x gauge\ninline_x 1\n");
-	metrics_add(&text, &m, &others, 5, 2, 9);
+	broker = counters_open(&config, COUNTERS_OF_BROKER);
+	broker->cells[COUNTED_API][COUNTED_IDLE] = 2;
+	front = counters_open(&config, COUNTERS_OF_FRONT);
+	front->database_up[0][0] = 1;
+	front->jobs[0][0] = 3;
+	front->job_queue_age_seconds[0][0] = 2500;
+	worker = counters_open(&config, COUNTERS_OF_WORKER);
+	worker->jobs_total[0][JOB_END_DONE] = 7;
+	health.facts.broker = health.facts.front = true;
+	health.facts.status.floor = 6;
+	health.facts.status.start_failures = 4;
+	metrics_add(&text, &m, &config, &health, &store);
 	ok(is_readable(), "readable");
 	check_line("inline_api_requests_total{route=\"/v1/execute\","
 		   "status=\"422\"} 40000");
@@ -231,12 +285,28 @@ main(void)
 	check_line("inline_broker_up 1");
 	check_line("inline_front_up 1");
 	check_line("inline_cells{class=\"api\",state=\"idle\"} 2");
-	check_line("inline_x 1");
+	check_line("inline_cell_start_failures 4");
+	check_line("inline_disk_floor_bytes 6");
+	check_line("inline_job_queue_age_seconds 2.500000");
+	check_line("inline_jobs_total{kind=\"help\",outcome=\"done\"} 7");
+	check_line("inline_jobs_total{kind=\"py\",outcome=\"limit\"} 0");
+	check_line("inline_discord_blocked_seconds 0.000000");
+	check_line("inline_condition{state=\"well\"} 1");
+	check_line("inline_condition{state=\"disk\"} 0");
+	check_line("inline_database_up 1");
 	check_line("inline_api_stored_bytes 5");
 	check_line("inline_api_stored_files 2");
 	check_line("inline_api_stored_bytes_max 9");
-	test_odd_front();
+	test_lines();
+	test_odd_numbers();
 	test_processes();
+	health = (struct health){ 0 };
+	buf_reset(&text);
+	metrics_add(&text, &m, &config, &health, &store);
+	ok(strstr(buf_str(&text), "inline_cells") == NULL &&
+		strstr(buf_str(&text), "inline_jobs{") == NULL &&
+		strstr(buf_str(&text), "inline_jobs_total{") != NULL,
+	    "who does not answer tells nothing; the workers need not answer");
 	buf_release(&text);
 	return tap_done();
 }

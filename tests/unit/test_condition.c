@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/fd.h"
 #include "protocol/condition.h"
+#include "protocol/counters.h"
 #include "protocol/frame.h"
 
 #define MIB (INT64_C(1) << 20)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The command lines of docker, and what its answers are taken for. */
+#include "protocol/counters.h"
 #include "tap.h"
 
 #include "base/buf.h"
@@ -318,6 +319,7 @@ test_masks(void)
 	const struct cell_class *class;
 
 	for (size_t i = 0; (class = class_at(i)) != NULL; i++) {
+		is_str(class->name, counted_class_words[i], "is counted so");
 		struct container run = example(class->name);
 		auto_argv struct argv open = { .count = 0 };
 		auto_argv struct argv masked = { .count = 0 };

@@ -342,23 +342,26 @@ outcome_kind(const struct run_outcome *outcome)
 	/* the first is that of a command without a request, which is done, or
 	 * has said why not */
 	static const struct outcome_kind of_reason[] = {
-		[0] = { "done", TALLY_DONE, 0 },
-		[REASON_EXIT] = { "exit", TALLY_FAILED, KEPT_EXITED },
-		[REASON_SIGNAL] = { "signal", TALLY_FAILED, KEPT_SIGNAL },
-		[REASON_TIME] = { "time limit", TALLY_LIMIT, KEPT_TIME },
-		[REASON_MEMORY] = { "memory limit", TALLY_LIMIT, KEPT_MEMORY },
-		[REASON_OUTPUT] = { "output limit", TALLY_LIMIT, KEPT_OUTPUT },
-		[REASON_ERROR] = { "error", TALLY_FAILED, KEPT_EXITED },
+		[0] = { "done", JOB_END_DONE, 0 },
+		[REASON_EXIT] = { "exit", JOB_END_FAILED, KEPT_EXITED },
+		[REASON_SIGNAL] = { "signal", JOB_END_FAILED, KEPT_SIGNAL },
+		[REASON_TIME] = { "time limit", JOB_END_LIMIT, KEPT_TIME },
+		[REASON_MEMORY] = { "memory limit", JOB_END_LIMIT,
+		    KEPT_MEMORY },
+		[REASON_OUTPUT] = { "output limit", JOB_END_LIMIT,
+		    KEPT_OUTPUT },
+		[REASON_ERROR] = { "error", JOB_END_FAILED, KEPT_EXITED },
 	};
 	static const struct outcome_kind of_end[] = {
-		[RUN_BROKEN] = { "broken", TALLY_ERROR, KEPT_BROKEN_OFF },
-		[RUN_OVERDUE] = { "overdue", TALLY_ERROR, KEPT_BROKEN_OFF },
-		[RUN_STOPPED] = { "stopped", TALLY_CANCELLED, KEPT_BROKEN_OFF },
-		[RUN_REFUSED] = { "refused", TALLY_REFUSED, KEPT_BROKEN_OFF },
-		[RUN_TOO_LATE] = { "too late", TALLY_TOO_LATE,
+		[RUN_BROKEN] = { "broken", JOB_END_ERROR, KEPT_BROKEN_OFF },
+		[RUN_OVERDUE] = { "overdue", JOB_END_ERROR, KEPT_BROKEN_OFF },
+		[RUN_STOPPED] = { "stopped", JOB_END_CANCELLED,
 		    KEPT_BROKEN_OFF },
-		[RUN_TAKEN] = { "taken", TALLY_ERROR, KEPT_BROKEN_OFF },
-		[RUN_CANCELLED] = { "cancelled", TALLY_CANCELLED,
+		[RUN_REFUSED] = { "refused", JOB_END_REFUSED, KEPT_BROKEN_OFF },
+		[RUN_TOO_LATE] = { "too late", JOB_END_TOO_LATE,
+		    KEPT_BROKEN_OFF },
+		[RUN_TAKEN] = { "taken", JOB_END_ERROR, KEPT_BROKEN_OFF },
+		[RUN_CANCELLED] = { "cancelled", JOB_END_CANCELLED,
 		    KEPT_BROKEN_OFF },
 	};
 

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "protocol/conversation.h"
-#include "protocol/tally.h"
+#include "protocol/counters.h"
 
 /*
  * Everything that a cell sends during one request.  All of it is bounded here
@@ -80,7 +80,7 @@ struct run_outcome {
 /* Kind of an outcome: for statistics, and for a session that it has ended. */
 struct outcome_kind {
 	const char *word; /* one word: a number follows it */
-	enum tally_end tally;
+	enum job_end counted;
 	enum kept_end kept;
 };
 
