@@ -6,6 +6,7 @@
 #	awk -v out=h|c -v migrations=1 -f embed.awk sql/migrations/NNN-name.sql
 #	    migrations[], one for each file, numbered 1, 2, 3 without a gap
 #
+# `@job` and `@:job` stand for columns (sandbox/store/job.def, view.def).
 # Comment lines and empty lines are dropped.  A mistake ends with status 1 and
 # FILE:LINE on standard error.
 
@@ -40,6 +41,34 @@ function begin_migration(   file, number) {
 	begin(substr(file, 5))
 }
 
+# The columns of sandbox/store/NAME.def, "view_text" being in view.def: their
+# names, or ":name" each.
+function columns(word,   colon, file, macro, row, all) {
+	colon = sub(/^@:/, "", word) ? ":" : ""
+	sub(/^@/, "", word)
+	macro = toupper(word)
+	file = "sandbox/store/" (word ~ /^view/ ? "view" : word) ".def"
+	while ((getline row <file) > 0)
+		if (index(row, macro "(") == 1) {
+			sub(/^[^,]*, */, "", row)
+			sub(/[,)].*/, "", row)
+			all = all (all == "" ? "" : ", ") colon row
+		}
+	close(file)
+	if (all == "")
+		die("no columns " word)
+	return all
+}
+
+function expand(line,   done) {
+	while (match(line, /@:?[a-z_]+/)) {
+		done = done substr(line, 1, RSTART - 1) \
+			columns(substr(line, RSTART, RLENGTH))
+		line = substr(line, RSTART + RLENGTH)
+	}
+	return done line
+}
+
 function escape(line) {
 	gsub(/[\\"?]/, "\\\\&", line) # ? because of trigraphs
 	gsub(/\t/, "\\t", line)
@@ -60,7 +89,7 @@ migrations && FNR == 1 { begin_migration() }
 {
 	if (count == 0)
 		die("SQL before the first `-- name:`")
-	text[count] = text[count] "\n\t  \"" escape($0) "\\n\""
+	text[count] = text[count] "\n\t  \"" escape(migrations ? $0 : expand($0)) "\\n\""
 }
 
 function header(   i) {

@@ -42,16 +42,8 @@ WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
 	AND state IN ('queued', 'claimed', 'started');
 
 -- name: job_insert
-INSERT INTO jobs (id, interaction_id, application_id, user_id, kind, alone,
-	answer, token, locale, received_ms, attachment_limit, may_attach, path, text,
-	input, page, share, recursive, has_text, attachment_url,
-	attachment_name, attachment_size, view_id, held_by, version, timeit,
-	keep, guild_id)
-VALUES (:id, :interaction_id, :application_id, :user_id, :kind, :alone,
-	:answer, :token, :locale, :received_ms, :attachment_limit, :may_attach, :path,
-	:text, :input, :page, :share, :recursive, :has_text, :attachment_url,
-	:attachment_name, :attachment_size, :view_id, :held_by, :version,
-	:timeit, :keep, :guild_id);
+INSERT INTO jobs (kind, alone, answer, @job)
+VALUES (:kind, :alone, :answer, @:job);
 
 -- A job that is not over: whose it is, and the one that keeps a user waiting.
 -- name: job_owner

@@ -2,16 +2,14 @@
 -- What buttons and modals refer to (sandbox/store/view.c).
 
 -- name: view_insert
-INSERT INTO views (id, user_id, kind, path, page, share, text, input, version,
-	timeit, keep, output, files, package, bytes, created_ms)
-VALUES (:id, :user_id, :kind, :path, :page, :share, :text, :input, :version,
-	:timeit, :keep, :output, :files, :package,
+INSERT INTO views (kind, @view, @view_text, bytes, created_ms)
+VALUES (:kind, @:view, @:view_text,
 	length(CAST(:text AS BLOB)) + length(CAST(:input AS BLOB)) +
 	length(CAST(:output AS BLOB)) + length(CAST(:files AS BLOB)),
 	:created_ms);
 
 -- name: view_find
-SELECT id, user_id, kind, path, page, share, version, timeit, keep
+SELECT kind, @view
 FROM views WHERE id = :id;
 
 -- For workers: what people said, too.

@@ -172,11 +172,10 @@ roll_back(struct db *db)
 static int
 commit(struct db *db, struct err *err)
 {
-	int result = db_run_statement(db, STATEMENT_COMMIT, err);
-
-	if (result != 0)
-		roll_back(db);
-	return result;
+	if (db_run_statement(db, STATEMENT_COMMIT, err) == 0)
+		return 0;
+	roll_back(db);
+	return -1;
 }
 
 int
@@ -204,6 +203,15 @@ db_rollback(struct db *db)
 {
 	if (!db->grouped)
 		roll_back(db);
+}
+
+int
+db_end(struct db *db, int result, struct err *err)
+{
+	if (result == 0 && db_commit(db, err) == 0)
+		return 0;
+	db_rollback(db);
+	return result != 0 ? result : -1;
 }
 
 void
@@ -412,13 +420,6 @@ db_change(struct db *db, enum statement which, const struct db_value *values,
 	auto_stmt struct stmt *s = db_bound(db, which, values);
 
 	return db_run(db, s, err);
-}
-
-int
-db_change_one(struct db *db, enum statement which,
-    const struct db_value *values, struct err *err)
-{
-	return db_one(db_change(db, which, values, err));
 }
 
 int
@@ -793,7 +794,7 @@ db_copy(struct db *db, const char *path, struct err *err)
 		(void)sqlite3_close(copy);
 		return -1;
 	}
-	return sqlite3_close(copy) == SQLITE_OK ?
-	    0 :
-	    err_set(err, ERR_SYSTEM, "close %s", path);
+	return sqlite3_close(copy) != SQLITE_OK ?
+	    err_set(err, ERR_SYSTEM, "close %s", path) :
+	    0;
 }

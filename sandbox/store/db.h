@@ -48,6 +48,9 @@ int db_migrate(struct db *db, struct err *err);
 int db_begin(struct db *db, struct err *err);
 int db_commit(struct db *db, struct err *err);
 void db_rollback(struct db *db);
+/* The end of a transaction: commit it if the result is 0, else roll it back.
+ * Returns the result; -1: the commit failed. */
+int db_end(struct db *db, int result, struct err *err);
 
 /*
  * A group: changes of several that are committed, and flushed, together.  From
@@ -124,18 +127,37 @@ int db_run_quick(struct db *db, struct stmt *s, struct err *err);
 /* Change rows: how many, or -1. */
 int db_change(struct db *db, enum statement which,
     const struct db_value *values, struct err *err);
-/* Change one row.  1: there is no such row, or it is not in the state that is
- * needed. */
-int db_change_one(struct db *db, enum statement which,
-    const struct db_value *values, struct err *err);
-/* The same where a power cut may undo it. */
-int db_change_quick(struct db *db, enum statement which,
-    const struct db_value *values, struct err *err);
 /* The result of such a change, by the number of rows that it has changed. */
 static inline int
 db_one(int changes)
 {
 	return changes < 0 ? -1 : changes == 0;
+}
+/* Change rows where their number does not matter: 0 or -1. */
+static inline int
+db_change_any(struct db *db, enum statement which,
+    const struct db_value *values, struct err *err)
+{
+	return db_change(db, which, values, err) < 0 ? -1 : 0;
+}
+/* Change one row.  1: there is no such row, or it is not in the state that is
+ * needed. */
+static inline int
+db_change_one(struct db *db, enum statement which,
+    const struct db_value *values, struct err *err)
+{
+	return db_one(db_change(db, which, values, err));
+}
+/* The same where a power cut may undo it. */
+int db_change_quick(struct db *db, enum statement which,
+    const struct db_value *values, struct err *err);
+/* Step a statement to its first row.  1: there is none. */
+static inline int
+db_first(struct db *db, struct stmt *s, struct err *err)
+{
+	int row = db_step(db, s, err);
+
+	return row < 0 ? -1 : row == 0;
 }
 /* Read one number, the first column of the first row; -1: an error. */
 int64_t db_number(struct db *db, enum statement which,

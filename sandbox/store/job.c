@@ -22,17 +22,11 @@ static const char *const answer_names[] = {
 	NULL,
 };
 
-#define OF_JOB(member) ROW_FIELD(struct job, member)
-
-static const struct row_field job_fields[] = { OF_JOB(id),
-	OF_JOB(interaction_id), OF_JOB(application_id), OF_JOB(user_id),
-	OF_JOB(token), OF_JOB(locale), OF_JOB(received_ms),
-	OF_JOB(attachment_limit), OF_JOB(may_attach), OF_JOB(path),
-	OF_JOB(text), OF_JOB(input), OF_JOB(page), OF_JOB(share),
-	OF_JOB(recursive), OF_JOB(has_text), OF_JOB(attachment_url),
-	OF_JOB(attachment_name), OF_JOB(attachment_size), OF_JOB(view_id),
-	OF_JOB(held_by), OF_JOB(version), OF_JOB(timeit), OF_JOB(keep),
-	OF_JOB(guild_id), ROW_END };
+static const struct row_field job_fields[] = {
+#define JOB(type, name) ROW_FIELD(struct job, name),
+#include "store/job.def"
+	ROW_END
+};
 
 void
 job_init(struct job *job)
@@ -221,12 +215,9 @@ job_insert(struct db *db, struct job *job, const struct job_limits *limits,
 		return JOB_INSERT_FAILED;
 	/* There is one writer at a time, so what was checked holds. */
 	result = insert_check(db, job, limits, err);
-	if (result == JOB_INSERTED &&
-	    (insert_row(db, job, err) != 0 || db_commit(db, err) != 0))
+	if (result == JOB_INSERTED && insert_row(db, job, err) != 0)
 		result = JOB_INSERT_FAILED;
-	if (result != JOB_INSERTED)
-		db_rollback(db);
-	return result;
+	return db_end(db, (int)result, err) < 0 ? JOB_INSERT_FAILED : result;
 }
 
 int
@@ -234,11 +225,11 @@ job_owner(struct db *db, int64_t id, int64_t *user_id, struct err *err)
 {
 	auto_stmt struct stmt *s = db_bound(db, STATEMENT_JOB_OWNER,
 	    DB_VALUES(BIND(":id", id)));
-	int row = db_step(db, s, err);
+	int result = db_first(db, s, err);
 
-	if (row == 1)
+	if (result == 0)
 		*user_id = db_column_int(s, 0);
-	return row < 0 ? -1 : row == 0;
+	return result;
 }
 
 int
@@ -246,13 +237,11 @@ job_alone(struct db *db, int64_t user_id, struct job *job, struct err *err)
 {
 	auto_stmt struct stmt *s = db_bound(db, STATEMENT_JOB_ALONE,
 	    DB_VALUES(BIND(":user_id", user_id)));
-	int row = db_step(db, s, err);
+	int result = db_first(db, s, err);
 
-	if (row == 1) {
-		job->id = db_column_int(s, 0);
-		job->received_ms = db_column_int(s, 1);
-	}
-	return row < 0 ? -1 : row == 0;
+	if (result == 0)
+		row_read(s, job_fields, job);
+	return result;
 }
 
 int
@@ -270,10 +259,10 @@ job_peek(struct db *db, struct err *err)
 static int
 job_read(struct db *db, struct stmt *s, struct job *job, struct err *err)
 {
-	int result = db_step(db, s, err);
+	int result = db_first(db, s, err);
 
-	if (result != 1)
-		return result == 0 ? 1 : -1;
+	if (result != 0)
+		return result;
 	job_read_row(s, job);
 	if (db_step(db, s, err) == 0)
 		return 0;
@@ -332,10 +321,8 @@ job_finish(struct db *db, int64_t id, int64_t slot, const char *body,
 int
 job_narrow(struct db *db, int64_t id, const char *body, struct err *err)
 {
-	return db_change(db, STATEMENT_JOB_NARROW,
-		   DB_VALUES(BIND(":id", id), BIND(":body", body)), err) < 0 ?
-	    -1 :
-	    0;
+	return db_change_any(db, STATEMENT_JOB_NARROW,
+	    DB_VALUES(BIND(":id", id), BIND(":body", body)), err);
 }
 
 int
@@ -385,10 +372,7 @@ job_recover(struct db *db, int64_t slot, struct err *err)
 		    DB_VALUES(BIND(":slot", slot)), err);
 		count += changes;
 	}
-	if (changes >= 0 && db_commit(db, err) == 0)
-		return count;
-	db_rollback(db);
-	return -1;
+	return db_end(db, changes < 0 ? -1 : 0, err) == 0 ? count : -1;
 }
 
 int

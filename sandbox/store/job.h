@@ -40,34 +40,15 @@ enum job_answer {
  * NULL, which job_insert() stores as "".  job_release() frees them; il-fcgi
  * lends its jobs the strings of the interaction, and releases none. */
 struct job {
-	int64_t id, interaction_id, application_id, user_id;
+#define JOB(type, name) type name;
+#include "store/job.def"
 	enum job_kind kind;
 	bool lost; /* its worker died during it: that is still to be told */
 	enum job_answer answer;
-	int64_t held_by; /* the process of il-fcgi that waits for the answer */
-#define JOB_HELD_NOWHERE (-1)
-	char *token, *locale;	  /* the first is "" once delivered */
-	int64_t received_ms;	  /* wall clock, when it was verified */
-	int64_t attachment_limit; /* bytes per file, from the interaction */
-	bool may_attach;	  /* app_permissions has ATTACH_FILES */
-
-	/* the request; its kind decides which of these count */
-	char *path;
-	char *text, *input; /* code, content, packages; stdin */
-	int64_t page;	    /* from 1 */
-	bool share, recursive;
-	bool has_text; /* text was given, even if empty */
-	/* one file, or several on a line each; their size in all */
-	char *attachment_url;
-	char *attachment_name;
-	int64_t attachment_size;
-	int64_t view_id; /* the view a button came from, 0: none */
-	bool beside;	 /* job_insert(): it does not wait for its user's run */
-	char *version;	 /* of Python; "": the usual one */
-	bool timeit, keep; /* the latter: what the run leaves in memory */
-	int64_t guild_id;  /* the server that it came from; 0: none */
-	char *body;	   /* finished: the message, JSON; NULL before */
+	bool beside; /* job_insert(): it does not wait for its user's run */
+	char *body;  /* finished: the message, JSON; NULL before */
 };
+#define JOB_HELD_NOWHERE (-1) /* held_by */
 
 /* Zero, but page 1 and held by nobody. */
 void job_init(struct job *job);

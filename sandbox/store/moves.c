@@ -45,11 +45,8 @@ moves_begin(struct db *db, int slot, int64_t user_id, const char *to,
 int
 moves_stay(struct db *db, int slot, int64_t user_id, struct err *err)
 {
-	return db_change(db, STATEMENT_MOVES_STAY,
-		   DB_VALUES(BIND(":slot", slot), BIND(":user_id", user_id)),
-		   err) < 0 ?
-	    -1 :
-	    0;
+	return db_change_any(db, STATEMENT_MOVES_STAY,
+	    DB_VALUES(BIND(":slot", slot), BIND(":user_id", user_id)), err);
 }
 
 /* Run several changes; the first error ends them. */
@@ -80,10 +77,7 @@ moves_end(struct db *db, int slot, int64_t user_id, struct err *err)
 		result = moves_change_all(db, drops,
 		    sizeof(drops) / sizeof(*drops),
 		    DB_VALUES(BIND(":user_id", user_id)), err);
-	if (result == 0 && db_commit(db, err) == 0)
-		return 0;
-	db_rollback(db);
-	return result == 1 ? 1 : -1;
+	return db_end(db, result, err);
 }
 
 static int
@@ -97,10 +91,8 @@ moves_has_slot(void *arg, int64_t user_id)
 int
 moves_forget(struct db *db, int slot, struct err *err)
 {
-	return db_change(db, STATEMENT_MOVES_FORGET,
-		   DB_VALUES(BIND(":slot", slot)), err) < 0 ?
-	    -1 :
-	    0;
+	return db_change_any(db, STATEMENT_MOVES_FORGET,
+	    DB_VALUES(BIND(":slot", slot)), err);
 }
 
 /* Write one row for the slot, and end the caller's transaction. */
@@ -108,15 +100,14 @@ static int
 moves_say_slot(struct db *db, int slot, const char *node, enum move_state state,
     struct err *err)
 {
-	if (moves_forget(db, slot, err) == 0 &&
-	    db_change(db, STATEMENT_MOVES_SAY_SLOT,
-		DB_VALUES(BIND(":slot", slot), BIND(":node", node),
-		    BIND(":state", move_states[state])),
-		err) == 1 &&
-	    db_commit(db, err) == 0)
-		return 0;
-	db_rollback(db);
-	return -1;
+	int result = moves_forget(db, slot, err);
+
+	if (result == 0)
+		result = db_change_any(db, STATEMENT_MOVES_SAY_SLOT,
+		    DB_VALUES(BIND(":slot", slot), BIND(":node", node),
+			BIND(":state", move_states[state])),
+		    err);
+	return db_end(db, result, err);
 }
 
 int

@@ -109,10 +109,8 @@ rule_put(struct db *db, enum rule_subject subject, int64_t id,
 	row_bind(s, rule_fields, rule);
 	if (db_run(db, s, err) < 0)
 		return -1;
-	return db_change(db, STATEMENT_RULE_TIDY,
-		   DB_VALUES(BIND(":subject", rule_subjects[subject]),
-		       BIND(":id", id)),
-		   err) < 0 ?
-	    -1 :
-	    0;
+	return db_change_any(db, STATEMENT_RULE_TIDY,
+	    DB_VALUES(BIND(":subject", rule_subjects[subject]),
+		BIND(":id", id)),
+	    err);
 }

@@ -38,10 +38,10 @@ static int
 sandbox_read(struct db *db, struct stmt *s, struct sandbox *sandbox,
     struct err *err)
 {
-	int result = db_step(db, s, err);
+	int result = db_first(db, s, err);
 
-	if (result != 1)
-		return result == 0 ? 1 : -1;
+	if (result != 0)
+		return result;
 	*sandbox = (struct sandbox){
 		.state = (enum sandbox_state)db_column_word(s,
 		    row_column(s, "state"), sandbox_states)
@@ -98,10 +98,7 @@ sandbox_create(struct db *db, int64_t user_id, int64_t retention_seconds,
 			result = err_set(err, ERR_SYSTEM,
 			    "a new sandbox is not there");
 	}
-	if (result == 0 && db_commit(db, err) == 0)
-		return 0;
-	db_rollback(db);
-	return -1;
+	return db_end(db, result, err) == 0 ? 0 : -1;
 }
 
 int
@@ -320,10 +317,9 @@ names_keep_kind(struct db *db, const char *sandbox_id, const char *python,
 	values = DB_VALUES(BIND(":sandbox_id", sandbox_id),
 	    BIND(":kind", name_kinds[kind]), BIND(":python", python),
 	    BIND(":names", text));
-	return db_change(db, STATEMENT_NAMES_DROP, values, err) < 0 ||
-		db_change(db, STATEMENT_NAMES_ADD, values, err) < 0 ?
-	    -1 :
-	    0;
+	if (db_change_any(db, STATEMENT_NAMES_DROP, values, err) != 0)
+		return -1;
+	return db_change_any(db, STATEMENT_NAMES_ADD, values, err);
 }
 
 int
@@ -348,10 +344,7 @@ names_keep(struct db *db, const char *sandbox_id, const char *python,
 		for (; result == 0 && kind <= last; kind++)
 			result = names_keep_kind(db, sandbox_id, python, kind,
 			    list, count, err);
-		if (result == 0)
-			result = db_commit(db, err);
-		if (result != 0)
-			db_rollback(db);
+		result = db_end(db, result, err);
 	}
 	db_lasting(db, true);
 	return result;

@@ -9,15 +9,16 @@
 /* A second press within this time is the same share. */
 #define SHARE_AGAIN_MS 10000
 
-#define OF_VIEW(member) ROW_FIELD(struct view, member)
-#define OF_TEXTS(member) ROW_FIELD(struct view_texts, member)
-
-static const struct row_field view_fields[] = { OF_VIEW(id), OF_VIEW(user_id),
-	OF_VIEW(path), OF_VIEW(page), OF_VIEW(share), OF_VIEW(version),
-	OF_VIEW(timeit), OF_VIEW(keep), ROW_END };
-static const struct row_field view_text_fields[] = { OF_TEXTS(text),
-	OF_TEXTS(input), OF_TEXTS(output), OF_TEXTS(files), OF_TEXTS(package),
-	ROW_END };
+static const struct row_field view_fields[] = {
+#define VIEW(type, name, ...) ROW_FIELD(struct view, name),
+#include "store/view.def"
+	ROW_END
+};
+static const struct row_field view_text_fields[] = {
+#define VIEW_TEXT(type, name) ROW_FIELD(struct view_texts, name),
+#include "store/view.def"
+	ROW_END
+};
 
 void
 view_texts_release(struct view_texts *texts)
@@ -50,10 +51,8 @@ view_insert_row(struct db *db, struct stmt *s, int64_t user_id, int64_t *id,
 			db_bind_int(s, ":id", *id);
 			changes = db_run(db, s, err);
 		}
-		if (changes < 0 || db_commit(db, err) != 0) {
+		if (db_end(db, changes < 0 ? -1 : 0, err) != 0)
 			changes = -1;
-			db_rollback(db);
-		}
 	}
 	db_lasting(db, true);
 	return changes;
@@ -78,10 +77,10 @@ view_read(struct db *db, enum statement which, int64_t id, struct view *view,
 {
 	auto_stmt struct stmt *s = db_bound(db, which,
 	    DB_VALUES(BIND(":id", id)));
-	int result = db_step(db, s, err);
+	int result = db_first(db, s, err);
 
-	if (result != 1)
-		return result < 0 ? -1 : 1;
+	if (result != 0)
+		return result;
 	*view = (struct view){
 		.kind = job_kind_find(db_column_text(s, row_column(s, "kind")))
 	};
@@ -121,22 +120,26 @@ view_set_page(struct db *db, int64_t id, int64_t page, struct err *err)
 	    DB_VALUES(BIND(":id", id), BIND(":page", page)), err);
 }
 
-int
-view_set_run(struct db *db, const struct view *view, struct err *err)
+static int
+view_change(struct db *db, enum statement which, const struct view *view,
+    struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SET_RUN);
+	auto_stmt struct stmt *s = db_statement(db, which);
 
 	bind_view(s, view);
 	return db_one(db_run_quick(db, s, err));
 }
 
 int
+view_set_run(struct db *db, const struct view *view, struct err *err)
+{
+	return view_change(db, STATEMENT_VIEW_SET_RUN, view, err);
+}
+
+int
 view_set_program(struct db *db, const struct view *view, struct err *err)
 {
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_VIEW_SET_PROGRAM);
-
-	bind_view(s, view);
-	return db_one(db_run_quick(db, s, err));
+	return view_change(db, STATEMENT_VIEW_SET_PROGRAM, view, err);
 }
 
 int

@@ -10,15 +10,10 @@
 struct db;
 struct err;
 
-/* Texts of a run, the person's and ours, of a PY: workers alone read them. */
+/* Texts of a run. */
 struct view_texts {
-	char *text;    /* the code */
-	char *input;   /* its standard input */
-	char *output;  /* the printed text, as terminal_show() gives it */
-	char *files;   /* paths that are not in the message, each ended by "//",
-			* which no path has in it; the first may be a folder
-			* that many are in, with "./" before it */
-	char *package; /* the package that `/il pip` would install */
+#define VIEW_TEXT(type, name) type name;
+#include "store/view.def"
 };
 
 /*
@@ -27,20 +22,9 @@ struct view_texts {
  * a restart and cannot be forged into something else.
  */
 struct view {
-	int64_t id;
-	int64_t user_id;
+#define VIEW(type, name, ...) type name __VA_ARGS__;
+#include "store/view.def"
 	enum job_kind kind; /* the command it is of; JOB_UNKNOWN: a newer one */
-	char path[1025]; /* LOOK: what is listed, or "~…", where to go; GET:
-			     * the file; WRITE: what is edited; PY:
-			     * the file that was run; DELETE: the sandbox's id,
-			     * "": there is none */
-	/* LOOK; PY: of its output; MESSAGE_EDIT: the view of the run that the
-	 * message answers, or 0 */
-	int64_t page;
-	int64_t share; /* PY: everybody sees the answer */
-	char version[COMMAND_VERSION_MAX + 1]; /* PY: of Python, "": usual */
-	bool timeit;			       /* PY */
-	bool keep;			       /* PY */
 	/* borrowed, for view_insert() and view_set_run(); NULL: none */
 	const struct view_texts *texts;
 };

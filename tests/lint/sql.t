@@ -17,9 +17,18 @@ def schema():
     return db
 
 
+def columns(match):
+    """What @job and @:job stand for: sql/embed.awk does the same."""
+    colon, word = match.groups()
+    rows = re.findall(rf"^{word.upper()}\([^,]*, *(\w+)", read(
+        "sandbox/store/%s.def" % word.split("_")[0]), re.MULTILINE)
+    return ", ".join(colon + row for row in rows)
+
+
 def statements(path):
     """(name, text) of a file with `-- name:` lines."""
-    parts = re.split(r"^-- name: *(\S+) *$", read(path),
+    parts = re.split(r"^-- name: *(\S+) *$",
+                     re.sub(r"@(:?)([a-z_]+)", columns, read(path)),
                      flags=re.MULTILINE)
     return zip(parts[1::2], parts[2::2])
 
