@@ -202,11 +202,15 @@ static const struct run_front stream_front = {
 };
 
 /* A command has no files. */
+static const struct run_error bash_errors[] = {
+	{ 0, false, 500, "Internal Server Error" },
+};
+
 static const struct run_front bash_front = {
 	.kind = API_BASH,
 	.output = execute_output,
 	.answer = execute_answer_run,
-	.errors = &execute_errors[2],
+	.errors = bash_errors,
 	.refuse = execute_refuse,
 };
 

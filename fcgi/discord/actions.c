@@ -31,7 +31,7 @@ action_delete_yes(struct context *c)
 	if (c->view.path[0] != '\0' && !submit_sandbox(c))
 		return false;
 	if (strcmp(c->sandbox.id, c->view.path) != 0)
-		return submit_refuse(c, TEXT_GONE, "", "gone");
+		return submit_refuse(c, TEXT_GONE, "");
 	submit_job(c);
 	return false;
 }
@@ -63,7 +63,7 @@ read_code(struct context *c)
 		return false;
 	if (job->text == NULL ||
 	    job->text[strspn(job->text, " \t\r\n")] == '\0')
-		return submit_refuse(c, TEXT_NO_CODE, "", "no-code");
+		return submit_refuse(c, TEXT_NO_CODE, "");
 	return true;
 }
 
@@ -87,9 +87,7 @@ action_py_tried(struct context *c)
 
 	if (job->view_id > EDITOR_TRIED_TIMEIT ||
 	    strlen(c->word) > COMMAND_VERSION_MAX)
-		return submit_refuse(c, TEXT_UNKNOWN_BUTTON, "",
-		    "unknown-button");
-	job->kind = JOB_PY;
+		return submit_refuse(c, TEXT_UNKNOWN_BUTTON, "");
 	job->timeit = job->view_id == EDITOR_TRIED_TIMEIT;
 	/* the database stores a copy, and the job is not changed */
 	job->version = (char *)(uintptr_t)c->word;
@@ -160,7 +158,7 @@ action_py_version(struct context *c)
 
 	if (name == NULL || *name == '\0' ||
 	    !images_find(c->config->chat_images, name, &entry))
-		return submit_refuse(c, TEXT_NO_CHOICE, "", "no-choice");
+		return submit_refuse(c, TEXT_NO_CHOICE, "");
 	c->job.version = c->in->values[0].text;
 	return action_again(c);
 }
@@ -169,16 +167,9 @@ static bool
 action_py_share(struct context *c)
 {
 	if (!c->in->may_post)
-		return submit_refuse(c, TEXT_MAY_NOT_POST, "", "may-not-post");
+		return submit_refuse(c, TEXT_MAY_NOT_POST, "");
 	c->job.share = true;
 	return action_new_message(c);
-}
-
-static bool
-action_py_page(struct context *c)
-{
-	c->job.kind = JOB_PY_OUTPUT;
-	return true;
 }
 
 /* The choice is an index of the view's list of files, which workers read. */
@@ -189,7 +180,7 @@ action_py_file(struct context *c)
 
 	if (number == NULL ||
 	    !text_parse_int(number, 1, VIEW_FILES_MAX, &c->job.page))
-		return submit_refuse(c, TEXT_NO_CHOICE, "", "no-choice");
+		return submit_refuse(c, TEXT_NO_CHOICE, "");
 	return action_new_message(c);
 }
 
@@ -197,7 +188,6 @@ action_py_file(struct context *c)
 static bool
 action_py_zip(struct context *c)
 {
-	c->job.kind = JOB_PY_FILE;
 	c->job.page = 1;
 	return action_new_message(c);
 }
@@ -243,8 +233,7 @@ action_example(struct context *c)
 	const struct help_example *example;
 
 	if (job->view_id > HELP_EXAMPLES)
-		return submit_refuse(c, TEXT_UNKNOWN_BUTTON, "",
-		    "unknown-button");
+		return submit_refuse(c, TEXT_UNKNOWN_BUTTON, "");
 	example = &help_examples[job->view_id - 1];
 	job->kind = example->kind;
 	job->answer = ANSWER_DEFERRED;
@@ -268,9 +257,9 @@ action_cancel(struct context *c)
 	if (found < 0)
 		return submit_fault(c, "database");
 	if (found == 1)
-		return submit_refuse(c, TEXT_OVER, "", "over");
+		return submit_refuse(c, TEXT_OVER, "");
 	if (owner != c->in->user_id)
-		return submit_refuse(c, TEXT_NOT_YOURS, "", "not-yours");
+		return submit_refuse(c, TEXT_NOT_YOURS, "");
 	if (cancel_ask(c->config, job_id, &c->reply->err) != 0)
 		return submit_fault(c, "cancel");
 	/* the job's own message reports the end in a moment */
@@ -283,7 +272,7 @@ action_cancel(struct context *c)
 }
 
 static bool (*const actions[ACTION_COUNT])(struct context *c) = {
-#define ACTION(action, name, type, kind, function, step) \
+#define ACTION(action, name, type, kind, job, function, step) \
 	[ACTION_##action] = action_##function,
 #include "store/commands.def"
 };
@@ -306,11 +295,11 @@ load_view(struct context *c, int64_t id, enum job_kind kind)
 		return submit_fault(c, "database");
 	if (found == 1 || c->view.kind != kind)
 		return submit_refuse(c,
-		    kind == JOB_PY ? TEXT_CODE_GONE : TEXT_GONE, "", "gone");
+		    kind == JOB_PY ? TEXT_CODE_GONE : TEXT_GONE, "");
 	/* a shared run may be tried by everybody */
 	if (c->view.user_id != c->in->user_id &&
 	    (c->action != ACTION_PY_TRY || c->view.share == 0))
-		return submit_refuse(c, TEXT_NOT_YOURS, "", "not-yours");
+		return submit_refuse(c, TEXT_NOT_YOURS, "");
 	return true;
 }
 
@@ -338,16 +327,13 @@ route_action(struct context *c)
 	const struct command_action *row = &command_actions[action];
 
 	if (action == ACTION_COUNT) {
-		(void)submit_refuse(c, TEXT_UNKNOWN_BUTTON, "",
-		    "unknown-button");
+		(void)submit_refuse(c, TEXT_UNKNOWN_BUTTON, "");
 		return;
 	}
 	c->action = action;
 	if (row->kind != JOB_UNKNOWN && !load_view(c, view_id, row->kind))
 		return;
-	c->job.kind = job_kind_find(row->name);
-	if (c->job.kind == JOB_UNKNOWN)
-		c->job.kind = row->kind;
+	c->job.kind = row->job;
 	c->job.answer = row->type == ACTION_EDITOR ? ANSWER_DEFERRED :
 						     ANSWER_DEFERRED_UPDATE;
 	c->job.has_text = row->type == ACTION_EDITOR;

@@ -41,6 +41,18 @@ text_of(enum text_id id)
 	return _(texts[id]);
 }
 
+const char *
+text_outcome(enum text_id id)
+{
+	static const char *const outcomes[TEXT_COUNT] = {
+#define TEXT(id, text)
+#define REFUSAL(id, outcome, text) [TEXT_##id] = (outcome),
+#include "discord/texts.def"
+	};
+
+	return outcomes[id];
+}
+
 void
 text_add(struct buf *out, enum text_id id, const char *argument)
 {

@@ -28,6 +28,8 @@ enum text_id {
 
 /* In the language that is set; static. */
 const char *text_of(enum text_id id);
+/* The word of a refusal for the log; static. */
+const char *text_outcome(enum text_id id);
 
 /* Append a text with the argument in the place of "{}".  The argument is made
  * safe to show and cut at 100 code points. */

@@ -58,7 +58,7 @@ struct report {
 
 /* Begin the line of a part; one that is not well stands out. */
 static void __attribute__((format(printf, 3, 4)))
-add_part(struct report *r, bool well, const char *fmt, ...)
+report_add_part(struct report *r, bool well, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -79,7 +79,7 @@ add_image(struct report *r, const struct lease_status *status)
 	text_add_clean(&name, status->image_name,
 	    text_prefix(status->image_name, strlen(status->image_name), 80));
 	buf_adds(&name, "`");
-	add_part(r, status->image, _("Image %s"), buf_str(&name));
+	report_add_part(r, status->image, _("Image %s"), buf_str(&name));
 	if (!status->image) {
 		buf_adds(r->lines, _(": missing"));
 	} else if (status->python[0] != '\0') {
@@ -99,7 +99,7 @@ add_free_disk(struct report *r, const struct lease_status *status,
 	int64_t kept = status->floor + status->promised;
 	bool well = what != CONDITION_DISK && status->free_bytes > kept;
 
-	add_part(r, well, _("Free disk: %s"),
+	report_add_part(r, well, _("Free disk: %s"),
 	    text_size(status->free_bytes).text);
 	if (kept == 0)
 		return;
@@ -114,7 +114,7 @@ static void
 add_broker(struct report *r, const struct lease_status *status,
     enum condition what)
 {
-	add_part(r, status->engine || status->engine_age_ms < 0,
+	report_add_part(r, status->engine || status->engine_age_ms < 0,
 	    _("Docker: %s"),
 	    status->engine		  ? _("reachable") :
 		status->engine_age_ms < 0 ? _("not asked yet") :
@@ -123,10 +123,10 @@ add_broker(struct report *r, const struct lease_status *status,
 		buf_addf(r->lines, _(" (asked %" PRId64 " s ago)"),
 		    status->engine_age_ms / 1000);
 	if (what == CONDITION_STARTS)
-		add_part(r, false, _("No sandbox can be started"));
+		report_add_part(r, false, _("No sandbox can be started"));
 	if (status->image_name[0] != '\0' && status->engine_age_ms >= 0)
 		add_image(r, status);
-	add_part(r, true,
+	report_add_part(r, true,
 	    _("Sandboxes: %" PRId64 " started, %" PRId64 " in use, %" PRId64
 	      " starting, %" PRId64 " requested"),
 	    status->cells, status->leased, status->starting, status->waiting);
@@ -138,14 +138,14 @@ static void
 add_queue(struct report *r, const struct condition_facts *facts,
     const struct job_counts *counts, int64_t queue_max)
 {
-	add_part(r, facts->workers.moving > 0,
+	report_add_part(r, facts->workers.moving > 0,
 	    _("Workers: %d, of which %d respond"), facts->workers.alive,
 	    facts->workers.moving);
-	add_part(r, facts->database, _("Database: %s"),
+	report_add_part(r, facts->database, _("Database: %s"),
 	    facts->database ? _("answers") : _("does not answer"));
 	if (!facts->database)
 		return;
-	add_part(r,
+	report_add_part(r,
 	    counts->queued < queue_max &&
 		counts->oldest_ms < CONDITION_QUEUE_MS,
 	    _("Queue: %" PRId64 " waiting, %" PRId64 " running"),
@@ -173,11 +173,13 @@ pending_health(const struct pending *p, int64_t skew_ms)
 	if (facts.broker)
 		add_broker(&report, &facts.status, verdict.what);
 	else
-		add_part(&report, false, _("Docker: unknown, il-sandboxd %s"),
+		report_add_part(&report, false,
+		    _("Docker: unknown, il-sandboxd %s"),
 		    silence == ERR_TIMEOUT ? _("does not answer in time") :
 					     _("is not running"));
 	add_queue(&report, &facts, &counts, p->config->queue_max);
-	add_part(&report, skew_ms > -SKEW_MOST_MS && skew_ms < SKEW_MOST_MS,
+	report_add_part(&report,
+	    skew_ms > -SKEW_MOST_MS && skew_ms < SKEW_MOST_MS,
 	    _("Clock: %+" PRId64 " ms skew against Discord's"), skew_ms);
 	report.well = report.well && verdict.what == CONDITION_WELL;
 	buf_addf(&text, "%s%s\n-# Inline " INLINE_VERSION,

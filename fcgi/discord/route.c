@@ -26,7 +26,7 @@ _Static_assert(COMMAND_PATH_MAX == LIMIT_PATH, "what is taken can be sent");
 static bool
 refuse_size(struct context *c, const char *name)
 {
-	return submit_refuse(c, TEXT_SCRIPT_TOO_LARGE, name, "too-large");
+	return submit_refuse(c, TEXT_SCRIPT_TOO_LARGE, name);
 }
 
 /* Add one more line to the links and names of the job's files. */
@@ -36,8 +36,7 @@ add_script(struct context *c, const struct interaction_attachment *a,
 {
 	if (strlen(a->url) > URL_MAX || strlen(a->name) > LIMIT_NAME ||
 	    strchr(a->url, '\n') != NULL || strchr(a->name, '\n') != NULL)
-		return submit_refuse(c, TEXT_TOO_LONG, "attachment",
-		    "too-long");
+		return submit_refuse(c, TEXT_TOO_LONG, "attachment");
 	/* before a worker fetches it */
 	if (a->size > script_most(script_of(a->name)) ||
 	    c->job.attachment_size + a->size > most)
@@ -101,8 +100,7 @@ read_scripts(struct context *c)
 		if (!wanted[i])
 			continue;
 		if (++count > SCRIPT_COUNT_MAX)
-			return submit_refuse(c, TEXT_TOO_MANY_SCRIPTS, "",
-			    "too-many-files");
+			return submit_refuse(c, TEXT_TOO_MANY_SCRIPTS, "");
 		if (!add_script(c, &c->in->attachments[i], most))
 			return false;
 	}
@@ -131,11 +129,10 @@ refuse_empty(struct context *c)
 	const struct interaction *in = c->in;
 
 	if (in->attachment_count > 0)
-		return submit_refuse(c, TEXT_MESSAGE_NO_SCRIPT, "",
-		    "no-script");
+		return submit_refuse(c, TEXT_MESSAGE_NO_SCRIPT, "");
 	if (in->message.shows)
-		return submit_refuse(c, TEXT_MESSAGE_EMBED, "", "embed-only");
-	return submit_refuse(c, TEXT_MESSAGE_EMPTY, "", "empty");
+		return submit_refuse(c, TEXT_MESSAGE_EMBED, "");
+	return submit_refuse(c, TEXT_MESSAGE_EMPTY, "");
 }
 
 static bool
@@ -146,11 +143,11 @@ read_message(struct context *c)
 	buf_init(&c->links, SCRIPT_COUNT_MAX * (URL_MAX + 1));
 	buf_init(&c->names, SCRIPT_COUNT_MAX * (LIMIT_NAME + 1));
 	if (!m->found)
-		return submit_refuse(c, TEXT_MESSAGE_GONE, "", "gone");
+		return submit_refuse(c, TEXT_MESSAGE_GONE, "");
 	if (strlen(m->text) != m->len)
-		return submit_refuse(c, TEXT_NUL, "message", "nul");
+		return submit_refuse(c, TEXT_NUL, "message");
 	if (text_codepoints(m->text, m->len) > MESSAGE_POINTS)
-		return submit_refuse(c, TEXT_MESSAGE_LONG, "", "too-long");
+		return submit_refuse(c, TEXT_MESSAGE_LONG, "");
 	if (!read_scripts(c))
 		return false;
 	c->job.has_text = !has_no_text(m);
@@ -200,13 +197,12 @@ before_py(struct context *c)
 	    (c->job.attachment_url != NULL);
 
 	if (sources > 1)
-		return submit_refuse(c, TEXT_CODE_AND_FILE, "",
-		    "code-and-file");
+		return submit_refuse(c, TEXT_CODE_AND_FILE, "");
 	if (sources == 1)
 		return check_upload(c);
 	if (input != NULL &&
 	    text_codepoints(input, strlen(input)) > EDITOR_INPUT_MAX)
-		return submit_refuse(c, TEXT_TOO_LONG, "stdin", "too-long");
+		return submit_refuse(c, TEXT_TOO_LONG, "stdin");
 	if (c->job.version != NULL)
 		memcpy(view.version, c->job.version,
 		    strlen(c->job.version) + 1);
@@ -350,10 +346,9 @@ read_text_option(struct context *c, const struct command_option *option,
 {
 	if (option->target == OPTION_TO_PATH &&
 	    (strlen(value->text) != value->len || value->len > option->bytes))
-		return submit_refuse(c, TEXT_NOT_INSIDE, "", "not-inside");
+		return submit_refuse(c, TEXT_NOT_INSIDE, "");
 	if (value->len == 0 && option->required)
-		return submit_refuse(c, TEXT_MISSING_OPTION, option->name,
-		    "missing-option");
+		return submit_refuse(c, TEXT_MISSING_OPTION, option->name);
 	return submit_text(c, value, option->bytes, slot);
 }
 
@@ -364,10 +359,9 @@ read_attachment(struct context *c, const struct interaction_value *value)
 	    value->number);
 
 	if (a == NULL)
-		return submit_refuse(c, TEXT_NO_ATTACHMENT, "",
-		    "no-attachment");
+		return submit_refuse(c, TEXT_NO_ATTACHMENT, "");
 	if (strlen(a->url) > URL_MAX || strlen(a->name) > LIMIT_NAME)
-		return submit_refuse(c, TEXT_TOO_LONG, value->name, "too-long");
+		return submit_refuse(c, TEXT_TOO_LONG, value->name);
 	c->job.attachment_url = a->url;
 	c->job.attachment_name = a->name;
 	c->job.attachment_size = a->size;
@@ -407,8 +401,7 @@ read_option(struct context *c, const struct command_option *option,
 	case OPTION_TO_PAGE:
 		job->page = value->number;
 		if (job->page < 1 || job->page > PAGE_MAX)
-			return submit_refuse(c, TEXT_BAD_NUMBER, value->name,
-			    "bad-number");
+			return submit_refuse(c, TEXT_BAD_NUMBER, value->name);
 		break;
 	}
 	return true;
@@ -421,8 +414,7 @@ refuse_option(struct context *c, const struct command *command,
 	auto_buf struct buf near = BUF_INIT(HELP_MAX);
 
 	help_add_near_option(&near, command, name);
-	return submit_refuse_with(c, TEXT_UNKNOWN_OPTION, name, &near,
-	    "unknown-option");
+	return submit_refuse_with(c, TEXT_UNKNOWN_OPTION, name, &near);
 }
 
 static void
@@ -432,8 +424,7 @@ refuse_command(struct context *c)
 	auto_buf struct buf near = BUF_INIT(HELP_MAX);
 
 	help_add_near_command(&near, *in->sub != '\0' ? in->sub : in->name);
-	(void)submit_refuse_with(c, TEXT_UNKNOWN_COMMAND, "", &near,
-	    "unknown-command");
+	(void)submit_refuse_with(c, TEXT_UNKNOWN_COMMAND, "", &near);
 }
 
 static bool
@@ -455,7 +446,7 @@ read_options(struct context *c, const struct command *command)
 		if (option->required &&
 		    interaction_value(c->in, option->name) == NULL)
 			return submit_refuse(c, TEXT_MISSING_OPTION,
-			    option->name, "missing-option");
+			    option->name);
 	}
 	return true;
 }
@@ -544,13 +535,10 @@ suggest_names(struct context *c, const struct command_option *option)
 /* ---- rules of the operator ---- */
 
 /* The reply reports the first rule that blocks; the service comes first. */
-static const struct {
-	enum text_id text;
-	const char *outcome;
-} refusals[RULE_SUBJECTS] = {
-	[RULE_SERVICE] = { TEXT_PAUSED, "paused" },
-	[RULE_GUILD] = { TEXT_GUILD_BLOCKED, "guild-blocked" },
-	[RULE_USER] = { TEXT_BLOCKED, "blocked" },
+static const enum text_id refusals[RULE_SUBJECTS] = {
+	[RULE_SERVICE] = TEXT_PAUSED,
+	[RULE_GUILD] = TEXT_GUILD_BLOCKED,
+	[RULE_USER] = TEXT_BLOCKED,
 };
 
 /* Do the rules let this person in?  c->rules is filled.  Their limits hold in
@@ -570,8 +558,7 @@ admit(struct context *c)
 		return true;
 	if (c->rules.of[i].reason[0] != '\0')
 		rule_add_text(&reason, c->rules.of[i].reason);
-	return submit_refuse_with(c, refusals[i].text, "", &reason,
-	    refusals[i].outcome);
+	return submit_refuse_with(c, refusals[i], "", &reason);
 }
 
 /* The operator's message, if there is one, below what the reply says. */

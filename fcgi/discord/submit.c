@@ -52,7 +52,7 @@ submit_clickable(struct context *c, const struct buf *text)
 
 bool
 submit_refuse_with(struct context *c, enum text_id text, const char *argument,
-    const struct buf *more, const char *outcome)
+    const struct buf *more)
 {
 	auto_buf struct buf said = BUF_INIT(MESSAGE_MAX);
 	auto_free char *message = NULL;
@@ -60,33 +60,32 @@ submit_refuse_with(struct context *c, enum text_id text, const char *argument,
 	text_add(&said, text, argument);
 	buf_adds(&said, buf_str(more));
 	message = submit_clickable(c, &said);
-	reply_set(c->reply, answer_message(message), outcome);
+	reply_set(c->reply, answer_message(message), text_outcome(text));
 	c->reply->said = CHAT_REFUSED;
 	return false;
 }
 
 bool
-submit_refuse(struct context *c, enum text_id text, const char *argument,
-    const char *outcome)
+submit_refuse(struct context *c, enum text_id text, const char *argument)
 {
 	const struct buf nothing = BUF_INIT(0);
 
-	return submit_refuse_with(c, text, argument, &nothing, outcome);
+	return submit_refuse_with(c, text, argument, &nothing);
 }
 
 static bool
-refuse_with_number(struct context *c, enum text_id text, int64_t number,
-    const char *outcome)
+refuse_with_number(struct context *c, enum text_id text, int64_t number)
 {
 	auto_free char *digits = xprintf("%" PRId64, number);
 
-	return submit_refuse(c, text, digits, outcome);
+	return submit_refuse(c, text, digits);
 }
 
 bool
 submit_fault(struct context *c, const char *outcome)
 {
-	(void)refuse_with_number(c, TEXT_OUR_FAULT, c->in->id, outcome);
+	(void)refuse_with_number(c, TEXT_OUR_FAULT, c->in->id);
+	c->reply->outcome = outcome;
 	c->reply->said = CHAT_FAULT;
 	return false;
 }
@@ -105,9 +104,9 @@ submit_text(struct context *c, const struct interaction_value *value,
     size_t max, char **slot)
 {
 	if (strlen(value->text) != value->len)
-		return submit_refuse(c, TEXT_NUL, value->name, "nul");
+		return submit_refuse(c, TEXT_NUL, value->name);
 	if (value->len > max)
-		return submit_refuse(c, TEXT_TOO_LONG, value->name, "too-long");
+		return submit_refuse(c, TEXT_TOO_LONG, value->name);
 	*slot = value->len > 0 ? value->text : NULL;
 	return true;
 }
@@ -121,12 +120,11 @@ submit_sandbox(struct context *c)
 	if (found < 0)
 		return submit_fault(c, "database");
 	if (found == 1)
-		return submit_refuse(c, TEXT_NO_SANDBOX, "", "no-sandbox");
+		return submit_refuse(c, TEXT_NO_SANDBOX, "");
 	if (s->state == SANDBOX_REMOVING)
-		return submit_refuse(c, TEXT_REMOVING, "", "removing");
+		return submit_refuse(c, TEXT_REMOVING, "");
 	if (!sandbox_is_usable(s))
-		return refuse_with_number(c, TEXT_EXPIRED, s->expires_at,
-		    "expired");
+		return refuse_with_number(c, TEXT_EXPIRED, s->expires_at);
 	return true;
 }
 
@@ -164,7 +162,7 @@ submit_view(struct context *c, struct view *view)
 	    clock_wall_ms() - VIEW_RATE_MS, rate, &c->reply->err);
 
 	if (recent >= rate)
-		return submit_refuse(c, TEXT_TOO_MANY, "", "too-many");
+		return submit_refuse(c, TEXT_TOO_MANY, "");
 	view->user_id = c->in->user_id;
 	if (recent < 0 || view_insert(c->db, view, &c->reply->err) != 0)
 		return submit_fault(c, "database");
@@ -207,7 +205,7 @@ refuse_running(struct context *c)
 		    answer_running(job.id, pending_is_fault(c->pending, &job)),
 		    "running");
 	else
-		(void)submit_refuse(c, TEXT_RUNNING, "", "running");
+		(void)submit_refuse(c, TEXT_RUNNING, "");
 	c->reply->said = CHAT_REFUSED;
 }
 
@@ -244,14 +242,13 @@ submit_job(struct context *c)
 		refuse_running(c);
 		break;
 	case JOB_TOO_MANY:
-		(void)submit_refuse(c, TEXT_TOO_MANY, "", "too-many");
+		(void)submit_refuse(c, TEXT_TOO_MANY, "");
 		break;
 	case JOB_GUILD_TOO_MANY:
-		(void)submit_refuse(c, TEXT_GUILD_TOO_MANY, "",
-		    "guild-too-many");
+		(void)submit_refuse(c, TEXT_GUILD_TOO_MANY, "");
 		break;
 	case JOB_QUEUE_FULL:
-		(void)submit_refuse(c, TEXT_QUEUE_FULL, "", "queue-full");
+		(void)submit_refuse(c, TEXT_QUEUE_FULL, "");
 		break;
 	case JOB_LATE:
 		reply_status(c->reply, 504, "late");

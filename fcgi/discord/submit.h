@@ -72,13 +72,12 @@ void reply_set(struct reply *reply, char *body, const char *outcome);
 /* A status and {"error":"outcome"}, for programs. */
 void reply_status(struct reply *reply, int status, const char *outcome);
 
-/* Answer with a private message.  argument: for the text's "{}", or "".  Always
- * false, so that a check can end with it. */
-bool submit_refuse(struct context *c, enum text_id text, const char *argument,
-    const char *outcome);
+/* Answer with a private message, a REFUSAL of texts.def.  argument: for the
+ * text's "{}", or "".  Always false, so that a check can end with it. */
+bool submit_refuse(struct context *c, enum text_id text, const char *argument);
 /* The same, with more text behind it. */
 bool submit_refuse_with(struct context *c, enum text_id text,
-    const char *argument, const struct buf *more, const char *outcome);
+    const char *argument, const struct buf *more);
 /* A text in which commands can be clicked; heap. */
 char *submit_clickable(struct context *c, const struct buf *text);
 /* reply->err is filled: tell the person that it is our fault.  Always false. */

@@ -30,7 +30,7 @@ extract() {
 template() {
 	find fcgi/discord sandbox/store sandbox/worker sandbox/ctl \
 		-name '*.[ch]' | LC_ALL=C sort | extract 1.pot _ N_ Q_:1,2
-	echo fcgi/discord/texts.def | extract 2.pot TEXT:2
+	echo fcgi/discord/texts.def | extract 2.pot TEXT:2 REFUSAL:3
 	echo sandbox/store/commands.def | extract 3.pot COMMAND:6 GROUP:2 \
 		PATH:4 TEXT:5 INPUT:5 FILE:3 PAGE:2 SHARE:2 RECURSIVE:2 \
 		VERSION:2 TIMEIT:2 KEEP:2 PACKAGE:2

@@ -66,8 +66,9 @@ const struct command_group command_groups[] = {
 };
 
 const struct command_action command_actions[ACTION_COUNT] = {
-#define ACTION(action, name, type, kind, function, step) \
-	[ACTION_##action] = { name, ACTION_##type, JOB_##kind, step },
+#define ACTION(action, name, type, kind, job, function, step) \
+	[ACTION_## \
+	    action] = { name, ACTION_##type, JOB_##kind, JOB_##job, step },
 #include "store/commands.def"
 };
 
@@ -158,11 +159,8 @@ command_ids_keep(struct db *db, int64_t application_id,
 {
 	if (db_begin(db, err) != 0)
 		return -1;
-	if (command_ids_store(db, application_id, list, count, err) == 0 &&
-	    db_commit(db, err) == 0)
-		return 0;
-	db_rollback(db);
-	return -1;
+	return db_end(db,
+	    command_ids_store(db, application_id, list, count, err), err);
 }
 
 /* The command that a text spells, as "il create", "il session start" or

@@ -118,7 +118,8 @@ enum action_type {
 struct command_action {
 	const char *name;
 	enum action_type type;
-	enum job_kind kind; /* of its view, too */
+	enum job_kind kind; /* of its view */
+	enum job_kind job;  /* that it makes */
 	int step;	    /* from the view's page to the next */
 };
 
