@@ -104,25 +104,8 @@ action_write(struct context *c)
 
 /* ---- under the answer of a run ---- */
 
-/* The result is a new message, which the invoker alone sees. */
 static bool
-action_new_message(struct context *c)
-{
-	c->job.answer = ANSWER_DEFERRED;
-	return true;
-}
-
-/* A worker opens an editor: the front does not read code and files. */
-static bool
-action_editor(struct context *c)
-{
-	c->job.answer = ANSWER_EDITOR;
-	return true;
-}
-
-/* The result replaces the message of the button. */
-static bool
-action_update(struct context *c)
+action_none(struct context *c)
 {
 	(void)c;
 	return true;
@@ -132,7 +115,6 @@ action_update(struct context *c)
 static bool
 action_py_input(struct context *c)
 {
-	c->job.answer = ANSWER_DEFERRED_UPDATE;
 	c->job.has_text = false;
 	return action_again(c) &&
 	    read_input(c, "stdin", COMMAND_CODE_MAX, &c->job.input);
@@ -169,7 +151,7 @@ action_py_share(struct context *c)
 	if (!c->in->may_post)
 		return submit_refuse(c, TEXT_MAY_NOT_POST, "");
 	c->job.share = true;
-	return action_new_message(c);
+	return true;
 }
 
 /* The choice is an index of the view's list of files, which workers read. */
@@ -181,7 +163,7 @@ action_py_file(struct context *c)
 	if (number == NULL ||
 	    !text_parse_int(number, 1, VIEW_FILES_MAX, &c->job.page))
 		return submit_refuse(c, TEXT_NO_CHOICE, "");
-	return action_new_message(c);
+	return true;
 }
 
 /* The folder of the run's files is the first of that list. */
@@ -189,7 +171,7 @@ static bool
 action_py_zip(struct context *c)
 {
 	c->job.page = 1;
-	return action_new_message(c);
+	return true;
 }
 
 static bool
@@ -207,18 +189,10 @@ action_packages_rest(struct context *c)
 	return true;
 }
 
-/* The path is as its owner typed it, relative to the current directory. */
+/* The path of WRITE_OPEN is as its owner typed it, relative to the current
+ * directory; that of LOOK_GO begins with "~" and leads there from any. */
 static bool
-action_write_open(struct context *c)
-{
-	c->job.path = c->view.path;
-	c->job.view_id = 0;
-	return action_editor(c);
-}
-
-/* The path begins with "~", so it leads there from any directory. */
-static bool
-action_look_go(struct context *c)
+action_path(struct context *c)
 {
 	c->job.path = c->view.path;
 	c->job.view_id = 0;
@@ -236,7 +210,6 @@ action_example(struct context *c)
 		return submit_refuse(c, TEXT_UNKNOWN_BUTTON, "");
 	example = &help_examples[job->view_id - 1];
 	job->kind = example->kind;
-	job->answer = ANSWER_DEFERRED;
 	job->view_id = 0;
 	job->has_text = example->text != NULL;
 	/* the database stores copies, and the job is not changed */
@@ -272,7 +245,7 @@ action_cancel(struct context *c)
 }
 
 static bool (*const actions[ACTION_COUNT])(struct context *c) = {
-#define ACTION(action, name, type, kind, job, function, step) \
+#define ACTION(action, name, type, kind, job, answer, function, step) \
 	[ACTION_##action] = action_##function,
 #include "store/commands.def"
 };
@@ -321,6 +294,11 @@ route_action_slot(const struct interaction *in)
 void
 route_action(struct context *c)
 {
+	static const enum job_answer answers[] = {
+		[ACTION_TO_UPDATE] = ANSWER_DEFERRED_UPDATE,
+		[ACTION_TO_MESSAGE] = ANSWER_DEFERRED,
+		[ACTION_TO_EDITOR] = ANSWER_EDITOR,
+	};
 	int64_t view_id = 0;
 	enum action action = action_parse(c->in->custom_id, type_of(c->in),
 	    &view_id, &c->word);
@@ -334,8 +312,7 @@ route_action(struct context *c)
 	if (row->kind != JOB_UNKNOWN && !load_view(c, view_id, row->kind))
 		return;
 	c->job.kind = row->job;
-	c->job.answer = row->type == ACTION_EDITOR ? ANSWER_DEFERRED :
-						     ANSWER_DEFERRED_UPDATE;
+	c->job.answer = answers[row->answer];
 	c->job.has_text = row->type == ACTION_EDITOR;
 	c->job.view_id = c->view.id = view_id;
 	if (c->view.page + row->step > 1)

@@ -66,9 +66,9 @@ const struct command_group command_groups[] = {
 };
 
 const struct command_action command_actions[ACTION_COUNT] = {
-#define ACTION(action, name, type, kind, job, function, step) \
-	[ACTION_## \
-	    action] = { name, ACTION_##type, JOB_##kind, JOB_##job, step },
+#define ACTION(action, name, type, kind, job, answer, function, step) \
+	[ACTION_##action] = { name, ACTION_##type, JOB_##kind, JOB_##job, \
+		ACTION_TO_##answer, step },
 #include "store/commands.def"
 };
 

@@ -115,12 +115,19 @@ enum action_type {
 	ACTION_SELECT,
 };
 
+enum action_answer {
+	ACTION_TO_UPDATE,
+	ACTION_TO_MESSAGE,
+	ACTION_TO_EDITOR,
+};
+
 struct command_action {
 	const char *name;
 	enum action_type type;
 	enum job_kind kind; /* of its view */
 	enum job_kind job;  /* that it makes */
-	int step;	    /* from the view's page to the next */
+	enum action_answer answer;
+	int step; /* from the view's page to the next */
 };
 
 /* By enum action. */
