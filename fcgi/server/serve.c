@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,14 +11,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "server/http.h"
 
 #include "base/buf.h"
+#include "base/children.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/config.h"
@@ -28,7 +28,7 @@
 
 #define PASSED_FD 3 /* the first one that a supervisor has passed */
 #define SOCKET_MODE 0660
-#define STEADY_MS 1000 /* a child that ends sooner is restarted later */
+#define STEADY_MS 1000 /* a child that ends sooner is restarted so much later */
 /* Time to answer the requests in the queue after SIGTERM. */
 #define DRAIN_MS 2000
 #define EVENTS_MAX 3 /* that wake a child */
@@ -191,7 +191,7 @@ static int
 serve_loop(struct batch *batch, struct err *err)
 {
 	const struct serve *serve = batch->serve;
-	auto_close int signal_fd = fd_signals(0, err);
+	auto_close int signal_fd = fd_signals(false, err);
 	auto_close int epoll_fd = signal_fd < 0 ?
 	    -1 :
 	    batch_epoll(batch, signal_fd, err);
@@ -264,20 +264,11 @@ serve_until_signal(const struct serve *serve, const struct serve_socket *socket,
 
 /* ---- the first process ---- */
 
-struct child {
-	size_t socket;
-	pid_t pid;    /* 0: it does not run */
-	bool stopped; /* SIGSTOP: it runs, and does nothing */
-	int64_t due_ms;
-};
-
 struct master {
 	const struct serve *serve;
-	int signal_fd;
 	int listen_fd[SERVE_SOCKETS_MAX];
 	char *path[SERVE_SOCKETS_MAX]; /* our own; NULL when handed over */
-	struct child *children;
-	size_t count;
+	struct children children;
 };
 
 /* Did a supervisor pass us so many sockets? */
@@ -301,6 +292,8 @@ open_sockets(struct master *master, const struct config *config,
 {
 	const struct serve *serve = master->serve;
 	bool passed = was_passed((int64_t)serve->socket_count);
+	struct children *children = &master->children;
+	size_t count = 0;
 
 	for (size_t i = 0; i < serve->socket_count; i++) {
 		const struct serve_socket *socket = &serve->sockets[i];
@@ -322,12 +315,12 @@ open_sockets(struct master *master, const struct config *config,
 		if (listen(fd, socket->backlog) != 0)
 			return err_system(err, "listen on %s", path);
 		master->listen_fd[i] = fd;
-		master->children = xrealloc(master->children,
-		    (master->count + socket->children) *
-			sizeof(*master->children));
-		for (size_t k = 0; k < socket->children; k++)
-			master->children[master->count++] = (struct child){
-				.socket = i
+		count += socket->children;
+		children->of = xrealloc(children->of,
+		    count * sizeof(*children->of));
+		while (children->count < count)
+			children->of[children->count++] = (struct child){
+				.name = "a child", .end_signal = SIGTERM
 			};
 	}
 	return 0;
@@ -335,8 +328,10 @@ open_sockets(struct master *master, const struct config *config,
 
 /* From here on no new client finds the sockets. */
 static void
-remove_sockets(struct master *master)
+remove_sockets(void *arg)
 {
+	struct master *master = arg;
+
 	for (size_t i = 0; i < SERVE_SOCKETS_MAX; i++) {
 		if (master->path[i] != NULL)
 			(void)unlink(master->path[i]);
@@ -348,182 +343,92 @@ remove_sockets(struct master *master)
 /* Be the index-th child: serve its socket until a signal says to end.  Never
  * returns. */
 static void
-become_child(const struct master *master, size_t index, pid_t parent)
+become_child(void *arg, size_t index, pid_t parent)
 {
+	const struct master *master = arg;
 	const struct serve *serve = master->serve;
-	size_t socket = master->children[index].socket;
-	int listen_fd = master->listen_fd[socket];
+	const struct serve_socket *socket = serve->sockets;
+	size_t left = index; /* children of this socket, and of later ones */
 	struct err err;
+	int listen_fd;
 	int result;
 
+	while (left >= socket->children)
+		left -= socket++->children;
+	listen_fd = master->listen_fd[socket - serve->sockets];
 	/* A child ends with the master, and so do its lease and its client's
 	 * connection.  With linger it ends once the request in hand is
 	 * answered. */
 	if (prctl(PR_SET_PDEATHSIG, serve->linger ? SIGTERM : SIGKILL) != 0 ||
 	    getppid() != parent)
 		_exit(1);
-	(void)close(master->signal_fd);
 	for (size_t i = 0; i < serve->socket_count; i++)
-		if (i != socket)
+		if (master->listen_fd[i] != listen_fd)
 			(void)close(master->listen_fd[i]);
 	if (serve->start != NULL)
 		serve->start(serve->arg, index);
-	result = serve_until_signal(serve, &serve->sockets[socket], listen_fd,
-	    master->path[socket], &err);
+	result = serve_until_signal(serve, socket, listen_fd,
+	    master->path[socket - serve->sockets], &err);
 	if (result != 0)
 		log_err("%s", err.text);
 	_exit(result == 0 ? 0 : 1);
 }
 
-/* Start the children that do not run and are due.  Returns when the next one is
- * due, or INT64_MAX. */
-static int64_t
-start_children(struct master *master)
+static void
+master_note_end(void *arg, size_t index, const siginfo_t *end)
 {
-	int64_t now_ms = clock_monotonic_ms();
-	int64_t next_ms = INT64_MAX;
-	pid_t parent = getpid();
+	const struct serve *serve = ((const struct master *)arg)->serve;
+	bool right = end->si_code == CLD_EXITED && end->si_status == 0;
 
-	for (size_t i = 0; i < master->count; i++) {
-		struct child *child = &master->children[i];
-		pid_t pid;
+	(void)index;
+	if (!right && serve->lost != NULL)
+		serve->lost(serve->arg);
+}
 
-		if (child->pid != 0)
-			continue;
-		if (child->due_ms > now_ms) {
-			if (child->due_ms < next_ms)
-				next_ms = child->due_ms;
-			continue;
+/* Requests are answered while any child moves. */
+static void
+master_tick(void *arg)
+{
+	const struct master *master = arg;
+
+	for (size_t i = 0; i < master->children.count; i++)
+		if (!master->children.of[i].stopped) {
+			master->serve->tick(master->serve->arg);
+			return;
 		}
-		/* Should it end at once, the next one waits until then. */
-		child->due_ms = now_ms + STEADY_MS;
-		pid = fork();
-		if (pid == 0)
-			become_child(master, i, parent);
-		child->stopped = false;
-		if (pid < 0)
-			log_err("fork: %m");
-		else
-			child->pid = pid;
-	}
-	return next_ms;
 }
 
-/* Note the result of waitpid() for a child.  True: it ended otherwise than it
- * should. */
-static bool
-note_child(struct child *child, int status)
-{
-	if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
-		child->stopped = WIFSTOPPED(status);
-		log_warn("a child was %s: pid=%d",
-		    child->stopped ? "stopped" : "continued", (int)child->pid);
-		return false;
-	}
-	child->pid = 0;
-	if (status != 0)
-		log_warn("a child ended: status=%d", status);
-	return status != 0;
-}
-
-/* Reap the children that have ended.  Returns how many are left. */
-static size_t
-reap_children(struct master *master)
-{
-	const int flags = WNOHANG | WUNTRACED | WCONTINUED;
-	size_t left = 0;
-	bool lost = false;
-	int status;
-	pid_t pid;
-
-	while ((pid = waitpid(-1, &status, flags)) > 0)
-		for (size_t i = 0; i < master->count; i++)
-			if (master->children[i].pid == pid &&
-			    note_child(&master->children[i], status))
-				lost = true;
-	if (lost && master->serve->lost != NULL)
-		master->serve->lost(master->serve->arg);
-	for (size_t i = 0; i < master->count; i++)
-		left += master->children[i].pid != 0 ? 1 : 0;
-	return left;
-}
-
-/* Does any child move? */
-static bool
-some_child_moves(const struct master *master)
-{
-	for (size_t i = 0; i < master->count; i++)
-		if (!master->children[i].stopped)
-			return true;
-	return false;
-}
-
-static void
-signal_children(const struct master *master, int number)
-{
-	for (size_t i = 0; i < master->count; i++)
-		if (master->children[i].pid != 0)
-			(void)kill(master->children[i].pid, number);
-}
-
-/* Wait for a signal until then.  True when one of them says to end. */
-static bool
-wait_for_signals(const struct master *master, int64_t until_ms)
-{
-	struct pollfd p = { .fd = master->signal_fd, .events = POLLIN };
-	struct signalfd_siginfo info;
-	bool end = false;
-
-	(void)poll(&p, 1, clock_poll_timeout(until_ms));
-	while (read(p.fd, &info, sizeof(info)) == sizeof(info))
-		end = end || info.ssi_signo != SIGCHLD;
-	return end;
-}
-
-/* The end: no new clients, then the requests in hand are answered, then
- * SIGKILL. */
-static void
-stop_children(struct master *master)
-{
-	int64_t deadline = clock_monotonic_ms() + master->serve->stop_ms;
-
-	remove_sockets(master);
-	signal_children(master, SIGTERM);
-	if (master->serve->linger)
-		return;
-	while (reap_children(master) > 0 && clock_monotonic_ms() < deadline)
-		(void)wait_for_signals(master, deadline);
-	signal_children(master, SIGKILL);
-}
-
+/* At the end no new clients come, then the requests in hand are answered. */
 int
 master_run(const struct serve *serve, const struct config *config,
     struct err *err)
 {
-	struct master master = { .serve = serve, .signal_fd = -1 };
-	int64_t due_ms = 0;
-	int64_t next_ms;
+	const struct children_stage end = { serve->stop_ms, INT_MAX };
+	struct master master = {
+		.serve = serve,
+		.children = {
+			.stages = &end,
+			.stage_count = 1,
+			.first_ms = STEADY_MS,
+			.most_ms = STEADY_MS,
+			.steady_ms = STEADY_MS,
+			.arg = &master,
+			.become = become_child,
+			.ended = master_note_end,
+			.tick = master_tick,
+			.tick_ms = serve->tick_ms,
+			.signalled = remove_sockets,
+			.linger = serve->linger,
+		},
+	};
+	int result = open_sockets(&master, config, err);
 
-	if (open_sockets(&master, config, err) == 0) {
+	if (result == 0) {
 		http_prepare();
 		log_info("ready");
-		master.signal_fd = fd_signals(SIGCHLD, err);
-	}
-	if (master.signal_fd >= 0) {
-		do {
-			(void)reap_children(&master);
-			next_ms = start_children(&master);
-			if (clock_monotonic_ms() >= due_ms) {
-				if (some_child_moves(&master))
-					serve->tick(serve->arg);
-				due_ms = clock_monotonic_ms() + serve->tick_ms;
-			}
-			if (next_ms > due_ms)
-				next_ms = due_ms;
-		} while (!wait_for_signals(&master, next_ms));
-		stop_children(&master);
+		result = children_run(&master.children, err);
 	}
 	remove_sockets(&master);
-	free(master.children);
-	return master.signal_fd >= 0 ? 0 : -1;
+	free(master.children.of);
+	return result;
 }

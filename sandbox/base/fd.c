@@ -350,7 +350,7 @@ fd_write_all(int fd, const void *data, size_t len, struct err *err)
 }
 
 int
-fd_signals(int extra, struct err *err)
+fd_signals(bool of_children, struct err *err)
 {
 	sigset_t set;
 	int fd;
@@ -358,8 +358,10 @@ fd_signals(int extra, struct err *err)
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGINT);
-	if (extra != 0)
-		(void)sigaddset(&set, extra);
+	if (of_children) {
+		(void)sigaddset(&set, SIGHUP);
+		(void)sigaddset(&set, SIGCHLD);
+	}
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR ||
 	    sigprocmask(SIG_BLOCK, &set, NULL) != 0)
 		return err_system(err, "block signals");

@@ -55,9 +55,10 @@ bool fd_lock_within(int fd, int64_t timeout_ms);
 /* Write everything to a file or pipe, through short writes and EINTR. */
 int fd_write_all(int fd, const void *data, size_t len, struct err *err);
 
-/* A signalfd for SIGTERM and SIGINT (and another one: SIGHUP, SIGCHLD; 0:
- * none); they are blocked in the process, SIGPIPE is ignored.  Nonblocking. */
-int fd_signals(int extra, struct err *err);
+/* A signalfd for SIGTERM and SIGINT, in the parent of children also for SIGHUP
+ * and SIGCHLD; they are blocked in the process, SIGPIPE is ignored.
+ * Nonblocking. */
+int fd_signals(bool of_children, struct err *err);
 /* Does a signal that has just come repeat the last one?  A terminal and a
  * parent pass on the same Ctrl-C, so two within a second are one.  *last_ms:
  * monotonic time of the last signal that counted; 0: none has.  Only a signal

@@ -172,7 +172,7 @@ broker_open(struct broker *b, struct err *err)
 	if (host->base < 0 || uids_open(&b->uids, host->base, err) != 0 ||
 	    folder_sweep(host->cells_dir, host->config->lib_dir, err) != 0)
 		return -1;
-	b->signals = fd_signals(0, err);
+	b->signals = fd_signals(false, err);
 	if (b->signals < 0)
 		return -1;
 	return clients_listen(&b->clients, host, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One watched program, from fork() to exec, and the rights that each has when
+ * A program from fork() to exec, and the rights that each has when
  * we are root: its user and groups, what it owns below IL_STATE_DIR, and what
  * it sees of the folders.  Owners are changed without following anything that a
  * program could have put there.  A child gives up its rights in an order in
@@ -564,32 +564,32 @@ account_assume(const struct run *run, enum account account, int first_fd)
 /* Hand over descriptors from 3 on, and say so in the environment, as
  * sd_listen_fds(3) reads it.  All are moved out of the way first. */
 static void
-child_hand_over(const struct child *child)
+program_hand_over(const struct program *program)
 {
 	int moved[CHILD_FDS];
 	char text[24];
 
-	for (int i = 0; i < child->fd_count; i++)
-		moved[i] = fcntl(child->fds[i], F_DUPFD_CLOEXEC, 3 + CHILD_FDS);
-	for (int i = 0; i < child->fd_count; i++)
+	for (int i = 0; i < program->fd_count; i++)
+		moved[i] = fcntl(program->fds[i], F_DUPFD_CLOEXEC,
+		    3 + CHILD_FDS);
+	for (int i = 0; i < program->fd_count; i++)
 		(void)dup2(moved[i], 3 + i);
-	if (child->stage != STAGE_FRONT)
+	if (!program->listens)
 		return;
 	(void)snprintf(text, sizeof(text), "%ld", (long)getpid());
 	(void)setenv("LISTEN_PID", text, 1);
-	(void)snprintf(text, sizeof(text), "%d", child->fd_count);
+	(void)snprintf(text, sizeof(text), "%d", program->fd_count);
 	(void)setenv("LISTEN_FDS", text, 1);
 }
 
-/* In the child, up to exec: it never returns. */
-static void
-child_become(const struct child *child, pid_t parent)
+void
+program_become(const struct run *run, const struct program *program,
+    pid_t parent)
 {
-	const struct run *run = child->run;
-	bool has_view = child->account != ACCOUNTS && run->view_fd >= 0;
+	bool has_view = program->account != ACCOUNTS && run->view_fd >= 0;
 	/* The signal that it gets when we die.  A killed nginx would leave its
 	 * workers behind; the others leave nothing. */
-	int death = child->account == ACCOUNT_NGINX ? SIGTERM : SIGKILL;
+	int death = program->account == ACCOUNT_NGINX ? SIGTERM : SIGKILL;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
 	bool inside;
@@ -607,10 +607,10 @@ child_become(const struct child *child, pid_t parent)
 	/* before a descriptor that is handed over takes its number */
 	inside = !has_view || setns(run->view_fd, CLONE_NEWNS) == 0;
 	if (inside)
-		child_hand_over(child);
+		program_hand_over(program);
 	if (!inside ||
-	    account_assume(run, child->account, 3 + child->fd_count) != 0) {
-		log_err("%s: to give up rights: %m", child->name);
+	    account_assume(run, program->account, 3 + program->fd_count) != 0) {
+		log_err("%s: to give up rights: %m", program->name);
 		_exit(CHILD_NOT_STARTED);
 	}
 	/* The bot's password, which no program but ilctl needs. */
@@ -619,30 +619,7 @@ child_become(const struct child *child, pid_t parent)
 	if (prctl(PR_SET_PDEATHSIG, death) != 0 || getppid() != parent ||
 	    null < 0)
 		_exit(CHILD_NOT_STARTED);
-	(void)execvp(child->argv[0], child->argv);
-	log_err("%s: %m", child->argv[0]);
+	(void)execvp(program->argv[0], program->argv);
+	log_err("%s: %m", program->argv[0]);
 	_exit(CHILD_NOT_STARTED);
-}
-
-/* The pidfd tells of its end; without one it is not watched, so not run. */
-int
-child_spawn(struct child *child, struct err *err)
-{
-	pid_t parent = getpid();
-	pid_t pid = fork();
-
-	if (pid < 0)
-		return err_system(err, "fork");
-	if (pid == 0)
-		child_become(child, parent);
-	child->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (child->pidfd < 0) {
-		(void)err_system(err, "pidfd_open");
-		(void)kill(pid, SIGKILL);
-		(void)waitpid(pid, NULL, 0);
-		return -1;
-	}
-	child->pid = pid;
-	child->started_ms = clock_monotonic_ms();
-	return 0;
 }

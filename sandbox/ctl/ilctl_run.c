@@ -15,6 +15,7 @@
 #include <libgen.h>
 #include <limits.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -322,25 +323,30 @@ nginx_conf_write(const struct config *config, long standin_port,
 /* ---- the programs ---- */
 
 /* args: up to a NULL; the texts are copied. */
-static struct child *
+static struct program *
 run_add(struct run *run, enum child_stage stage, const char *name,
     enum account account, const char *const *args)
 {
-	struct child *child = &run->children[run->count++];
+	struct program *program = &run->programs[run->children.count];
 
-	*child = (struct child){
-		.run = run, .stage = stage, .account = account, .pidfd = -1
-	};
-	(void)snprintf(child->name, sizeof(child->name), "%s", name);
+	*program = (struct program){ .account = account,
+		.listens = stage == STAGE_FRONT };
+	(void)snprintf(program->name, sizeof(program->name), "%s", name);
 	for (size_t i = 0; args[i] != NULL; i++) {
 		assert(i < CHILD_ARGS - 1);
-		child->argv[i] = xstrdup(args[i]);
+		program->argv[i] = xstrdup(args[i]);
 	}
-	return child;
+	/* SIGTERM would cut nginx's answers. */
+	run->children.of[run->children.count++] = (struct child){
+		.name = program->name,
+		.stage = stage,
+		.end_signal = account == ACCOUNT_NGINX ? SIGQUIT : SIGTERM,
+	};
+	return program;
 }
 
 /* One of ours: <folder>/<program> [-e envfile] [-s slot]; slot may be "". */
-static struct child *
+static struct program *
 run_add_own(struct run *run, enum child_stage stage, const char *program,
     enum account account, const char *slot)
 {
@@ -364,17 +370,16 @@ run_add_own(struct run *run, enum child_stage stage, const char *program,
 /* A socket by which nginx reaches a front: we hold it, so that the program may
  * end and start. */
 static int
-run_add_socket(struct child *child, const char *name, int backlog,
-    struct err *err)
+run_add_socket(const struct run *run, struct program *program, const char *name,
+    int backlog, struct err *err)
 {
-	const struct run *run = child->run;
 	auto_free char *path = config_state_path(run->config, name);
 	int fd = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK, 0660, err);
 
 	if (fd < 0)
 		return -1;
-	assert(child->fd_count < CHILD_FDS);
-	child->fds[child->fd_count++] = fd;
+	assert(program->fd_count < CHILD_FDS);
+	program->fds[program->fd_count++] = fd;
 	(void)listen(fd, backlog);
 	if (run->separate && lchown(path, 0, run->gids[ACCOUNT_GROUP_WEB]) != 0)
 		return err_system(err, "%s", path);
@@ -387,32 +392,39 @@ static int
 add_fronts(struct run *run, struct err *err)
 {
 	const int queue = (int)run->config->api_queue;
-	struct child *discord = run_add_own(run, STAGE_FRONT, "il-fcgi",
+	struct program *discord = run_add_own(run, STAGE_FRONT, "il-fcgi",
 	    ACCOUNT_FCGI, "");
-	struct child *api = run_add_own(run, STAGE_FRONT, "il-api", ACCOUNT_API,
-	    "");
+	struct program *api = run_add_own(run, STAGE_FRONT, "il-api",
+	    ACCOUNT_API, "");
+	const struct {
+		const char *name;
+		int backlog;
+	} sockets[] = {
+		{ "api.sock", FRONT_BACKLOG },
+		{ "run.sock", queue },
+		{ "files.sock", FRONT_BACKLOG },
+		{ "session.sock", queue },
+		{ "connect.sock", FRONT_BACKLOG },
+		{ "mcp.sock", FRONT_BACKLOG },
+	};
 
-	if (run_add_socket(discord, "fcgi.sock", FRONT_BACKLOG, err) != 0 ||
-	    run_add_socket(api, "api.sock", FRONT_BACKLOG, err) != 0 ||
-	    run_add_socket(api, "run.sock", queue, err) != 0 ||
-	    run_add_socket(api, "files.sock", FRONT_BACKLOG, err) != 0 ||
-	    run_add_socket(api, "session.sock", queue, err) != 0 ||
-	    run_add_socket(api, "connect.sock", FRONT_BACKLOG, err) != 0 ||
-	    run_add_socket(api, "mcp.sock", FRONT_BACKLOG, err) != 0)
-		return -1;
-	return 0;
+	for (size_t i = 0; i < sizeof(sockets) / sizeof(sockets[0]); i++)
+		if (run_add_socket(run, api, sockets[i].name,
+			sockets[i].backlog, err) != 0)
+			return -1;
+	return run_add_socket(run, discord, "fcgi.sock", FRONT_BACKLOG, err);
 }
 
 /* il-node runs only where there are several nodes. */
 static int
 add_node(struct run *run, struct err *err)
 {
-	struct child *node;
+	struct program *node;
 
 	if (*run->config->nodes == '\0')
 		return 0;
 	node = run_add_own(run, STAGE_FRONT, "il-node", ACCOUNT_NODE, "");
-	return run_add_socket(node, "node.sock", FRONT_BACKLOG, err);
+	return run_add_socket(run, node, "node.sock", FRONT_BACKLOG, err);
 }
 
 /* Its socket is ours, as those of the fronts are. */
@@ -427,14 +439,14 @@ add_standin(struct run *run)
 	auto_free char *endpoint = xprintf("http://127.0.0.1:%" PRId64
 					   "/interactions",
 	    run->config->http_port);
-	struct child *child;
+	struct program *program;
 
-	child = run_add(run, STAGE_STANDIN, "stand-in", ACCOUNT_STANDIN,
+	program = run_add(run, STAGE_STANDIN, "stand-in", ACCOUNT_STANDIN,
 	    (const char *const[]){ standin_python(), standin->script,
 		"--key-file", standin->key_file, "--history", history,
 		"--listen-fd", "3", "--endpoint", endpoint, "--commands",
 		commands, "--verbose", NULL });
-	child->fds[child->fd_count++] = steal_fd(&standin->listen_fd);
+	program->fds[program->fd_count++] = steal_fd(&standin->listen_fd);
 }
 
 /* The children, with their arguments, their sockets and the account of each, in
@@ -445,9 +457,10 @@ plan_make(struct run *run, struct err *err)
 	auto_free char *conf = config_state_path(run->config, "nginx.conf");
 	/* nginx takes a relative one for one below its own folder. */
 	auto_free char *full = realpath(conf, NULL);
+	const size_t most = (size_t)run->config->workers + 6;
 
-	run->children = xcalloc((size_t)run->config->workers + 6,
-	    sizeof(*run->children));
+	run->programs = xcalloc(most, sizeof(*run->programs));
+	run->children.of = xcalloc(most, sizeof(*run->children.of));
 	(void)run_add_own(run, STAGE_BROKER, "il-sandboxd", ACCOUNTS, "");
 	for (int64_t i = 0; i < run->config->workers; i++) {
 		auto_free char *slot = xprintf("%" PRId64, i);
@@ -593,20 +606,20 @@ run_prepare(struct run *run, struct err *err)
 static void
 run_release(struct run *run)
 {
-	for (size_t i = 0; i < run->count; i++) {
-		struct child *child = &run->children[i];
+	for (size_t i = 0; i < run->children.count; i++) {
+		struct program *program = &run->programs[i];
 
-		for (char **arg = child->argv; *arg != NULL; arg++)
+		for (char **arg = program->argv; *arg != NULL; arg++)
 			free(*arg);
-		while (child->fd_count > 0)
-			(void)close(child->fds[--child->fd_count]);
+		while (program->fd_count > 0)
+			(void)close(program->fds[--program->fd_count]);
 	}
-	free(run->children);
+	free(run->programs);
+	free(run->children.of);
 	free(run->standin.script);
 	free(run->standin.key_file);
 	cleanup_close(&run->standin.listen_fd);
 	db_close(run->database);
-	cleanup_close(&run->inotify_fd);
 	cleanup_close(&run->view_fd);
 	cleanup_close(&run->lock_fd);
 }
@@ -620,8 +633,7 @@ ctl_run(struct ctl *ctl)
 		.env_file = ctl->env_file,
 		.lock_fd = -1,
 		.standin = { .listen_fd = -1 },
-		.view_fd = -1,
-		.inotify_fd = -1 };
+		.view_fd = -1 };
 	struct err err = { 0 };
 	int code;
 

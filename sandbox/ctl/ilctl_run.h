@@ -8,11 +8,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/children.h"
+
 struct config;
 struct db;
 struct err;
-struct loop;
-struct loop_timer;
 
 /* Users of the programs when `ilctl run` is root: one for each duty, with the
  * groups that its unit has under systemd.  Where the host knows the names of
@@ -63,10 +63,8 @@ enum child_stage {
  * leaves behind can be ended with it, and it has a weight of its own
  * (../base/process.h).
  */
-struct child {
-	struct run *run;
+struct program {
 	char name[40];
-	enum child_stage stage;
 	enum account account;
 	char *argv[CHILD_ARGS]; /* heap; argv[0] is looked up in PATH */
 	/* Its descriptors from 3 on at every start.  A front has listening
@@ -74,11 +72,7 @@ struct child {
 	 * is started again. */
 	int fds[CHILD_FDS];
 	int fd_count;
-
-	pid_t pid; /* 0: not running */
-	int pidfd; /* readable when it has ended; -1 */
-	int64_t started_ms;
-	int failures; /* ends in a row, each soon after its start */
+	bool listens; /* the program is told of them */
 };
 
 /* The local stand-in for Discord, when no public key is configured. */
@@ -104,15 +98,8 @@ struct run {
 	gid_t gids[ACCOUNT_GROUPS];
 	int view_fd; /* the accounts' view of the folders (view_open()); -1 */
 
-	struct child *children; /* heap, in the order of their start */
-	size_t count;
-	/* supervise.c */
-	struct loop *loop;
-	int inotify_fd;	  /* -1 once all accept requests */
-	int asked;	  /* number of requests to end */
-	int64_t asked_ms; /* the last time, monotonic */
-	int stage;	  /* that is being ended; -1: none */
-	struct loop_timer *deadline;
+	struct program *programs; /* heap, in the order of their start */
+	struct children children; /* each runs the program of its index */
 	int exit_code;
 };
 
@@ -134,7 +121,10 @@ int estate_share(const struct run *run, struct err *err);
  * enter, or -1 when every path can be passed as it is.  ERR_CONFIG: they
  * cannot, and none is to be had. */
 int view_open(int *fd, const char *const *paths, size_t count, struct err *err);
-int child_spawn(struct child *child, struct err *err);
+/* Become a program, in a new process: its rights, its view, its descriptors.
+ * Never returns. */
+void program_become(const struct run *run, const struct program *program,
+    pid_t parent);
 
 /* supervise.c: remove what stands in the state folder for a running program. */
 void supervise_clear(const struct config *config);

@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loop of `ilctl run`. The programs are ended stage by stage (enum
- * child_stage): each gets SIGTERM, and SIGKILL when its time is over.
+ * The programs of `ilctl run` as children (base/children.h): their stages, the
+ * end of all when one cannot run, and the announcement that all are ready.
  */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/inotify.h>
-#include <sys/signalfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/err.h"
-#include "base/fd.h"
 #include "base/log.h"
-#include "base/loop.h"
 #include "ctl/ctl.h"
 #include "ctl/ilctl_run.h"
 #include "protocol/lease.h"
@@ -28,8 +21,7 @@
 #define BACKOFF_LAST_MS 5000
 /* A program that ran for so long did start well. */
 #define STEADY_MS 10000
-
-static void supervise_start(void *arg);
+#define READY_MS 100 /* between two checks whether all accept requests */
 
 /* ---- ready ---- */
 
@@ -78,235 +70,72 @@ supervise_announce(const struct run *run)
 	(void)fflush(stdout);
 }
 
-/* Something was made in one of the folders.  The first time that all accept
- * requests, it is announced. */
+/* The first time that all accept requests, it is announced. */
 static void
-supervise_on_news(void *arg, int fd, uint32_t events)
+supervise_check_ready(void *arg)
 {
 	struct run *run = arg;
-	char buffer[4096];
 
-	(void)events;
-	(void)!read(fd, buffer, sizeof(buffer));
-	if (run->stage >= 0)
-		return;
 	for (size_t i = 0; i < SIGNS; i++) {
 		auto_free char *path = config_state_path(run->config, signs[i]);
 
 		if (access(path, F_OK) != 0)
 			return;
 	}
-	loop_close(run->loop, &run->inotify_fd);
+	run->children.tick_ms = 0;
 	supervise_announce(run);
 }
 
-/* ---- the end ---- */
+/* ---- the children ---- */
 
-/* The time that a stage has to end by itself.  nginx closes requests that take
- * longer than IL_STOP_SECONDS.  A worker's run has the same time; then the
- * worker reports it as interrupted, as there may be no next start.  The broker
- * waits for starts that are under way, and for the engine to remove its
- * containers. */
-static int64_t
-stage_ms(const struct run *run)
-{
-	static const int64_t least[STAGE_COUNT] = {
-		[STAGE_DRAIN] = 15000,
-		[STAGE_FRONT] = 3000,
-		[STAGE_STANDIN] = 2000,
-		[STAGE_BROKER] = 25000,
-	};
-	int64_t more = run->stage == STAGE_DRAIN ? run->config->stop_ms :
-	    run->stage == STAGE_BROKER		 ? run->config->start_ms :
-						   0;
-
-	return least[run->stage] + more;
-}
-
-/* Send a signal to all of a stage.  Returns how many are left of it; 0 is no
- * signal, and only counts.  SIGTERM would cut nginx's answers. */
-static size_t
-signal_stage(const struct run *run, int stage, int number)
-{
-	size_t left = 0;
-
-	for (size_t i = 0; i < run->count; i++) {
-		const struct child *child = &run->children[i];
-
-		/* A pid that was not reaped is never another's. */
-		if ((int)child->stage != stage || child->pid == 0)
-			continue;
-		left++;
-		if (number == SIGKILL)
-			log_warn("%s did not end in time: killed", child->name);
-		(void)kill(child->pid,
-		    number == SIGTERM && child->account == ACCOUNT_NGINX ?
-			SIGQUIT :
-			number);
-	}
-	return left;
-}
-
+/* nginx neither removes a socket that it left when it was killed, nor starts
+ * beside it. */
 static void
-supervise_on_deadline(void *arg)
+supervise_become(void *arg, size_t index, pid_t parent)
 {
 	const struct run *run = arg;
 
-	(void)signal_stage(run, run->stage, SIGKILL);
+	if (run->programs[index].account == ACCOUNT_NGINX)
+		supervise_remove(run->config, NODES_SOCKET);
+	program_become(run, &run->programs[index], parent);
 }
 
-/* Ask all of this stage to end, or of the first one after it that has any left,
- * and set the time for it. */
+/* A program that cannot run as things are ends everything, as it would end
+ * again, however often it is tried. */
 static void
-end_stage(struct run *run)
-{
-	bool hurry;
-
-	while (run->stage < STAGE_COUNT &&
-	    signal_stage(run, run->stage, 0) == 0)
-		run->stage++;
-	if (run->stage == STAGE_COUNT) {
-		loop_stop(run->loop);
-		return;
-	}
-	/* The second signal kills all but the broker: without it the cells
-	 * would have to find out that they are alone. */
-	hurry = run->asked > (run->stage == STAGE_BROKER ? 2 : 1);
-	loop_timer_set(run->loop, &run->deadline, stage_ms(run),
-	    supervise_on_deadline, run);
-	(void)signal_stage(run, run->stage, hurry ? SIGKILL : SIGTERM);
-}
-
-/* The first asks, the second hurries, the third kills. */
-static void
-supervise_on_signal(void *arg, int fd, uint32_t events)
+supervise_on_end(void *arg, size_t index, const siginfo_t *end)
 {
 	struct run *run = arg;
-	struct signalfd_siginfo info;
+	int code = end->si_code == CLD_EXITED ? end->si_status : 0;
 
-	(void)events;
-	if (read(fd, &info, sizeof(info)) != sizeof(info) ||
-	    fd_signal_is_echo(&run->asked_ms))
+	if (run->children.asked > 0 ||
+	    (code != CTL_USAGE && code != CTL_CONFIG &&
+		code != CHILD_NOT_STARTED))
 		return;
-	run->asked++;
-	if (run->stage < 0) {
-		log_info("ending: what runs has %lld s; "
-			 "a second signal does not wait",
-		    (long long)(run->config->stop_ms / 1000));
-		run->stage = 0;
-		/* The stand-in ends the event streams of its pages, which never
-		 * end by themselves, so that nginx does not wait for them. */
-		(void)signal_stage(run, STAGE_STANDIN, SIGWINCH);
-	} else {
+	log_err("%s cannot run as things are: everything ends",
+	    run->programs[index].name);
+	run->exit_code = code == CTL_USAGE ? CTL_USAGE : CTL_CONFIG;
+	children_end(&run->children);
+}
+
+/* The first signal asks, the second hurries, the third kills. */
+static void
+supervise_on_signal(void *arg)
+{
+	const struct run *run = arg;
+	const struct child *of = run->children.of;
+
+	if (run->children.asked > 0) {
 		log_info("hurrying");
-	}
-	end_stage(run);
-}
-
-/* ---- one program ---- */
-
-/* After a pause that grows while it keeps ending soon after its start. */
-static void
-supervise_start_later(struct child *child)
-{
-	int64_t wait;
-
-	if (clock_monotonic_ms() - child->started_ms > STEADY_MS)
-		child->failures = 0;
-	wait = clock_backoff_ms(BACKOFF_FIRST_MS, BACKOFF_LAST_MS,
-	    child->failures++);
-	log_info("%s starts again in %lld ms", child->name, (long long)wait);
-	loop_timer_set(child->run->loop, NULL, wait, supervise_start, child);
-}
-
-/* End what is left of its group, then reap it: until then the number is nobody
- * else's.  Only an end that was not asked for is worth a line. */
-static int
-supervise_reap(struct child *child)
-{
-	int status = 0;
-
-	(void)kill(-child->pid, SIGKILL);
-	(void)TEMP_FAILURE_RETRY(waitpid(child->pid, &status, 0));
-	loop_close(child->run->loop, &child->pidfd);
-	child->pid = 0;
-	if (child->run->stage >= (int)child->stage)
-		log_debug("%s ended", child->name);
-	else if (WIFSIGNALED(status))
-		log_warn("%s was ended by signal %d", child->name,
-		    WTERMSIG(status));
-	else
-		log_warn("%s ended with status %d", child->name,
-		    WEXITSTATUS(status));
-	return status;
-}
-
-/* A program has ended: because its stage is being ended, for good, or to be
- * started again. */
-static void
-supervise_on_end(void *arg, int fd, uint32_t events)
-{
-	struct child *child = arg;
-	struct run *run = child->run;
-	int status = supervise_reap(child);
-	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-
-	(void)fd;
-	(void)events;
-	if (run->stage >= 0) {
-		if (signal_stage(run, run->stage, 0) == 0)
-			end_stage(run);
-	} else if (code == CTL_USAGE || code == CTL_CONFIG ||
-	    code == CHILD_NOT_STARTED) {
-		/* It stays so, however often it is tried. */
-		log_err("%s cannot run as things are: everything ends",
-		    child->name);
-		run->exit_code = code == CTL_USAGE ? CTL_USAGE : CTL_CONFIG;
-		run->stage = 0;
-		end_stage(run);
-	} else {
-		supervise_start_later(child);
-	}
-}
-
-/* Nothing that has ended is started again once all are to end. */
-static void
-supervise_start(void *arg)
-{
-	struct child *child = arg;
-	struct run *run = child->run;
-	struct err err;
-
-	if (run->stage >= 0)
-		return;
-	/* nginx removes none that it left when it was killed, nor starts. */
-	if (child->account == ACCOUNT_NGINX)
-		supervise_remove(run->config, NODES_SOCKET);
-	if (child_spawn(child, &err) == 0) {
-		loop_add(run->loop, child->pidfd, EPOLLIN, supervise_on_end,
-		    child);
 		return;
 	}
-	log_err("%s: %s", child->name, err.text);
-	supervise_start_later(child);
-}
-
-/* ---- all ---- */
-
-/* Watch the folders in which the signs are made. */
-static int
-open_inotify(struct run *run, struct err *err)
-{
-	run->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	for (size_t i = 0; i < SIGNS; i++) {
-		auto_free char *path = config_state_path(run->config, signs[i]);
-
-		*strrchr(path, '/') = '\0';
-		if (inotify_add_watch(run->inotify_fd, path,
-			IN_CREATE | IN_MOVED_TO) < 0)
-			return err_system(err, "inotify");
-	}
-	return 0;
+	log_info("ending: what runs has %lld s; a second signal does not wait",
+	    (long long)(run->config->stop_ms / 1000));
+	/* The stand-in ends the event streams of its pages, which never end by
+	 * themselves, so that nginx does not wait for them. */
+	for (size_t i = 0; i < run->children.count; i++)
+		if (of[i].stage == STAGE_STANDIN && of[i].pid != 0)
+			(void)kill(of[i].pid, SIGWINCH);
 }
 
 /* Sockets that are ours wait in the kernel from before the first start, so the
@@ -314,18 +143,36 @@ open_inotify(struct run *run, struct err *err)
 int
 supervise(struct run *run)
 {
+	/* nginx closes requests that take longer than IL_STOP_SECONDS.  A
+	 * worker's run has the same time; then the worker reports it as
+	 * interrupted, as there may be no next start.  The broker waits for
+	 * starts that are under way, and for the engine to remove its
+	 * containers.  The second signal does not kill it: without it the cells
+	 * would have to find out that they are alone. */
+	const struct children_stage stages[STAGE_COUNT] = {
+		[STAGE_DRAIN] = { 15000 + run->config->stop_ms, 1 },
+		[STAGE_FRONT] = { 3000, 1 },
+		[STAGE_STANDIN] = { 2000, 1 },
+		[STAGE_BROKER] = { 25000 + run->config->start_ms, 2 },
+	};
 	struct err err;
-	auto_close int signals_fd = fd_signals(SIGHUP, &err);
 
-	if (signals_fd < 0 || open_inotify(run, &err) != 0)
-		return ctl_fail("run", &err);
-	run->stage = -1;
-	run->loop = loop_new();
-	loop_add(run->loop, signals_fd, EPOLLIN, supervise_on_signal, run);
-	loop_add(run->loop, run->inotify_fd, EPOLLIN, supervise_on_news, run);
-	for (size_t i = 0; i < run->count; i++)
-		supervise_start(&run->children[i]);
-	loop_run(run->loop);
-	loop_free(run->loop);
-	return run->exit_code;
+	run->children = (struct children){
+		.of = run->children.of,
+		.count = run->children.count,
+		.stages = stages,
+		.stage_count = STAGE_COUNT,
+		.first_ms = BACKOFF_FIRST_MS,
+		.most_ms = BACKOFF_LAST_MS,
+		.steady_ms = STEADY_MS,
+		.again_ms = BACKOFF_FIRST_MS,
+		.arg = run,
+		.become = supervise_become,
+		.ended = supervise_on_end,
+		.tick = supervise_check_ready,
+		.tick_ms = READY_MS,
+		.signalled = supervise_on_signal,
+	};
+	return children_run(&run->children, &err) != 0 ? ctl_fail("run", &err) :
+							 run->exit_code;
 }

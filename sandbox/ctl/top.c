@@ -350,7 +350,7 @@ top_print_json(const struct top *top)
 static int
 top_watch(const struct ctl *ctl, struct err *err)
 {
-	auto_close int signals = fd_signals(0, err);
+	auto_close int signals = fd_signals(false, err);
 	struct pollfd p = { .fd = signals, .events = POLLIN };
 	struct top top;
 

@@ -105,7 +105,7 @@ open_all(struct worker *worker)
 		log_fatal(EXIT_CONFIG, "%s", err.text);
 	worker->slot_lock = lock_slot(worker, worker->slot, LOCK_WAIT_MS, &err);
 	if (worker->slot_lock >= 0)
-		worker->signal_fd = fd_signals(0, &err);
+		worker->signal_fd = fd_signals(false, &err);
 	if (worker->slot_lock < 0 || worker->signal_fd < 0)
 		log_fatal(1, "%s", err.text);
 	worker->wake_fd = wake_fifo_open(wake, &err);

@@ -326,7 +326,7 @@ test_signals(void)
 {
 	struct signalfd_siginfo info = { 0 };
 	struct err err = { 0 };
-	auto_close int fd = fd_signals(SIGHUP, &err);
+	auto_close int fd = fd_signals(true, &err);
 
 	ok(fd >= 0 && is_cloexec(fd), "a descriptor for signals");
 	ok(read(fd, &info, sizeof(info)) < 0 && errno == EAGAIN,
