@@ -43,7 +43,7 @@
 #define ANSWER_MS 10000
 #define BACKLOG 1024
 #define CONF_MAX (256 << 10)
-#define BACKLOG_MARK " backlog=" /* of the one server that is for people */
+#define PORT_SIZE 8
 /* More connections than can come while a front is started again. */
 #define FRONT_BACKLOG 4096
 
@@ -481,16 +481,19 @@ plan_make(struct run *run, struct err *err)
 /* ---- run ---- */
 
 /* Two of us in one folder would take each other's sockets.  The kernel drops
- * the lock with our process. */
+ * the lock with our process.  The file holds our port. */
 static int
 run_lock(struct run *run, struct err *err)
 {
 	auto_free char *path = config_state_path(run->config, "run.lock");
+	auto_free char *port = xprintf("%" PRId64, run->config->http_port);
 
 	run->lock_fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,
 	    0640);
 	if (run->lock_fd >= 0 && flock(run->lock_fd, LOCK_EX | LOCK_NB) == 0)
-		return 0;
+		return ftruncate(run->lock_fd, 0) != 0 ?
+		    err_system(err, "%s", path) :
+		    fd_write_all(run->lock_fd, port, strlen(port), err);
 	if (run->lock_fd < 0 || errno != EWOULDBLOCK)
 		return err_system(err, "%s", path);
 	return err_set(err, ERR_CONFIG,
@@ -669,24 +672,16 @@ where_is_run(const struct config *config)
 	    errno == EWOULDBLOCK;
 }
 
-/* "listen 127.0.0.1:8081 backlog=4096;" in what `ilctl run` has generated. */
 int64_t
 where_port(const struct config *config)
 {
-	auto_free char *path = config_state_path(config, "nginx.conf");
-	auto_buf struct buf text = BUF_INIT(CONF_MAX);
-	struct err err = { 0 };
-	const char *at;
+	auto_free char *path = config_state_path(config, "run.lock");
+	auto_buf struct buf text = BUF_INIT(PORT_SIZE);
+	struct err err;
 	int64_t port;
 
-	if (!where_is_run(config) || file_read(path, &text, &err) != 0)
-		return config->http_port;
-	at = strstr(buf_str(&text), BACKLOG_MARK);
-	if (at == NULL)
-		return config->http_port;
-	buf_cut(&text, (size_t)(at - text.data));
-	at = strrchr(buf_str(&text), ':');
-	return at != NULL && text_parse_int(at + 1, 1, 65535, &port) ?
+	return where_is_run(config) && file_read(path, &text, &err) == 0 &&
+		text_parse_int(buf_str(&text), 1, 65535, &port) ?
 	    port :
 	    config->http_port;
 }

@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -422,54 +421,29 @@ restore_one(struct restore *r, const char *path, const char *user,
 	return result;
 }
 
-struct arguments {
-	const char *user;
-	const char *to;
-	bool force;
-	bool check;
-};
-
-static bool
-restore_read_arguments(struct arguments *a, const struct ctl *ctl)
-{
-	static const struct option options[] = {
-		{ "user", required_argument, NULL, 'u' },
-		{ "to", required_argument, NULL, 't' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int c;
-
-	while ((c = getopt_long(ctl->argc, ctl->argv, "fn", options, NULL)) !=
-	    -1) {
-		if (c == '?')
-			return false;
-		a->force = a->force || c == 'f';
-		a->check = a->check || c == 'n';
-		a->user = c == 'u' ? optarg : a->user;
-		a->to = c == 't' ? optarg : a->to;
-	}
-	return optind + 1 == ctl->argc &&
-	    (a->user != NULL ? !a->force && !a->check : a->to == NULL);
-}
-
 int
 ctl_restore(struct ctl *ctl)
 {
 	struct restore r = { .config = &ctl->config, .folder = -1, .base = -1 };
-	struct arguments a = { .user = NULL };
+	const char *user = ctl_cut(ctl, "--user", 2);
+	const char *to = ctl_cut(ctl, "--to", 2);
+	bool force = ctl_cut(ctl, "-f", 1) != NULL;
+	bool check = ctl_cut(ctl, "-n", 1) != NULL;
+	const char *folder = ctl->argv[1];
 	struct err err = { 0 };
 	int result;
 
-	if (!restore_read_arguments(&a, ctl))
+	if (ctl->argc != 2 || *folder == '-' ||
+	    (user != NULL ? force || check : to != NULL))
 		return CTL_MISUSED;
-	if (a.user != NULL)
-		result = restore_one(&r, ctl->argv[optind], a.user, a.to, &err);
+	if (user != NULL)
+		result = restore_one(&r, folder, user, to, &err);
 	else
-		result = restore(&r, ctl->argv[optind], a.force, a.check, &err);
-	if (result == 0 && a.user == NULL)
+		result = restore(&r, folder, force, check, &err);
+	if (result == 0 && user == NULL)
 		printf("%zu files of %s UTC, %s: %s\n", r.m.file_count,
 		    text_time(r.m.time).text, text_size(r.bytes).text,
-		    a.check ? "all is whole" : "restored");
+		    check ? "all is whole" : "restored");
 	cleanup_close(&r.base);
 	cleanup_close(&r.folder);
 	manifest_release(&r.m);

@@ -37,7 +37,7 @@
 /* ---- for the doctor: nginx, Discord, and its clock beside ours ---- */
 
 static int
-ask_for_doctor(const char *url, struct transfer_answer *answer, struct err *err)
+ask_for_doctor(const char *url, struct rest_reply *answer, struct err *err)
 {
 	auto_buf struct buf body = BUF_INIT(REST_ANSWER_MAX);
 
@@ -81,7 +81,7 @@ doctor_http(struct doctor *d)
 {
 	auto_free char *url = xprintf("http://127.0.0.1:%" PRId64 "/health",
 	    where_port(d->config));
-	struct transfer_answer answer;
+	struct rest_reply answer;
 	struct err err = { 0 };
 
 	if (ask_for_doctor(url, &answer, &err) != 0)
@@ -99,7 +99,7 @@ doctor_discord(struct doctor *d)
 	/* This needs no token; any answer will do. */
 	auto_free char *url = xprintf("%s/gateway",
 	    d->config->discord_api_base);
-	struct transfer_answer answer;
+	struct rest_reply answer;
 	struct err err = { 0 };
 
 	if (*d->config->discord_public_key == '\0') {
@@ -178,7 +178,7 @@ selftest_report(struct selftest *t, bool good, const char *what,
 }
 
 static void
-test_good(struct selftest *t, const struct transfer_answer *answer,
+test_good(struct selftest *t, const struct rest_reply *answer,
     const struct buf *body, int64_t took_us)
 {
 	json_auto_t *root = json_loadb(buf_str(body), body->len, 0, NULL);
@@ -192,7 +192,7 @@ test_good(struct selftest *t, const struct transfer_answer *answer,
 	selftest_report(t,
 	    json_integer_value(json_object_get(root, "type")) == 1,
 	    "it is answered {\"type\":1}", "the body is something else");
-	selftest_report(t, answer->json, "as application/json",
+	selftest_report(t, answer->is_json, "as application/json",
 	    "the Content-Type is something else");
 	selftest_report(t, took_us < SLOW_US, "within three seconds",
 	    "it took longer");
@@ -222,7 +222,7 @@ test_one(struct selftest *t, bool wrong)
 		.agent = "Discord-Interactions/1.0 (+https://discord.com)",
 		.body = ping,
 		.timeout_ms = ANSWER_MS };
-	struct transfer_answer answer;
+	struct rest_reply answer;
 	int64_t since_us = clock_monotonic_us();
 	struct err err;
 	int result;

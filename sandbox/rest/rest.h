@@ -81,15 +81,22 @@ enum rest_outcome {
 #define REST_MESSAGE_SIZE 256
 
 struct rest_reply {
-	int status;   /* HTTP status of the last answer, 0: none */
+	int status; /* HTTP status of the last answer, 0: none */
+	/* Of its headers: time to wait, X-RateLimit-Remaining and -Reset-After,
+	 * each -1 if it is not given; the date, Unix seconds, 0 or -1: none. */
+	int64_t retry_after_ms; /* the body's, if that has one */
+	int64_t remaining;
+	int64_t reset_after_ms;
+	int64_t date;
+	bool shared;  /* 429: not for what we alone have sent */
+	bool is_json; /* Content-Type: application/json */
+	/* Of its body. */
 	int64_t code; /* Discord's error code, 0: none */
 	/* Discord's text, "": none; cut to fit, not cleaned */
 	char message[REST_MESSAGE_SIZE];
-	bool json;		/* the answer was an error of Discord's own: an
-				 * object with message and code */
-	bool global;		/* 429: the limit is for all that we send */
-	bool shared;		/* 429: not for what we alone have sent */
-	int64_t retry_after_ms; /* time to wait; -1: not given */
+	bool json;   /* the answer was an error of Discord's own: an object with
+		      * message and code */
+	bool global; /* 429: the limit is for all that we send */
 };
 
 /* Does the server's moderation (AutoMod) forbid such a text there? */

@@ -129,10 +129,9 @@ rest_is_moderated(const struct rest_reply *reply)
 	    reply->code == HARMFUL_LINKS;
 }
 
-/* The reply is read from status, headers and body, which may be any bytes. */
+/* Add what the body says, which may be any bytes. */
 static void
-read_reply(struct rest_reply *reply, const struct transfer_answer *answer,
-    const struct buf *body)
+read_body(struct rest_reply *reply, const struct buf *body)
 {
 	json_auto_t *root = json_loadb(buf_str(body), body->len, 0, NULL);
 	const json_t *after = json_object_get(root, "retry_after");
@@ -141,16 +140,11 @@ read_reply(struct rest_reply *reply, const struct transfer_answer *answer,
 	    "message"));
 	double seconds = json_number_value(after);
 
-	*reply = (struct rest_reply){
-		.status = answer->status,
-		/* a limit need not have a code */
-		.json = message != NULL &&
-		    (json_is_integer(code) || answer->status == 429),
-		.code = json_integer_value(code),
-		.global = json_is_true(json_object_get(root, "global")),
-		.shared = answer->shared,
-		.retry_after_ms = answer->retry_after_ms,
-	};
+	/* a limit need not have a code */
+	reply->json = message != NULL &&
+	    (json_is_integer(code) || reply->status == 429);
+	reply->code = json_integer_value(code);
+	reply->global = json_is_true(json_object_get(root, "global"));
 	/* the body is more exact than the header */
 	if (json_is_number(after) && seconds >= 0.0 &&
 	    seconds <= RETRY_AFTER_MOST)
@@ -309,14 +303,14 @@ wait_for_turn(struct rest *rest, struct call *call, enum rest_outcome *outcome,
 /* Store the limits that the answer reports, for all later calls. */
 static void
 remember(struct rest *rest, const struct call *call,
-    const struct transfer_answer *answer, const struct rest_reply *reply)
+    const struct rest_reply *reply)
 {
 	struct bucket *bucket = bucket_of(rest, call);
 	int64_t now_ms = clock_monotonic_ms();
 	int64_t pause_ms = retry_pause_ms(reply);
 
-	if (answer->remaining == 0 && answer->reset_after_ms >= 0)
-		bucket->free_at_ms = now_ms + answer->reset_after_ms;
+	if (reply->remaining == 0 && reply->reset_after_ms >= 0)
+		bucket->free_at_ms = now_ms + reply->reset_after_ms;
 	if (reply->status == 429 || reply->status == 401)
 		bucket->free_at_ms = now_ms + pause_ms;
 	if (retry_is_block(reply) &&
@@ -339,16 +333,15 @@ try_once(struct rest *rest, const struct call *call, struct rest_reply *reply,
 	auto_buf struct buf own = BUF_INIT(REST_ANSWER_MAX);
 	struct buf *body = call->answer != NULL ? call->answer : &own;
 	struct transfer_request request = call->request;
-	struct transfer_answer answer;
 	int64_t left_ms = call->until_ms - clock_monotonic_ms();
 	int64_t since_us = clock_monotonic_us();
 
 	if (left_ms < request.timeout_ms)
 		request.timeout_ms = left_ms < 1 ? 1 : (int)left_ms;
 	buf_reset(body);
-	(void)transfer_run(rest->transfer, &request, &answer, body, err);
-	read_reply(reply, &answer, body);
-	remember(rest, call, &answer, reply);
+	(void)transfer_run(rest->transfer, &request, reply, body, err);
+	read_body(reply, body);
+	remember(rest, call, reply);
 	report_exchange(rest, call->route, since_us, reply);
 }
 
@@ -538,23 +531,21 @@ download_once(struct rest *rest, const struct transfer_request *request,
 	auto_buf struct buf body = BUF_INIT(max > DOWNLOAD_ERROR_MAX ?
 		max :
 		DOWNLOAD_ERROR_MAX);
-	struct transfer_answer answer = { .status = 0 };
-	struct rest_reply reply = { 0 };
+	struct rest_reply reply;
 	int64_t since_us = clock_monotonic_us();
-	int result = transfer_run(rest->transfer, request, &answer, &body, err);
+	int result = transfer_run(rest->transfer, request, &reply, &body, err);
 
 	/* The limits of a file's host are none of the API's. */
-	reply.status = answer.status;
 	reply.json = true;
+	reply.shared = false;
 	report_exchange(rest, REST_ROUTE_FETCH, since_us, &reply);
 	if (result < 0)
 		return err->code == ERR_LIMIT ? REST_REFUSED : REST_LATER;
-	if (answer.status != 200) {
+	if (reply.status != 200) {
 		(void)err_set(err, ERR_UNAVAILABLE,
-		    "the file's host answered %d", answer.status);
-		return answer.status == 429 || answer.status >= 500 ?
-		    REST_LATER :
-		    REST_GONE;
+		    "the file's host answered %d", reply.status);
+		return reply.status == 429 || reply.status >= 500 ? REST_LATER :
+								    REST_GONE;
 	}
 	if (body.len > max) {
 		(void)err_set(err, ERR_LIMIT, "longer than announced");

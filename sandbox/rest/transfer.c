@@ -229,7 +229,7 @@ set_options(struct transfer *t, const struct transfer_request *request,
 
 int
 transfer_run(struct transfer *transfer, const struct transfer_request *request,
-    struct transfer_answer *answer, struct buf *body, struct err *err)
+    struct rest_reply *reply, struct buf *body, struct err *err)
 {
 	CURL *curl = transfer->curl;
 	struct curl_slist *headers = make_headers(request);
@@ -245,15 +245,15 @@ transfer_run(struct transfer *transfer, const struct transfer_request *request,
 	if (code == CURLE_OK)
 		curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
 	remaining_ms = header_ms(curl, "X-RateLimit-Remaining");
-	*answer = (struct transfer_answer){
+	*reply = (struct rest_reply){
 		.status = (int)status,
 		.retry_after_ms = header_ms(curl, "Retry-After"),
 		.remaining = remaining_ms < 0 ? -1 : remaining_ms / 1000,
 		.reset_after_ms = header_ms(curl, "X-RateLimit-Reset-After"),
 		.shared = strcmp(header_of(curl, "X-RateLimit-Scope"),
 			      "shared") == 0,
-		.json = strncmp(header_of(curl, "Content-Type"),
-			    "application/json", 16) == 0,
+		.is_json = strncmp(header_of(curl, "Content-Type"),
+			       "application/json", 16) == 0,
 		.date = curl_getdate(header_of(curl, "Date"), NULL),
 	};
 	/* options go, connections stay */
@@ -273,15 +273,15 @@ transfer_run(struct transfer *transfer, const struct transfer_request *request,
 }
 
 int
-transfer_once(const struct transfer_request *request,
-    struct transfer_answer *answer, struct buf *body, struct err *err)
+transfer_once(const struct transfer_request *request, struct rest_reply *reply,
+    struct buf *body, struct err *err)
 {
 	struct transfer *transfer = transfer_new(err);
 	int result = -1;
 
-	*answer = (struct transfer_answer){ 0 };
+	*reply = (struct rest_reply){ 0 };
 	if (transfer != NULL)
-		result = transfer_run(transfer, request, answer, body, err);
+		result = transfer_run(transfer, request, reply, body, err);
 	transfer_free(transfer);
 	return result;
 }

@@ -32,26 +32,16 @@ struct transfer_request {
 	int timeout_ms;
 };
 
-struct transfer_answer {
-	int status;		/* 0: no answer */
-	int64_t retry_after_ms; /* from the headers; -1: not given */
-	int64_t remaining;	/* X-RateLimit-Remaining; -1: not given */
-	int64_t reset_after_ms; /* X-RateLimit-Reset-After; -1: not given */
-	bool shared;		/* X-RateLimit-Scope: shared */
-	bool json;		/* Content-Type: application/json */
-	int64_t date;		/* its header, Unix seconds; 0, -1: none */
-};
-
-/* The body of the answer goes to an empty buffer.  If it does not fit, the
- * exchange ends with ERR_LIMIT.  -1: there is no whole answer, err says why,
- * and status is 0. */
+/* Status and headers of the answer go into the reply, its body to an empty
+ * buffer.  If the body does not fit, the exchange ends with ERR_LIMIT.  -1:
+ * there is no whole answer, err says why, and status is 0. */
 int transfer_run(struct transfer *transfer,
-    const struct transfer_request *request, struct transfer_answer *answer,
+    const struct transfer_request *request, struct rest_reply *reply,
     struct buf *body, struct err *err);
 
 /* Run one exchange over a handle of its own. */
 int transfer_once(const struct transfer_request *request,
-    struct transfer_answer *answer, struct buf *body, struct err *err);
+    struct rest_reply *reply, struct buf *body, struct err *err);
 
 /* Is the URL on this machine (http://127.0.0.1…), and so not behind a proxy? */
 bool transfer_is_local(const char *url);
