@@ -23,8 +23,8 @@
  * other.  `expire` asks the broker to remove the folders; nothing here touches
  * a workspace or a container itself.
  *
- * Files: ilctl.c has the table of sub-commands, ilctl_run.c with child.c (one
- * watched program) and supervise.c is `ilctl run`; README.md has the others.
+ * Files: ilctl.c has the table of sub-commands, ilctl_run.c with child.c (the
+ * watched programs) is `ilctl run`; README.md has the others.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * Preparations of `ilctl run`: settings, the stand-in for Discord, nginx's
  * configuration, and the list of the programs with their arguments, sockets and
- * users.  Then supervise.c takes over.  Other commands learn here whether it
+ * users.  Then child.c takes over.  Other commands learn here whether it
  * runs, and where nginx listens.
  */
 #include "ctl/ilctl_run.h"

@@ -121,12 +121,8 @@ int estate_share(const struct run *run, struct err *err);
  * enter, or -1 when every path can be passed as it is.  ERR_CONFIG: they
  * cannot, and none is to be had. */
 int view_open(int *fd, const char *const *paths, size_t count, struct err *err);
-/* Become a program, in a new process: its rights, its view, its descriptors.
- * Never returns. */
-void program_become(const struct run *run, const struct program *program,
-    pid_t parent);
 
-/* supervise.c: remove what stands in the state folder for a running program. */
+/* Remove what stands in the state folder for a running program. */
 void supervise_clear(const struct config *config);
 /*
  * Start every program, watch them, start again what ends, and end all of them
