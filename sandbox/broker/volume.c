@@ -29,6 +29,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "broker/workspace.h"
+#include "volume/owner.h"
 
 /* Tries to get a free device before another process does. */
 #define ATTACH_TRIES 32
@@ -202,8 +203,6 @@ lock_wait_start(struct lock_wait *w, int fd, int ms, lock_wait_fn done,
 #define SPOOL_BYTES \
 	(SPOOL_MEDIUM * SPOOL_MEDIUM_BYTES + SPOOL_HUGE * SPOOL_HUGE_BYTES)
 
-#define FLOOR_MIN (INT64_C(256) << 20)
-#define FLOOR_MAX (INT64_C(2) << 30)
 /* Where no two blocks of a file are adjacent, the host's file system needs 12
  * bytes of metadata for each (ext4), or 16 (xfs): 1 in 256, and a page. */
 #define NOTES_SHARE 256
@@ -214,12 +213,8 @@ int64_t
 ledger_floor(int64_t total, int64_t cells)
 {
 	int64_t mounts = cells * IMAGES_EACH * LEDGER_MOUNT_BYTES;
-	int64_t floor = total / 50;
+	int64_t floor = disk_floor(total);
 
-	if (floor > FLOOR_MAX)
-		floor = FLOOR_MAX;
-	if (floor < FLOOR_MIN)
-		floor = FLOOR_MIN;
 	return floor > mounts ? floor : mounts;
 }
 

@@ -395,15 +395,14 @@ ctl_backup(struct ctl *ctl)
 {
 	struct backup b = { .config = &ctl->config, .folder = -1 };
 	struct err err = { 0 };
+	const char *wait = ctl_cut(ctl, "-w", 2);
 	int64_t seconds = WAIT_SECONDS;
-	int result, c;
+	int result;
 
-	while ((c = getopt(ctl->argc, ctl->argv, "w:")) != -1)
-		if (c != 'w' || !text_parse_int(optarg, 0, 86400, &seconds))
-			return CTL_MISUSED;
-	if (optind + 1 != ctl->argc)
+	if ((wait != NULL && !text_parse_int(wait, 0, 86400, &seconds)) ||
+	    ctl->argc != 2 || *ctl->argv[1] == '-')
 		return CTL_MISUSED;
-	b.path = ctl->argv[optind];
+	b.path = ctl->argv[1];
 	b.wait_ms = seconds * 1000;
 	b.socket = config_state_path(&ctl->config, SOCKET_BROKER_CTL);
 	result = make_backup(&b, &err);

@@ -215,8 +215,6 @@ name_owner(char directive[static WHY], const char *conf)
 	return true;
 }
 
-static const char generate[] =
-    "start `ilctl run` again: it generates the configuration";
 /* The number in "NAME NUMBER;" where that stands outside of comments. */
 static int64_t
 read_setting(const char *dump, const char *name, int64_t otherwise)
@@ -258,22 +256,18 @@ nginx_room_read(struct nginx_room *room, const char *dump, const char *lib_dir)
 static void
 check_nginx_room(struct doctor *d, const char *dump, const char *conf)
 {
-	/* Step 9 of systemd/INSTALL.md. */
-	auto_free char *make_room = xprintf("sh %s/nginx/connections.sh && "
-					    "nginx -t && "
-					    "systemctl restart nginx",
-	    d->config->lib_dir);
 	struct nginx_room room;
 
 	nginx_room_read(&room, dump, d->config->lib_dir);
 	if (!room.ours && conf == NULL)
 		doctor_say(d, FOUND_NGINX_OTHER, "");
 	else if (!room.suffices)
-		doctor_say(d, FOUND_NGINX_NARROW,
-		    conf != NULL ? generate : make_room,
+		doctor_say(d,
+		    conf != NULL ? FOUND_NGINX_OLD : FOUND_NGINX_NARROW,
 		    doctor_number(room.connections).text,
 		    doctor_number(room.files).text,
-		    doctor_number(NGINX_CONNECTIONS_MIN).text);
+		    doctor_number(NGINX_CONNECTIONS_MIN).text,
+		    d->config->lib_dir);
 	else
 		doctor_say(d, FOUND_NGINX_GOOD,
 		    conf != NULL ? conf : "as it is installed",
@@ -429,73 +423,19 @@ enum {
 	NO_OVERLAY = 1 << 20,
 };
 
-static const char engines_forbids[] =
-    "AppArmor is on, and Docker's own profile forbids user namespaces or "
-    "mounts";
-static const char profile_forbids[] =
-    "AppArmor is on, and the profile @1 forbids this step";
+#define ENGINES_FORBIDS \
+	"AppArmor is on, and Docker's own profile forbids user namespaces or " \
+	"mounts"
+#define PROFILE_FORBIDS "AppArmor is on, and the profile @1 forbids this step"
 
-/* The first row whose needs are found is the verdict.  @1 stands for
- * the profile, or for the error outside; in the mend for the rule. */
+/* The first row whose needs are found is the verdict. */
 static const struct {
 	unsigned int needs;
 	const char *cause;
 	const char *mend;
 } causes[] = {
-	{ ASKED_FOR, "IL_API_ISOLATION asks for it", "IL_API_ISOLATION=auto" },
-	{ NO_PROC | COVERED,
-	    "the container's /proc has parts that are covered, by the engine "
-	    "or by what contains it",
-	    "an engine that takes --security-opt systempaths=unconfined" },
-	{ NO_PROC, "this kernel mounts no /proc of processes alone",
-	    "Linux 5.8 or later" },
-	{ NO_OVERLAY, "this kernel mounts no overlay in a user namespace",
-	    "Linux 5.11 or later, with CONFIG_OVERLAY_FS" },
-	{ UNMADE | HOST_NO_NAMESPACES,
-	    "this kernel is built without user namespaces",
-	    "a kernel with CONFIG_USER_NS" },
-	{ UNMADE | HOST_NOT_ALLOWED, "kernel.unprivileged_userns_clone is 0",
-	    "sysctl -w kernel.unprivileged_userns_clone=1, and the same in "
-	    "/etc/sysctl.d" },
-	{ UNMADE | HOST_NONE_AT_MOST, "user.max_user_namespaces is 0",
-	    "sysctl -w user.max_user_namespaces=10000, and the same in "
-	    "/etc/sysctl.d" },
-	{ UNMADE | USED_UP,
-	    "user.max_user_namespaces is used up, here or where the engine "
-	    "itself is contained",
-	    "sysctl -w user.max_user_namespaces=10000, there" },
-	{ BY_PROFILE | ENGINES | CHOSEN, engines_forbids,
-	    "leave IL_TUNE_API_APPARMOR empty: " APPARMOR_PROFILE
-	    ", which comes with Inline, is used where it is loaded" },
-	{ BY_PROFILE | ENGINES | HOST_LOADED, engines_forbids,
-	    "systemctl restart il-sandboxd: " APPARMOR_PROFILE
-	    " is loaded by now" },
-	{ BY_PROFILE | ENGINES, engines_forbids,
-	    "load " APPARMOR_PROFILE ", which comes with Inline: " LOAD_OURS
-	    " && systemctl restart il-sandboxd" },
-	{ BY_PROFILE | OURS, profile_forbids,
-	    "load the profile of this version: make install && " LOAD_OURS
-	    " && systemctl restart il-sandboxd; and look at "
-	    "/etc/apparmor.d/local/" APPARMOR_PROFILE },
-	{ BY_PROFILE, profile_forbids,
-	    "allow `@1` in that profile, as /etc/apparmor.d/" APPARMOR_PROFILE
-	    " does, or leave IL_TUNE_API_APPARMOR empty to use that one" },
-	{ HOST_RESTRICTED, "kernel.apparmor_restrict_unprivileged_userns is 1",
-	    "leave IL_TUNE_API_APPARMOR empty and load " APPARMOR_PROFILE
-	    " (" LOAD_OURS "), or set that sysctl to 0" },
-	{ DENIED | HOST_SELINUX, "SELinux enforces",
-	    "look at `ausearch -m avc` for what it forbids" },
-	{ CONTAINED,
-	    "this host forbids it to every process without privileges (@1); it "
-	    "may be contained itself",
-	    "allow user namespaces and mounts in what contains this host" },
-	{ RUNTIME, "it works outside of containers; IL_TUNE_RUNTIME forbids it",
-	    "leave IL_TUNE_RUNTIME empty, if its own isolation is not what you "
-	    "want" },
-	{ 0,
-	    "it works outside of containers: the engine, or its default "
-	    "runtime, forbids it",
-	    "" },
+#define CAUSE(...) { __VA_ARGS__ },
+#include "ctl/doctor.def"
 };
 
 /* With namespaces: do runs see each other's locks, on files of installed

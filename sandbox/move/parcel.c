@@ -36,11 +36,6 @@
 #define VERSION "1"
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define ROUND_MS 5000 /* then the broker is asked for the cell once more */
-/* Room that stays free on a disk, as in the broker (broker/volume.h): a share
- * of the disk, within these bounds. */
-#define FLOOR_SHARE 50
-#define FLOOR_LEAST ((uint64_t)256 << 20)
-#define FLOOR_MOST ((uint64_t)2 << 30)
 
 /* ---- volumes ---- */
 
@@ -554,16 +549,12 @@ is_of_sandbox(const struct arrival *a)
 static int
 arrival_check_room(const struct arrival *a, struct err *err)
 {
-	uint64_t blocks = (uint64_t)a->p->head.blocks;
 	struct statvfs st;
-	uint64_t floor;
 
 	if (fstatvfs(a->base, &st) != 0)
 		return err_system(err, "ask for the disk's room");
-	floor = st.f_blocks * st.f_frsize / FLOOR_SHARE;
-	floor = floor < FLOOR_MOST ? floor : FLOOR_MOST;
-	floor = floor > FLOOR_LEAST ? floor : FLOOR_LEAST;
-	return st.f_bavail * st.f_frsize >= blocks + floor ?
+	return (int64_t)(st.f_bavail * st.f_frsize) >= a->p->head.blocks +
+		    disk_floor((int64_t)(st.f_blocks * st.f_frsize)) ?
 	    0 :
 	    err_set(err, ERR_LIMIT, "the disk has no room for a sandbox of %s",
 		text_size(a->p->head.blocks).text);

@@ -67,6 +67,9 @@
 /* The file is written once for so many numbers. */
 #define RESERVE 64
 
+#define FLOOR_LEAST (INT64_C(256) << 20)
+#define FLOOR_MOST (INT64_C(2) << 30)
+
 /* ---- the counter of users, written ahead: a crash skips numbers ---- */
 
 static uint32_t
@@ -161,6 +164,16 @@ bool
 uid_is_sandboxs(uint32_t uid)
 {
 	return uid == UID_COMMON || uid_is_of_one_sandbox(uid);
+}
+
+int64_t
+disk_floor(int64_t total)
+{
+	int64_t share = total / 50;
+
+	return share < FLOOR_LEAST ? FLOOR_LEAST :
+	    share > FLOOR_MOST	   ? FLOOR_MOST :
+				     share;
 }
 
 /* ---- reading ---- */
