@@ -392,16 +392,6 @@ config_said(const struct config_values *values, size_t key)
 	return text != NULL ? text : "";
 }
 
-/* Was anything said, and be it that it is empty? */
-static bool
-config_is_said(const struct config_values *values, const char *name)
-{
-	size_t key = config_find(name, strlen(name));
-
-	return values->from_environment[key] != NULL ||
-	    values->from_file[key] != NULL;
-}
-
 /* Refuse a key that is gone, or never was.  IL_TUNE_<rest> was IL_<rest>,
  * SANDBOX_<rest> or <rest>. */
 static int
@@ -535,6 +525,7 @@ config_store(struct config *config, const struct config_values *values,
 {
 	char name[CONFIG_NODE_SIZE];
 	size_t database = config_find("IL_DATABASE", 11);
+	size_t bundle = config_find("IL_PIP_CA_BUNDLE", 16);
 
 	if (strstr(config_said(values, database), "://") != NULL)
 		return err_set(err, ERR_CONFIG, "IL_DATABASE: %s", no_server);
@@ -560,7 +551,9 @@ config_store(struct config *config, const struct config_values *values,
 	    images_from(config->sandbox_image));
 	config_default(&config->chat_images,
 	    images_led_by(config->sandbox_image, config->sandbox_images));
-	if (!config_is_said(values, "IL_PIP_CA_BUNDLE"))
+	/* an empty one says that there is none */
+	if (values->from_environment[bundle] == NULL &&
+	    values->from_file[bundle] == NULL)
 		config_default(&config->pip_ca_bundle, config_find_ca_bundle());
 	return config_read_secret("DISCORD_TOKEN",
 	    config_said(values, config_find("DISCORD_TOKEN_FILE", 18)),

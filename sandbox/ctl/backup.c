@@ -67,15 +67,6 @@ is_there(const struct backup *b, const struct block *block, const char *path)
 	    S_ISREG(st.st_mode) && st.st_size == block->len;
 }
 
-/* Blocks of a whole backup are on the disk.  Blocks that a killed backup left
- * may not be. */
-static bool
-is_known(const struct backup *b, const struct block *block, const char *path)
-{
-	return blocks_have(b->known, b->last.block_count, block) &&
-	    is_there(b, block, path);
-}
-
 static int
 write_block(struct backup *b, const struct block *block,
     const unsigned char *data, const char *path, struct err *err)
@@ -101,7 +92,10 @@ save_block(void *arg, const struct block *block, const unsigned char *data,
 	char path[BLOCK_PATH_SIZE];
 
 	block_path(block, path);
-	if (!is_known(b, block, path))
+	/* Blocks of a whole backup are on the disk.  Blocks that a killed
+	 * backup left may not be. */
+	if (!blocks_have(b->known, b->last.block_count, block) ||
+	    !is_there(b, block, path))
 		return write_block(b, block, data, path, err);
 	b->had += block->len;
 	return 0;

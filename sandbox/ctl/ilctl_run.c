@@ -572,24 +572,16 @@ find_programs(struct run *run, struct err *err)
 	return 0;
 }
 
-/* The folders are there, and nobody else runs here from now on. */
-static int
-run_claim_state(struct run *run, struct err *err)
-{
-	if (find_programs(run, err) != 0 ||
-	    fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
-	    fd_make_dirs(run->config->base_dir, 0750, err) != 0)
-		return -1;
-	return run_lock(run, err);
-}
-
 /* Find every fault before a program is started: first the folders, then their
  * contents, then their owners. */
 static int
 run_prepare(struct run *run, struct err *err)
 {
 	account_find(run);
-	if (run_claim_state(run, err) != 0)
+	if (find_programs(run, err) != 0 ||
+	    fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
+	    fd_make_dirs(run->config->base_dir, 0750, err) != 0 ||
+	    run_lock(run, err) != 0)
 		return -1;
 	supervise_clear(run->config);
 	if (estate_prepare(run, err) != 0 ||

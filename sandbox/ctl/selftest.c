@@ -177,17 +177,25 @@ selftest_report(struct selftest *t, bool good, const char *what,
 	    why);
 }
 
+static bool
+test_status(struct selftest *t, int status, int want, const char *what)
+{
+	auto_free char *why = xprintf("status %d instead of %d%s", status, want,
+	    status == 404 || status == 405 ?
+		": is that the whole address, with /interactions?" :
+		"");
+
+	selftest_report(t, status == want, what, why);
+	return status == want;
+}
+
 static void
 test_good(struct selftest *t, const struct rest_reply *answer,
     const struct buf *body, int64_t took_us)
 {
 	json_auto_t *root = json_loadb(buf_str(body), body->len, 0, NULL);
-	auto_free char *why = xprintf("status %d instead of 200",
-	    answer->status);
 
-	selftest_report(t, answer->status == 200, "a signed PING is accepted",
-	    why);
-	if (answer->status != 200)
+	if (!test_status(t, answer->status, 200, "a signed PING is accepted"))
 		return;
 	selftest_report(t,
 	    json_integer_value(json_object_get(root, "type")) == 1,
@@ -196,18 +204,6 @@ test_good(struct selftest *t, const struct rest_reply *answer,
 	    "the Content-Type is something else");
 	selftest_report(t, took_us < SLOW_US, "within three seconds",
 	    "it took longer");
-}
-
-static void
-test_wrong(struct selftest *t, int status)
-{
-	auto_free char *why = xprintf("status %d instead of 401%s", status,
-	    status == 404 || status == 405 ?
-		": is that the whole address, with /interactions?" :
-		"");
-
-	selftest_report(t, status == 401, "a wrongly signed one is refused",
-	    why);
 }
 
 /* One PING, as Discord sends it.  False: nobody answers there. */
@@ -234,7 +230,8 @@ test_one(struct selftest *t, bool wrong)
 	if (result != 0)
 		selftest_report(t, false, t->url, err.text);
 	else if (wrong)
-		test_wrong(t, answer.status);
+		test_status(t, answer.status, 401,
+		    "a wrongly signed one is refused");
 	else
 		test_good(t, &answer, &body, clock_monotonic_us() - since_us);
 	return result == 0;

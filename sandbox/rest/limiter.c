@@ -94,17 +94,6 @@ limiter_is_over(struct limiter *limiter, int64_t now_ms)
 
 /* ---- the count ---- */
 
-/* Requests in a bucket; 0 if its minute is over. */
-static int64_t
-bucket_count(uint64_t bucket, int64_t minute)
-{
-	int64_t of = (int64_t)(bucket >> COUNT_BITS);
-
-	return of > minute - MINUTES && of <= minute ?
-	    (int64_t)(bucket & COUNT_MOST) :
-	    0;
-}
-
 struct limiter_state
 limiter_read_state(const struct limiter *limiter, int64_t now_ms)
 {
@@ -112,10 +101,16 @@ limiter_read_state(const struct limiter *limiter, int64_t now_ms)
 		.blocked_ms =
 		    block_left(atomic_load(&limiter->blocked_until_ms), now_ms),
 	};
+	int64_t minute = now_ms / MINUTE_MS;
 
-	for (size_t i = 0; i < MINUTES; i++)
-		state.invalid += bucket_count(atomic_load(&limiter->buckets[i]),
-		    now_ms / MINUTE_MS);
+	for (size_t i = 0; i < MINUTES; i++) {
+		uint64_t bucket = atomic_load(&limiter->buckets[i]);
+		int64_t of = (int64_t)(bucket >> COUNT_BITS);
+
+		/* A bucket whose minute is over does not count. */
+		if (of > minute - MINUTES && of <= minute)
+			state.invalid += (int64_t)(bucket & COUNT_MOST);
+	}
 	return state;
 }
 

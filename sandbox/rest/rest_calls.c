@@ -249,19 +249,6 @@ rest_note_end(struct rest *rest)
 		log_info("the block by Discord has passed");
 }
 
-/* Monotonic time at which this call may be tried, as far as is known. */
-static int64_t
-turn_of(struct rest *rest, const struct call *call,
-    const struct limiter_state *limiter)
-{
-	const struct bucket *bucket = bucket_of(rest, call);
-	int64_t at_ms = clock_monotonic_ms() + limiter->blocked_ms;
-
-	return call->key != 0 && bucket->free_at_ms > at_ms ?
-	    bucket->free_at_ms :
-	    at_ms;
-}
-
 /* Wait until no block is in force and the token's bucket is free.  Another
  * process may report a block meanwhile.  False: *outcome is the end. */
 static bool
@@ -269,6 +256,7 @@ wait_for_turn(struct rest *rest, struct call *call, enum rest_outcome *outcome,
     struct err *err)
 {
 	enum rest_patience patience = call->retry.patience;
+	const struct bucket *bucket = bucket_of(rest, call);
 
 	for (;;) {
 		struct limiter_state limiter;
@@ -277,7 +265,9 @@ wait_for_turn(struct rest *rest, struct call *call, enum rest_outcome *outcome,
 
 		rest_note_end(rest);
 		limiter = limiter_read_state(rest->limiter, clock_wall_ms());
-		at_ms = turn_of(rest, call, &limiter);
+		at_ms = clock_monotonic_ms() + limiter.blocked_ms;
+		if (call->key != 0 && bucket->free_at_ms > at_ms)
+			at_ms = bucket->free_at_ms;
 		waits = at_ms > clock_monotonic_ms();
 		if (limiter.blocked_ms > 0)
 			(void)err_set(err, ERR_BUSY,
