@@ -102,16 +102,14 @@ struct isolation_facts {
 	char outside[64];
 };
 
-struct isolation_verdict {
-	char cause[256];
-	char mend[320]; /* a command or a setting; "": none is known */
-};
-
-/* Look at the host; tries the steps in a child. */
+/* Measure the host; the steps are tried in a child. */
 void isolation_measure(struct isolation_facts *facts);
-/* reason: "asked for", or "step: ERROR" as the cell told it, with the
- * AppArmor profile that it was under, if any, ", profile NAME".  Pure. */
+/* Append the cause, and what mends it: a command or a setting, or nothing where
+ * none is known.  reason: "asked for", or "step: ERROR" as the cell told it,
+ * with the AppArmor profile that it was under, if any, ", profile NAME".
+ * Pure. */
+#define VERDICT_MAX 4096
 void isolation_judge(const struct isolation_facts *facts, const char *reason,
-    struct isolation_verdict *verdict);
+    struct buf *cause, struct buf *mend);
 
 #endif

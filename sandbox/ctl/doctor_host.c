@@ -37,7 +37,6 @@
 /* nginx's own file comes first in what it prints of its configuration. */
 #define OUTPUT_MAX (1 << 20)
 #define WHY 256
-#define VERDICT_MAX 4096
 #define NOBODY 65532
 #define NUMBER_MAX 24
 #define ENGINES_PROFILE "docker-default"
@@ -535,10 +534,8 @@ rule_for(const struct failure *failure)
 
 void
 isolation_judge(const struct isolation_facts *f, const char *reason,
-    struct isolation_verdict *verdict)
+    struct buf *cause, struct buf *mend)
 {
-	auto_buf struct buf cause = BUF_INIT(VERDICT_MAX);
-	auto_buf struct buf mend = BUF_INIT(VERDICT_MAX);
 	struct failure failure;
 	unsigned int found;
 	size_t i = 0;
@@ -547,15 +544,11 @@ isolation_judge(const struct isolation_facts *f, const char *reason,
 	found = isolation_find(&failure, reason, f);
 	while ((causes[i].needs & ~found) != 0)
 		i++;
-	doctor_fill(&cause, causes[i].cause,
+	doctor_fill(cause, causes[i].cause,
 	    (const char *const[FINDING_VALUES]){
 		causes[i].needs == CONTAINED ? f->outside : failure.profile });
-	doctor_fill(&mend, causes[i].mend,
+	doctor_fill(mend, causes[i].mend,
 	    (const char *const[FINDING_VALUES]){ rule_for(&failure) });
-	(void)snprintf(verdict->cause, sizeof(verdict->cause), "%s",
-	    buf_str(&cause));
-	(void)snprintf(verdict->mend, sizeof(verdict->mend), "%s",
-	    buf_str(&mend));
 }
 
 /* The first cell of the APIs has tried it, and the broker tells what it found:
@@ -566,7 +559,8 @@ doctor_isolation(struct doctor *d)
 {
 	struct isolation_facts facts = { .profile = d->config->api_apparmor,
 		.runtime = d->config->sandbox_runtime };
-	struct isolation_verdict verdict;
+	auto_buf struct buf cause = BUF_INIT(VERDICT_MAX);
+	auto_buf struct buf mend = BUF_INIT(VERDICT_MAX);
 	const char *how = d->facts.status.isolation_reason;
 	bool contained = d->facts.status.isolation == ISOLATION_CELL;
 
@@ -580,12 +574,12 @@ doctor_isolation(struct doctor *d)
 		return;
 	}
 	isolation_measure(&facts);
-	isolation_judge(&facts, how, &verdict);
+	isolation_judge(&facts, how, &cause, &mend);
 	doctor_say(d,
 	    contained && strcmp(d->config->api_isolation, "run") == 0 ?
 		FOUND_ISOLATION_REFUSED :
 		contained		   ? FOUND_ISOLATION_CONTAINER :
 		isolation_is_of_locks(how) ? FOUND_ISOLATION_LOCKS :
 					     FOUND_ISOLATION_NO_PROC,
-	    how, verdict.cause, verdict.mend);
+	    how, buf_str(&cause), buf_str(&mend));
 }

@@ -98,41 +98,27 @@ table_read(struct db *db, struct stmt *s, struct err *err)
 
 /* ---- for people ---- */
 
-/* A number that is not known is negative. */
+/* A number that is not known is negative; a time that is not, 0. */
 static struct text_short
 show_number(enum table_form form, int64_t n)
 {
 	struct text_short text = { "" };
 
-	if (n < 0) {
-		text.text[0] = form <= TABLE_AGE ? '-' : '\0';
-		return text;
-	}
-	switch (form) {
-	case TABLE_SIZE:
-		return text_size(n);
-	case TABLE_AGE:
-	case TABLE_SECONDS:
+	if (n < 0 || (n == 0 && form >= TABLE_TIME))
+		(void)snprintf(text.text, sizeof(text.text), "%s",
+		    n == 0 && form == TABLE_EXPIRY ? "never" :
+			n < 0 && form <= TABLE_AGE ? "-" :
+						     "");
+	else if (form == TABLE_SIZE)
+		text = text_size(n);
+	else if (form == TABLE_AGE || form == TABLE_SECONDS)
 		(void)snprintf(text.text, sizeof(text.text), "%.1f",
 		    (double)n / 1e3);
-		return text;
-	case TABLE_MS:
-		(void)snprintf(text.text, sizeof(text.text), "%" PRId64 " ms",
-		    n);
-		return text;
-	case TABLE_TIME:
-		return n == 0 ? text : text_time(n);
-	case TABLE_TIME_MS:
-		return n == 0 ? text : text_time(n / 1000);
-	case TABLE_EXPIRY:
-		if (n == 0)
-			return (struct text_short){ "never" };
-		return text_time(n);
-	case TABLE_TEXT:
-	case TABLE_NUMBER:
-		break;
-	}
-	(void)snprintf(text.text, sizeof(text.text), "%" PRId64, n);
+	else if (form >= TABLE_TIME)
+		text = text_time(form == TABLE_TIME_MS ? n / 1000 : n);
+	else
+		(void)snprintf(text.text, sizeof(text.text), "%" PRId64 "%s", n,
+		    form == TABLE_MS ? " ms" : "");
 	return text;
 }
 

@@ -2,6 +2,8 @@
 /* Why runs have no namespaces, from what the cell and the host say. */
 #include "ctl/doctor.h"
 
+#include "base/buf.h"
+
 #include "tap.h"
 
 /* A host that allows everything. */
@@ -15,15 +17,16 @@ static void
 judged(const struct isolation_facts *facts, const char *reason,
     const char *cause, const char *mend, const char *name)
 {
-	struct isolation_verdict verdict = { "", "" };
+	auto_buf struct buf why = BUF_INIT(VERDICT_MAX);
+	auto_buf struct buf cure = BUF_INIT(VERDICT_MAX);
 
-	isolation_judge(facts, reason, &verdict);
-	ok(strstr(verdict.cause, cause) != NULL, name);
+	isolation_judge(facts, reason, &why, &cure);
+	ok(strstr(buf_str(&why), cause) != NULL, name);
 	if (mend == NULL)
-		ok(*verdict.mend == '\0', "for which no cure is known");
+		ok(cure.len == 0, "for which no cure is known");
 	else
-		ok(strstr(verdict.mend, mend) != NULL, "and its cure");
-	note("%s: %s; %s", reason, verdict.cause, verdict.mend);
+		ok(strstr(buf_str(&cure), mend) != NULL, "and its cure");
+	note("%s: %s; %s", reason, buf_str(&why), buf_str(&cure));
 }
 
 static void
