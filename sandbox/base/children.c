@@ -15,8 +15,8 @@
 static bool
 is_end(const siginfo_t *change)
 {
-	return change->si_code != CLD_STOPPED &&
-	    change->si_code != CLD_CONTINUED;
+	return change->si_code == CLD_EXITED || change->si_code == CLD_KILLED ||
+	    change->si_code == CLD_DUMPED;
 }
 
 /* A child has changed.  After its end it is due after a pause, which grows
