@@ -48,8 +48,8 @@ bool uid_is_of_one_sandbox(uint32_t uid);
 /* May a file in a volume belong to it? */
 bool uid_is_sandboxs(uint32_t uid);
 
-/* Bytes of a disk of that size that stay free, for nobody: a share of it, within
- * bounds. */
+/* Bytes of a disk of that size that stay free, for nobody: a share of the disk,
+ * within bounds. */
 int64_t disk_floor(int64_t total);
 
 /* ---- owners of files ---- */
