@@ -100,12 +100,51 @@ api_openapi(struct api_app *app, struct http_request *req)
 	    pages_openapi_len);
 }
 
+/* The page, with what is set in the places of @@NAMES@@ (docs/guide.html). */
+static void
+docs_add(struct buf *page, const struct config *c)
+{
+	const struct {
+		const char *name;
+		double number;
+		int64_t bytes; /* 0: the number counts */
+	} limits[] = {
+		{ "CELLS@@", (double)c->api_cells, 0 },
+		{ "QUEUE@@", (double)c->api_queue, 0 },
+		{ "SESSIONS@@", (double)c->api_sessions, 0 },
+		{ "KEEP@@", (double)c->api_files_ms / 1000, 0 },
+		{ "PISTON@@", (double)c->piston_timeout_ms / 1000, 0 },
+		{ "MEMORY@@", 0, c->api_memory },
+		{ "STORE@@", 0, c->api_files_quota },
+	};
+	const char *at = pages_docs;
+
+	for (const char *mark; (mark = strstr(at, "@@")) != NULL;) {
+		buf_add(page, at, (size_t)(mark - at));
+		at = mark + 2;
+		for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+			size_t len = strlen(limits[i].name);
+
+			if (strncmp(at, limits[i].name, len) != 0)
+				continue;
+			if (limits[i].bytes != 0)
+				buf_adds(page, text_size(limits[i].bytes).text);
+			else
+				buf_addf(page, "%.10g", limits[i].number);
+			at += len;
+		}
+	}
+	buf_adds(page, at);
+}
+
 void
 api_docs(struct api_app *app, struct http_request *req)
 {
-	(void)app;
-	http_answer(req, 200, PAGES_DOCS_TYPE, pages_docs_headers, pages_docs,
-	    pages_docs_len);
+	auto_buf struct buf page = BUF_INIT(pages_docs_len + 4096);
+
+	docs_add(&page, app->config);
+	http_answer(req, 200, PAGES_DOCS_TYPE, pages_docs_headers,
+	    buf_str(&page), page.len);
 }
 
 struct route {

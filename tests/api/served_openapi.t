@@ -3,12 +3,15 @@
 """What GET /openapi.json says is what is served: each example is sent, and each
 answer of the document is provoked and compared with its example."""
 
+import html
 import http.client
 import json
 import os
 import re
 import select
+import shutil
 import subprocess
+import sys
 import tempfile
 
 from interpreter import UNKNOWN, Interpreter
@@ -284,6 +287,62 @@ def a_full_queue_is_as_in_the_examples():
                 compare(op, "503", ask(small, path, method, op))
         for link in links:
             link.close()
+
+
+def examples():
+    """{title: text} of the page's quick start, for this service's port."""
+    page = served.get("/docs").text
+    return {title: html.unescape(text).replace(
+        "localhost:8080", "localhost:%d" % served.port)
+        for title, text in re.findall(r"<h4>(.*?)</h4>\n<pre>(.*?)</pre>",
+                                      page.split("<h2>Limits")[0], re.S)}
+
+
+def shown(*command):
+    return subprocess.run(command, cwd=folder.name, check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+@test
+def the_page_begins_with_what_can_be_pasted():
+    found = examples()
+    command, answer = found["curl"].split("\n")
+    said = shown("sh", "-ec", command)
+    assert said.startswith(answer.split("…")[0]), (said, answer)
+    assert shown(sys.executable, "-c", found["Python"]) == "42\n\n"
+    if node := shutil.which("node"):
+        assert shown(node, "--input-type=module", "-e",
+                     found["JavaScript"]) == "42\n\n"
+    said = shown("sh", "-ec", next(
+        text for title, text in found.items() if "stream" in title))
+    assert said.count("event: output") == 3 and "event: result" in said, said
+    with open(os.path.join(folder.name, "data.csv"), "w") as file:
+        file.write("a,b\n")
+    upload, use, download = re.findall(
+        r"(?m)^curl(?:.|\\\n|\n +)*", next(
+            text for title, text in found.items() if "upload" in title))
+    made = json.loads(shown("sh", "-ec", upload))["file_id"]
+    made = json.loads(shown("sh", "-ec", use.replace('"ID"', f'"{made}"')))
+    shown("sh", "-ec", download.replace("OUT_ID", made["files"][0]["file_id"]))
+    with open(os.path.join(folder.name, "out.txt")) as file:
+        assert file.read() == "A,B\n"
+    begin, command, end = next(
+        text for title, text in found.items() if "session" in title
+    ).split("\n")
+    made = json.loads(shown("sh", "-ec", begin))["session_id"]
+    said = shown("sh", "-ec", command.replace("/ID/", f"/{made}/"))
+    assert json.loads(said)["stdout"] == "42\n", said
+    shown("sh", "-ec", end.replace("/ID", "/" + made))
+
+
+@test
+def the_page_has_the_limits_that_are_set():
+    page = served.get("/docs").text
+    assert "@@" not in page
+    for text in ("has 256 MiB of memory", "At most 1 of them", "1 MiB in all",
+                 "3600 s after", "<td>3 s; 64 KiB", "; 64 more wait",
+                 "Sessions: at most 8"):
+        assert text in page, text
 
 
 try:

@@ -4,8 +4,9 @@
 
     build.py OPENAPI.JSON >pages.c
 
-The page is page.html with page.css and page.js in it and, made here, an index
-and a section for each operation.  Its policy lets in that style and that script
+The page is page.html with guide.html, page.css and page.js in it and, made
+here, an index and a section for each operation.  il-api puts the values of
+settings in the places of @@NAMES@@.  Its policy lets in that style and that script
 by their hashes, and nothing else.  ../routes.h declares what is made.
 """
 
@@ -274,8 +275,8 @@ class Document:
         assert "</" not in style + script, "it would end the element early"
         slots = {
             "TITLE": html.escape(info["title"]),
-            "INTRO": tag("p", prose(info["summary"]), class_="summary") +
-            paragraphs(info["description"]),
+            "INTRO": tag("p", prose(info["summary"]), class_="summary"),
+            "GUIDE": read("guide.html"),
             "INDEX": "".join(self.index()),
             "OPERATIONS": "".join(self.parts()),
             "TOKEN": prose(self.root["components"]["securitySchemes"][
