@@ -143,56 +143,42 @@ piston_end(struct piston_end *end, const struct piston_request *req,
 	}
 }
 
-/* Append a member: a word of ours, or null where there is none. */
-static void
-piston_add_word(struct buf *out, const char *name, const char *word)
+/* A word of ours, or NULL where there is none. */
+static const char *
+word_of(const char *word)
 {
-	if (word == NULL || word[0] == '\0')
-		buf_addf(out, "\"%s\":null", name);
-	else
-		buf_addf(out, "\"%s\":\"%s\"", name, word);
+	return word[0] == '\0' ? NULL : word;
 }
 
-static void
-piston_add_code(struct buf *out, int64_t code)
+static json_t *
+code_of(const struct piston_end *end)
 {
-	if (code < 0)
-		buf_adds(out, "\"code\":null");
-	else
-		buf_addf(out, "\"code\":%" PRId64, code);
-}
-
-static void
-piston_add_output(struct buf *out, const char *name, const struct buf *text)
-{
-	jtext_addf(out, JTEXT_UTF8, ",\"%s\":\"%.*s\"", name, (int)text->len,
-	    buf_str(text));
+	return end->code < 0 ? json_null() : json_integer(end->code);
 }
 
 void
 piston_add_answer(struct buf *out, const struct piston_request *req,
     struct piston_output *output, const struct cell_result *cell)
 {
+	const struct buf *text = &output->streams[0].text;
+	const struct buf *error = &output->streams[1].text;
+	json_auto_t *answer = json_object();
 	struct piston_end end;
 
 	piston_output_end(output);
 	piston_end(&end, req, cell, output->full);
-	buf_adds(out, "{\"run\":{");
-	piston_add_word(out, "signal", end.signal);
-	piston_add_output(out, "stdout", &output->streams[0].text);
-	piston_add_output(out, "stderr", &output->streams[1].text);
-	buf_addc(out, ',');
-	piston_add_code(out, end.code);
-	piston_add_output(out, "output", &output->all);
-	buf_addf(out, ",\"memory\":%" PRId64 ",", cell->max_rss);
-	piston_add_word(out, "message", end.message);
-	buf_addc(out, ',');
-	piston_add_word(out, "status", end.status);
-	buf_addf(out, ",\"cpu_time\":%" PRId64 ",\"wall_time\":%" PRId64,
-	    cell->cpu_us / 1000, cell->wall_us / 1000);
-	buf_adds(out, "},");
-	piston_add_runtime(out, req->runtime, "version");
-	buf_addc(out, '}');
+	(void)json_object_set_new(answer, "run",
+	    json_pack("{s:s?,s:s%,s:s%,s:o,s:s%,s:I,s:s?,s:s?,s:I,s:I}",
+		"signal", word_of(end.signal), "stdout", buf_str(text),
+		text->len, "stderr", buf_str(error), error->len, "code",
+		code_of(&end), "output", buf_str(&output->all), output->all.len,
+		"memory", (json_int_t)cell->max_rss, "message",
+		word_of(end.message), "status", end.status, "cpu_time",
+		(json_int_t)cell->cpu_us / 1000, "wall_time",
+		(json_int_t)cell->wall_us / 1000));
+	(void)json_object_update_new(answer,
+	    piston_pack_runtime(req->runtime, "version"));
+	jtext_add(out, answer, JSON_COMPACT);
 }
 
 /* ---- messages: theirs ---- */
@@ -247,12 +233,22 @@ piston_hear(struct piston_said *said, const char *data, size_t len,
 
 /* ---- messages: ours ---- */
 
+/* Append a message and release it. */
+static void
+say(struct buf *out, json_t *message)
+{
+	jtext_add(out, message, JSON_COMPACT);
+	json_decref(message);
+}
+
 void
 piston_say_runtime(struct buf *out, const struct piston_runtime *runtime)
 {
-	buf_adds(out, "{\"type\":\"runtime\",");
-	piston_add_runtime(out, runtime, "version");
-	buf_addc(out, '}');
+	json_t *message = json_pack("{s:s}", "type", "runtime");
+
+	(void)json_object_update_new(message,
+	    piston_pack_runtime(runtime, "version"));
+	say(out, message);
 }
 
 void
@@ -272,11 +268,9 @@ piston_say_data(struct buf *out, int64_t stream, const char *text, size_t len)
 void
 piston_say_exit(struct buf *out, const struct piston_end *end)
 {
-	buf_adds(out, "{\"type\":\"exit\",\"stage\":\"run\",");
-	piston_add_code(out, end->code);
-	buf_addc(out, ',');
-	piston_add_word(out, "signal", end->signal);
-	buf_addc(out, '}');
+	say(out,
+	    json_pack("{s:s,s:s,s:o,s:s?}", "type", "exit", "stage", "run",
+		"code", code_of(end), "signal", word_of(end->signal)));
 }
 
 void

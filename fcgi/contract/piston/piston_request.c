@@ -14,8 +14,6 @@
 #include "base/text.h"
 #include "protocol/frame_limits.h"
 
-#define ALIASES_MAX 6
-#define ALIAS_MAX 128  /* an interpreter's name is shorter */
 #define NAME_DIGITS 32 /* of "file0.code" */
 #define NAME_SHOWN 500 /* code points of a client's text in an error */
 #define MEMORY_MAX ((double)((int64_t)1 << 50)) /* as good as none */
@@ -40,46 +38,29 @@ piston_refuse(struct piston_refusal *refusal, int status, const char *fmt, ...)
 
 /* ---- languages in their versions ---- */
 
-/* Names of a runtime beside its language's. */
-struct aliases {
-	size_t count;
-	char names[ALIASES_MAX][ALIAS_MAX];
-};
-
 static const char *
 piston_language_name(enum piston_language language)
 {
 	return language == PISTON_BASH ? "bash" : "python";
 }
 
-static void
-piston_add_alias(struct aliases *all, const char *name, const char *rest)
+/* Names of a runtime beside its language's.  Python's are those of the program,
+ * and the operator's name. */
+static json_t *
+list_aliases(const struct piston_runtime *runtime)
 {
-	int n = snprintf(all->names[all->count], ALIAS_MAX, "%s%s", name, rest);
+	json_auto_t *own = json_sprintf("python%s", runtime->interpreter);
+	json_t *minor;
+	json_t *all;
 
-	if (n > 0 && n < ALIAS_MAX)
-		all->count++;
-}
-
-/* List them.  Python's are those of the program, and the operator's name. */
-static void
-list_aliases(const struct piston_runtime *runtime, struct aliases *all)
-{
-	char minor[48];
-
-	all->count = 0;
-	if (runtime->language == PISTON_BASH) {
-		piston_add_alias(all, "sh", "");
-		return;
-	}
-	(void)snprintf(minor, sizeof(minor), "%" PRId64 ".%" PRId64,
+	if (runtime->language == PISTON_BASH)
+		return json_pack("[s]", "sh");
+	minor = json_sprintf("python%" PRId64 ".%" PRId64,
 	    runtime->version.major, runtime->version.minor);
-	piston_add_alias(all, "py", "");
-	piston_add_alias(all, "py3", "");
-	piston_add_alias(all, "python3", "");
-	piston_add_alias(all, "python", minor);
-	if (strcmp(minor, runtime->interpreter) != 0)
-		piston_add_alias(all, "python", runtime->interpreter);
+	all = json_pack("[s,s,s,o]", "py", "py3", "python3", minor);
+	if (!json_equal(minor, own))
+		(void)json_array_append(all, own);
+	return all;
 }
 
 /* Is that a name of the runtime? */
@@ -87,11 +68,12 @@ static bool
 answers_to(const struct piston_runtime *runtime, const char *name)
 {
 	bool found = strcmp(name, piston_language_name(runtime->language)) == 0;
-	struct aliases all;
+	json_auto_t *aliases = list_aliases(runtime);
+	const json_t *alias;
+	size_t i;
 
-	list_aliases(runtime, &all);
-	for (size_t i = 0; i < all.count && !found; i++)
-		found = strcmp(name, all.names[i]) == 0;
+	json_array_foreach(aliases, i, alias)
+		found = found || jtree_is(alias, name);
 	return found;
 }
 
@@ -127,49 +109,46 @@ find_runtime(const struct piston_runtime *runtimes, size_t count,
 
 /* ---- lists ---- */
 
-void
-piston_add_runtime(struct buf *out, const struct piston_runtime *runtime,
-    const char *version)
+json_t *
+piston_pack_runtime(const struct piston_runtime *runtime, const char *version)
 {
-	buf_addf(out,
-	    "\"language\":\"%s\",\"%s\":\"%" PRId64 ".%" PRId64 ".%" PRId64
-	    "\"",
+	return json_pack("{s:s,s:o}", "language",
 	    piston_language_name(runtime->language), version,
-	    runtime->version.major, runtime->version.minor,
-	    runtime->version.patch);
+	    json_sprintf("%" PRId64 ".%" PRId64 ".%" PRId64,
+		runtime->version.major, runtime->version.minor,
+		runtime->version.patch));
 }
 
 void
 piston_add_runtimes(struct buf *out, const struct piston_runtime *runtimes,
     size_t count)
 {
-	struct aliases all;
+	json_auto_t *list = json_array();
 
-	buf_addc(out, '[');
 	for (size_t i = 0; i < count; i++) {
-		buf_adds(out, i == 0 ? "{" : ",{");
-		piston_add_runtime(out, &runtimes[i], "version");
-		buf_adds(out, ",\"aliases\":[");
-		list_aliases(&runtimes[i], &all);
-		for (size_t k = 0; k < all.count; k++)
-			buf_addf(out, "%s\"%s\"", k == 0 ? "" : ",",
-			    all.names[k]);
-		buf_adds(out, "]}");
+		json_t *item = piston_pack_runtime(&runtimes[i], "version");
+
+		(void)json_object_set_new(item, "aliases",
+		    list_aliases(&runtimes[i]));
+		(void)json_array_append_new(list, item);
 	}
-	buf_addc(out, ']');
+	jtext_add(out, list, JSON_COMPACT);
 }
 
 void
 piston_add_packages(struct buf *out, const struct piston_runtime *runtimes,
     size_t count)
 {
-	buf_addc(out, '[');
+	json_auto_t *list = json_array();
+
 	for (size_t i = 0; i < count; i++) {
-		buf_adds(out, i == 0 ? "{" : ",{");
-		piston_add_runtime(out, &runtimes[i], "language_version");
-		buf_adds(out, ",\"installed\":true}");
+		json_t *item = piston_pack_runtime(&runtimes[i],
+		    "language_version");
+
+		(void)json_object_set_new(item, "installed", json_true());
+		(void)json_array_append_new(list, item);
 	}
-	buf_addc(out, ']');
+	jtext_add(out, list, JSON_COMPACT);
 }
 
 /* ---- files: what they hold ---- */

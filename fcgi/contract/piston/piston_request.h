@@ -39,9 +39,9 @@ struct piston_runtime {
 	const char *interpreter; /* of SANDBOX_IMAGES; borrowed */
 };
 
-/* Append the members of an answer that name a runtime: "language":"bash" and,
- * with the name `version`, its version. */
-void piston_add_runtime(struct buf *out, const struct piston_runtime *runtime,
+/* An object that names a runtime: its language and, with the name `version`, its
+ * version.  The caller owns it. */
+json_t *piston_pack_runtime(const struct piston_runtime *runtime,
     const char *version);
 /* Append the answer of /runtimes, and that of /packages: all are installed. */
 void piston_add_runtimes(struct buf *out, const struct piston_runtime *runtimes,

@@ -108,87 +108,59 @@ eval_refusal_add(struct buf *out, const struct eval_refusal *refusal)
 /* ---- the interpreter that a path means ---- */
 
 #define PYTHONS "snekbin/python/"
+#define PROGRAM "/bin/python"
 #define DIGITS "0123456789."
 #define BUILDS "tj" /* without the GIL; with the JIT */
 
-/* Is it the path of the interpreter with this name? */
-static bool
-is_interpreter(const char *path, const char *name)
+/* The name in the path of an interpreter, heap: "3.13" of
+ * snekbin/python/3.13/bin/python3.  NULL: it is another path. */
+static char *
+read_interpreter(const char *path)
 {
-	const char *const versions[] = { "", "3", name };
-	bool found = false;
-
-	for (size_t i = 0; i < 3 && !found; i++) {
-		auto_buf struct buf place = BUF_INIT(SIZE_MAX);
-
-		buf_addf(&place, PYTHONS "%s/bin/python%s", name, versions[i]);
-		found = strcmp(path, place.data) == 0;
-	}
-	return found;
-}
-
-/* Find the interpreter that a path means, without its first '/', its ".", ".."
- * and double slashes.  *found is one of names ("3.11", …, NULL), or NULL for
- * the default one. */
-static bool
-find_interpreter(const char *const *names, const char *path, const char **found)
-{
-	*found = NULL;
-	if (is_interpreter(path, "default"))
-		return true;
-	while (*names != NULL && !is_interpreter(path, *names))
-		names++;
-	*found = *names;
-	return *names != NULL;
-}
-
-/* The version of the interpreter, or of a build of it, that a path means. */
-static bool
-read_wanted(struct semver *wanted, const char *path)
-{
-	const char *version = path + sizeof(PYTHONS) - 1;
-	size_t digits;
+	const char *name = path + strlen(PYTHONS);
+	const char *version;
 	size_t len;
-	auto_free char *name = NULL;
 
-	if (strncmp(path, PYTHONS, sizeof(PYTHONS) - 1) != 0)
-		return false;
-	len = strcspn(version, "/");
-	digits = strspn(version, DIGITS);
-	if (digits + 1 < len ||
-	    (digits < len && strchr(BUILDS, version[digits]) == NULL))
-		return false;
-	name = xstrndup(version, len);
-	return is_interpreter(path, name) &&
-	    semver_read_wanted(wanted, version, digits);
+	if (strncmp(path, PYTHONS, strlen(PYTHONS)) != 0)
+		return NULL;
+	len = strcspn(name, "/");
+	if (strncmp(name + len, PROGRAM, strlen(PROGRAM)) != 0)
+		return NULL;
+	version = name + len + strlen(PROGRAM);
+	if (version[0] != '\0' && strcmp(version, "3") != 0 &&
+	    (strlen(version) != len || memcmp(version, name, len) != 0))
+		return NULL;
+	return xstrndup(name, len);
 }
 
-/* Find the interpreter that stands in for one that is not there.  True: the
- * path means such a version ("3.15"), or a free-threaded or a JIT build
- * ("3.14t", "3.14j").  *found is then the nearest of names. */
-static bool
-find_nearest(const char *const *names, const char *path, const char **found)
+/* The interpreter that stands in for one that is not there: the nearest of
+ * names to a version ("3.15"), or to that of a free-threaded or a JIT build
+ * ("3.14t", "3.14j").  NULL: the name is no such version. */
+static const char *
+find_nearest(const char *const *names, const char *name)
 {
+	size_t digits = strspn(name, DIGITS);
+	const char *found = NULL;
 	struct semver wanted;
 	struct semver best;
 
-	*found = NULL;
-	if (!read_wanted(&wanted, path))
-		return false;
+	if (strlen(name) > digits + 1 || strchr(BUILDS, name[digits]) == NULL ||
+	    !semver_read_wanted(&wanted, name, digits))
+		return NULL;
 	for (size_t i = 0; names[i] != NULL; i++) {
-		size_t digits = strspn(names[i], DIGITS);
 		struct semver version;
 
+		digits = strspn(names[i], DIGITS);
 		/* Only plain builds count: "3.14", "3.14-scientific". */
 		if ((names[i][digits] != '\0' && names[i][digits] != '-') ||
 		    !semver_read_wanted(&version, names[i], digits) ||
-		    !semver_is_nearer(&version, *found == NULL ? NULL : &best,
+		    !semver_is_nearer(&version, found == NULL ? NULL : &best,
 			&wanted))
 			continue;
 		best = version;
-		*found = names[i];
+		found = names[i];
 	}
-	return *found != NULL;
+	return found;
 }
 
 /* ---- the body ---- */
@@ -295,11 +267,12 @@ eval_read_body(struct eval_request *req, struct eval_body *body,
 
 /* ---- the interpreter ---- */
 
-/* Find the interpreter, or the one that stands in for it. */
+/* Find the interpreter that a path means, or the one that stands in for it. */
 static bool
-choose_interpreter(struct eval_request *req, const char *const *interpreters,
+choose_interpreter(struct eval_request *req, const char *const *names,
     bool fallback, const struct cell_bytes *path, struct eval_refusal *refusal)
 {
+	auto_free char *name = NULL;
 	enum stage_up up;
 	char *out;
 
@@ -309,10 +282,16 @@ choose_interpreter(struct eval_request *req, const char *const *interpreters,
 		return eval_refuse(refusal, 400, NO_INTERPRETER);
 	out = jtree_array(&req->doc, path->len + 2, 1);
 	(void)stage_resolve(path->data, path->len, out, 0, &up);
-	if (find_interpreter(interpreters, out, &req->interpreter))
+	name = read_interpreter(out);
+	if (name == NULL)
+		return eval_refuse(refusal, 400, NO_INTERPRETER);
+	for (size_t i = 0; names[i] != NULL; i++)
+		if (strcmp(names[i], name) == 0)
+			req->interpreter = names[i];
+	if (req->interpreter != NULL || strcmp(name, "default") == 0)
 		return true;
-	req->stands_in = fallback &&
-	    find_nearest(interpreters, out, &req->interpreter);
+	req->interpreter = fallback ? find_nearest(names, name) : NULL;
+	req->stands_in = req->interpreter != NULL;
 	return req->stands_in || eval_refuse(refusal, 400, NO_INTERPRETER);
 }
 
