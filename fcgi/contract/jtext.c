@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "contract/utf8_decoder.h"
+
 #include "base/buf.h"
 #include "base/utf8.h"
 
@@ -125,6 +127,15 @@ jtext_add_string(struct buf *out, const char *s, size_t len,
 	buf_addc(out, '"');
 	jtext_add_text(out, s, len, style);
 	buf_addc(out, '"');
+}
+
+json_t *
+jtext_pack(const char *s, size_t len)
+{
+	auto_buf struct buf text = BUF_INIT(3 * len);
+
+	utf8_decoder_add_whole(&text, s, len);
+	return json_stringn(buf_str(&text), text.len);
 }
 
 static int

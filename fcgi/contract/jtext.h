@@ -25,6 +25,9 @@ void jtext_add_string(struct buf *out, const char *s, size_t len,
 /* The same without quotes, for a string that is written in pieces. */
 void jtext_add_text(struct buf *out, const char *s, size_t len,
     enum jtext_style style);
+/* A text as a value, which the caller owns.  Bytes that are no UTF-8 become
+ * U+FFFD. */
+json_t *jtext_pack(const char *s, size_t len);
 /* A value; flags: JSON_COMPACT, JSON_ENSURE_ASCII. */
 void jtext_add(struct buf *out, const json_t *value, size_t flags);
 /* Append an answer by its form, as buf_addf() takes it.  A %s between quotes is

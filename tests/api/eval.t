@@ -223,7 +223,7 @@ MOST = 1000000
 
 def consume(data):
     """Strict UTF-8 up to the bound, which may cut a character."""
-    full = len(data) > MOST
+    full = len(data) >= MOST
     try:
         text = io.TextIOWrapper(io.BytesIO(
             data[:MOST].decode(errors="strict" if not full else "ignore")

@@ -11,22 +11,35 @@
 #include "base/text.h"
 #include "protocol/cell.h"
 
+/* Append an answer and release it. */
+static void
+add_answer(struct buf *out, json_t *answer)
+{
+	jtext_add(out, answer, JSON_COMPACT);
+	json_decref(answer);
+}
+
+static json_t *
+pack_text(const char *text)
+{
+	return jtext_pack(text, strlen(text));
+}
+
 void
 libre_add_error(struct buf *out, const char *error, const char *details)
 {
-	jtext_addf(out, JTEXT_UTF8, "{\"error\":\"%s\"", error);
-	if (details != NULL)
-		jtext_addf(out, JTEXT_UTF8, ",\"details\":\"%s\"", details);
-	buf_addc(out, '}');
+	add_answer(out,
+	    json_pack("{s:o,s:o*}", "error", pack_text(error), "details",
+		details == NULL ? NULL : pack_text(details)));
 }
 
 void
 libre_add_rate_limited(struct buf *out, const char *message, int64_t seconds)
 {
-	jtext_addf(out, JTEXT_UTF8,
-	    "{\"error\":\"rate_limited\",\"message\":\"%s\","
-	    "\"retry_after_seconds\":%" PRId64 "}",
-	    message, seconds);
+	add_answer(out,
+	    json_pack("{s:s,s:o,s:I}", "error", "rate_limited", "message",
+		pack_text(message), "retry_after_seconds",
+		(json_int_t)seconds));
 }
 
 /* ---- a run ---- */
@@ -72,17 +85,9 @@ libre_add_end(struct buf *text, const struct libre_outcome *o)
 		    name == NULL ? "?" : name);
 }
 
-/* Append a member after a comma; its text may hold anything. */
-static void
-libre_add_text(struct buf *out, const char *name, const struct buf *text)
-{
-	jtext_addf(out, JTEXT_UTF8, ",\"%s\":\"%.*s\"", name, (int)text->len,
-	    buf_str(text));
-}
-
-/* Append standard error, and below it the lines of ours. */
-static void
-add_errors(struct buf *out, const struct libre_outcome *o)
+/* Standard error, and below it the lines of ours. */
+static json_t *
+pack_errors(const struct libre_outcome *o)
 {
 	auto_buf struct buf text = BUF_INIT(LIBRE_ANSWER_MAX);
 
@@ -108,137 +113,123 @@ add_errors(struct buf *out, const struct libre_outcome *o)
 		libre_add_line(&text, "There are more files than these");
 	if (o->note != NULL)
 		libre_add_line(&text, "%s", o->note);
-	libre_add_text(out, "stderr", &text);
+	return jtext_pack(buf_str(&text), text.len);
 }
 
-static void
-libre_add_made(struct buf *out, const struct libre_outcome *o,
-    const struct run_file *file)
+static json_t *
+pack_made(const struct libre_outcome *o, const struct run_file *file)
 {
 	const struct libre_file *was = file->was;
 	char id[LIBRE_ID_LEN + 1] = "";
+	json_t *before = was == NULL || file->unchanged ?
+	    NULL :
+	    json_pack("{s:s,s:s}", "id", was->id, "storage_session_id",
+		was->session);
 
 	if (file->id != NULL)
 		libre_id_of_file(id, file->id);
-	jtext_addf(out, JTEXT_UTF8,
-	    "{\"id\":\"%s\",\"name\":\"%s\",\"storage_session_id\":\"%s\"",
-	    file->unchanged ? was->id : id, file->path,
-	    file->unchanged ? was->session : o->session);
-	if (file->unchanged)
-		buf_adds(out, ",\"inherited\":true");
-	else if (was != NULL)
-		buf_addf(out,
-		    ",\"modified_from\":{\"id\":\"%s\","
-		    "\"storage_session_id\":\"%s\"}",
-		    was->id, was->session);
-	buf_addc(out, '}');
+	return json_pack("{s:s,s:o,s:s,s:o*,s:o*}", "id",
+	    file->unchanged ? was->id : id, "name", pack_text(file->path),
+	    "storage_session_id", file->unchanged ? was->session : o->session,
+	    "inherited", file->unchanged ? json_true() : NULL, "modified_from",
+	    before);
 }
 
-/* Append status and signal. */
-static void
-add_status(struct buf *out, const struct libre_outcome *o)
+/* The members for how it ended. */
+static json_t *
+pack_status(const struct libre_outcome *o)
 {
+	static const struct {
+		const char *message;
+		const char *status;
+	} words[] = {
+		[REASON_SIGNAL] = { NULL, "SG" },
+		[REASON_TIME] = { "Time limit exceeded", "TO" },
+		[REASON_MEMORY] = { "Out of memory", "SG" },
+		[REASON_ERROR] = { NULL, NULL },
+	};
 	const struct cell_result *cell = o->cell;
+	bool exited = cell->reason == REASON_EXIT;
 	const char *name = cell->reason == REASON_SIGNAL ?
 	    sigabbrev_np((int)cell->signal) :
 	    "KILL";
-	const char *message = cell->reason == REASON_TIME ?
-	    "Time limit exceeded" :
-	    cell->reason == REASON_MEMORY ? "Out of memory" :
-					    NULL;
 
-	if (cell->reason == REASON_EXIT)
-		buf_addf(out, ",\"code\":%" PRId64 ",\"signal\":null",
-		    cell->status);
-	else
-		buf_addf(out, ",\"code\":null,\"signal\":\"SIG%s\"",
-		    name == NULL ? "?" : name);
-	if (message != NULL)
-		buf_addf(out, ",\"message\":\"%s\",\"status\":\"%s\"", message,
-		    cell->reason == REASON_TIME ? "TO" : "SG");
-	else
-		buf_adds(out,
-		    cell->reason == REASON_SIGNAL ?
-			",\"message\":null,\"status\":\"SG\"" :
-			",\"message\":null,\"status\":null");
-	buf_addf(out, ",\"wall_time\":%" PRId64 "}", o->wall_ms);
+	return json_pack("{s:o,s:o,s:s?,s:s?,s:I}", "code",
+	    exited ? json_integer(cell->status) : json_null(), "signal",
+	    exited ? json_null() :
+		     json_sprintf("SIG%s", name == NULL ? "?" : name),
+	    "message", words[cell->reason].message, "status",
+	    words[cell->reason].status, "wall_time", (json_int_t)o->wall_ms);
 }
 
-static void
-add_streams(struct buf *out, const struct libre_outcome *o)
+static json_t *
+pack_streams(const struct libre_outcome *o)
 {
-	buf_addf(out, "\"session_id\":\"%s\"", o->session);
-	libre_add_text(out, "stdout", &o->out->text);
-	add_errors(out, o);
+	const struct buf *text = &o->out->text;
+
+	return json_pack("{s:s,s:o,s:o}", "session_id", o->session, "stdout",
+	    jtext_pack(buf_str(text), text->len), "stderr", pack_errors(o));
 }
 
-static void
-add_those(struct buf *out, const struct libre_outcome *o, bool inherited,
-    const char **comma)
+/* The count of files that the store did not take; NULL: none. */
+static json_t *
+pack_delivery(const struct libre_outcome *o)
 {
-	for (size_t i = 0; i < o->files->count; i++) {
-		const struct run_file *file = &o->files->items[i];
-
-		if (file->why != NULL || file->unchanged != inherited)
-			continue;
-		buf_adds(out, *comma);
-		*comma = ",";
-		libre_add_made(out, o, file);
-	}
-}
-
-/* Append the count of files that the store did not take, if there are any. */
-static void
-add_delivery(struct buf *out, const struct libre_outcome *o)
-{
-	size_t kept = 0;
-	size_t failed = 0;
+	json_int_t kept = 0;
+	json_int_t failed = 0;
 
 	for (size_t i = 0; i < o->files->count; i++) {
 		failed += o->files->items[i].refused;
 		kept += o->files->items[i].why == NULL &&
 		    !o->files->items[i].unchanged;
 	}
-	if (failed > 0)
-		buf_addf(out,
-		    ",\"artifact_delivery\":{\"code\":"
-		    "\"artifact_delivery_failed\",\"status\":\"%s\","
-		    "\"attempted\":%zu,\"delivered\":%zu,\"failed\":%zu}",
-		    kept > 0 ? "partial" : "failed", kept + failed, kept,
-		    failed);
+	return failed == 0 ?
+	    NULL :
+	    json_pack("{s:s,s:s,s:I,s:I,s:I}", "code",
+		"artifact_delivery_failed", "status",
+		kept > 0 ? "partial" : "failed", "attempted", kept + failed,
+		"delivered", kept, "failed", failed);
 }
 
-/* The client keeps their order, in which the last one counts. */
-static void
-libre_add_files(struct buf *out, const struct libre_outcome *o)
+/* Inputs come first: the client keeps the order, in which the last one
+ * counts. */
+static json_t *
+pack_files(const struct libre_outcome *o)
 {
-	const char *comma = "";
+	json_t *files = json_array();
+	json_t *deleted = json_array();
 
-	buf_adds(out, ",\"files\":[");
-	add_those(out, o, true, &comma);
-	add_those(out, o, false, &comma);
-	buf_addc(out, ']');
-	add_delivery(out, o);
-	if (o->deleted == NULL || o->deleted[0] == NULL)
-		return;
-	buf_adds(out, ",\"deleted_files\":[");
-	for (size_t i = 0; o->deleted[i] != NULL; i++)
-		jtext_addf(out, JTEXT_UTF8, "%s\"%s\"", i == 0 ? "" : ",",
-		    o->deleted[i]);
-	buf_addc(out, ']');
+	for (int inherited = 1; inherited >= 0; inherited--)
+		for (size_t i = 0; i < o->files->count; i++) {
+			const struct run_file *file = &o->files->items[i];
+
+			if (file->why == NULL &&
+			    file->unchanged == (inherited == 1))
+				(void)json_array_append_new(files,
+				    pack_made(o, file));
+		}
+	for (size_t i = 0; o->deleted != NULL && o->deleted[i] != NULL; i++)
+		(void)json_array_append_new(deleted, pack_text(o->deleted[i]));
+	if (json_array_size(deleted) == 0) {
+		json_decref(deleted);
+		deleted = NULL;
+	}
+	return json_pack("{s:o,s:o*,s:o*}", "files", files, "artifact_delivery",
+	    pack_delivery(o), "deleted_files", deleted);
 }
 
 void
 libre_add_outcome(struct buf *out, const struct libre_outcome *o)
 {
-	buf_addc(out, '{');
-	add_streams(out, o);
-	libre_add_files(out, o);
+	json_t *answer = pack_streams(o);
+
+	(void)json_object_update_new(answer, pack_files(o));
 	if (o->runtime != NULL)
-		buf_addf(out,
-		    ",\"runtime_session_id\":\"%s\",\"runtime_status\":\"%s\"",
-		    o->runtime, o->runtime_new ? "new" : "reused");
-	add_status(out, o);
+		(void)json_object_update_new(answer,
+		    json_pack("{s:s,s:s}", "runtime_session_id", o->runtime,
+			"runtime_status", o->runtime_new ? "new" : "reused"));
+	(void)json_object_update_new(answer, pack_status(o));
+	add_answer(out, answer);
 }
 
 /* ---- a program that calls tools ---- */
@@ -265,36 +256,42 @@ libre_has_failed(const struct libre_outcome *o, struct buf *error)
 void
 libre_add_completed(struct buf *out, const struct libre_outcome *o)
 {
-	buf_adds(out, "{\"status\":\"completed\",");
-	add_streams(out, o);
-	libre_add_files(out, o);
-	buf_addc(out, '}');
+	json_t *answer = json_pack("{s:s}", "status", "completed");
+
+	(void)json_object_update_new(answer, pack_streams(o));
+	(void)json_object_update_new(answer, pack_files(o));
+	add_answer(out, answer);
 }
 
 void
 libre_add_failed(struct buf *out, const struct libre_outcome *o,
     const char *error)
 {
-	jtext_addf(out, JTEXT_UTF8, "{\"status\":\"error\",\"error\":\"%s\",",
-	    error);
-	add_streams(out, o);
-	buf_addc(out, '}');
+	json_t *answer = json_pack("{s:s,s:o}", "status", "error", "error",
+	    pack_text(error));
+
+	(void)json_object_update_new(answer, pack_streams(o));
+	add_answer(out, answer);
+}
+
+/* What a stream has written; NULL: nothing. */
+static json_t *
+pack_partial(const struct libre_stream *s)
+{
+	return s->text.len == 0 ? NULL :
+				  jtext_pack(buf_str(&s->text), s->text.len);
 }
 
 void
-libre_add_calls(struct buf *out, const struct libre_outcome *o,
-    const json_t *calls, const char *token)
+libre_add_calls(struct buf *out, const struct libre_outcome *o, json_t *calls,
+    const char *token)
 {
-	jtext_addf(out, JTEXT_UTF8,
-	    "{\"status\":\"tool_call_required\",\"session_id\":\"%s\","
-	    "\"continuation_token\":\"%s\",\"tool_calls\":",
-	    o->session, token);
-	jtext_add(out, calls, JSON_COMPACT);
-	if (o->out->text.len > 0)
-		libre_add_text(out, "partial_stdout", &o->out->text);
-	if (o->err->text.len > 0)
-		libre_add_text(out, "partial_stderr", &o->err->text);
-	buf_addc(out, '}');
+	add_answer(out,
+	    json_pack("{s:s,s:s,s:s,s:O,s:o*,s:o*}", "status",
+		"tool_call_required", "session_id", o->session,
+		"continuation_token", token, "tool_calls", calls,
+		"partial_stdout", pack_partial(o->out), "partial_stderr",
+		pack_partial(o->err)));
 }
 
 /* ---- files ---- */
@@ -303,21 +300,17 @@ void
 libre_add_uploaded(struct buf *out, const char *id, const char *name,
     const char *error, bool batch)
 {
-	buf_addc(out, '{');
-	if (batch)
-		buf_addf(out, "\"status\":\"%s\",",
-		    error == NULL ? "success" : "error");
-	if (error == NULL)
-		buf_addf(out, "\"fileId\":\"%s\",", id);
-	jtext_addf(out, JTEXT_UTF8, "\"filename\":\"%s\"", name);
-	if (error != NULL)
-		jtext_addf(out, JTEXT_UTF8, ",\"error\":\"%s\"", error);
-	buf_addc(out, '}');
+	const char *status = error == NULL ? "success" : "error";
+
+	add_answer(out,
+	    json_pack("{s:s*,s:s*,s:o,s:s*}", "status", batch ? status : NULL,
+		"fileId", error == NULL ? id : NULL, "filename",
+		pack_text(name), "error", error));
 }
 
-/* "2026-08-07T12:00:00.000Z", in quotes. */
-static void
-add_time(struct buf *out, int64_t ms)
+/* "2026-08-07T12:00:00.000Z" */
+static json_t *
+pack_time(int64_t ms)
 {
 	time_t seconds = (time_t)(ms / 1000);
 	struct tm tm = { 0 };
@@ -325,52 +318,46 @@ add_time(struct buf *out, int64_t ms)
 
 	if (gmtime_r(&seconds, &tm) != NULL)
 		(void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	buf_addf(out, "\"%s.%03dZ\"", text, (int)(ms % 1000));
+	return json_sprintf("%s.%03dZ", text, (int)(ms % 1000));
 }
 
 /* "S/F.csv": clients take the id from before the first dot. */
-static void
-libre_add_path(struct buf *out, const struct libre_stored *file)
+static json_t *
+pack_path(const struct libre_stored *file)
 {
-	buf_addf(out, "\"%s/%s%s\"", file->session, file->id,
+	return json_sprintf("%s/%s%s", file->session, file->id,
 	    libre_name_extension(file->name));
 }
 
 void
 libre_add_object(struct buf *out, const struct libre_stored *file)
 {
-	buf_adds(out, "{\"name\":");
-	libre_add_path(out, file);
-	jtext_addf(out, JTEXT_UTF8,
-	    ",\"originalFilename\":\"%s\",\"size\":%" PRId64
-	    ",\"lastModified\":",
-	    file->name, file->size);
-	add_time(out, file->uploaded_ms);
-	buf_addf(out,
-	    ",\"etag\":\"%s\",\"contentType\":\"%s\",\"readOnly\":%s}",
-	    file->id, libre_name_type(file->name),
-	    file->read_only ? "true" : "false");
+	add_answer(out,
+	    json_pack("{s:o,s:o,s:I,s:o,s:s,s:s,s:b}", "name", pack_path(file),
+		"originalFilename", pack_text(file->name), "size",
+		(json_int_t)file->size, "lastModified",
+		pack_time(file->uploaded_ms), "etag", file->id, "contentType",
+		libre_name_type(file->name), "readOnly", file->read_only));
 }
 
 void
 libre_add_listed(struct buf *out, const struct libre_stored *file,
     enum libre_detail detail)
 {
+	const char *type = libre_name_type(file->name);
+	json_t *answer;
+
 	if (detail == LIBRE_SIMPLE) {
-		libre_add_path(out, file);
+		add_answer(out, pack_path(file));
 		return;
 	}
-	buf_adds(out, "{\"name\":");
-	libre_add_path(out, file);
-	buf_addf(out, ",\"size\":%" PRId64 ",\"lastModified\":", file->size);
-	add_time(out, file->uploaded_ms);
-	buf_addf(out, ",\"etag\":\"%s\"", file->id);
-	if (detail == LIBRE_FULL) {
-		jtext_addf(out, JTEXT_UTF8,
-		    ",\"metadata\":{\"content-type\":\"%s\","
-		    "\"original-filename\":\"%s\"},\"contentType\":\"%s\"",
-		    libre_name_type(file->name), file->name,
-		    libre_name_type(file->name));
-	}
-	buf_addc(out, '}');
+	answer = json_pack("{s:o,s:I,s:o,s:s}", "name", pack_path(file), "size",
+	    (json_int_t)file->size, "lastModified",
+	    pack_time(file->uploaded_ms), "etag", file->id);
+	if (detail == LIBRE_FULL)
+		(void)json_object_update_new(answer,
+		    json_pack("{s:{s:s,s:o},s:s}", "metadata", "content-type",
+			type, "original-filename", pack_text(file->name),
+			"contentType", type));
+	add_answer(out, answer);
 }

@@ -72,7 +72,7 @@ void libre_add_failed(struct buf *out, const struct libre_outcome *outcome,
     const char *error);
 /* Calls, a list, come before it can go on. */
 void libre_add_calls(struct buf *out, const struct libre_outcome *outcome,
-    const json_t *calls, const char *token);
+    json_t *calls, const char *token);
 
 /* ---- files ---- */
 

@@ -17,9 +17,9 @@ eval_output_add(struct eval_output *out, const void *data, size_t len)
 	size_t left = out->text.max - out->text.len;
 
 	buf_add(&out->text, data, len < left ? len : left);
-	if (len > left)
+	if (len >= left)
 		out->state = EVAL_OUTPUT_FULL;
-	return len <= left;
+	return len < left;
 }
 
 /* Write every newline as "\n", in place. */
