@@ -15,11 +15,19 @@ bool
 eval_output_add(struct eval_output *out, const void *data, size_t len)
 {
 	size_t left = out->text.max - out->text.len;
+	enum utf8_fault fault = UTF8_FINE;
 
 	buf_add(&out->text, data, len < left ? len : left);
-	if (len >= left)
+	out->valid += utf8_span(buf_str(&out->text) + out->valid,
+	    out->text.len - out->valid);
+	if (out->valid < out->text.len)
+		(void)utf8_look(out->text.data + out->valid,
+		    out->text.len - out->valid, false, &fault);
+	if (fault == UTF8_WRONG)
+		out->state = EVAL_OUTPUT_INVALID;
+	else if (len >= left)
 		out->state = EVAL_OUTPUT_FULL;
-	return len < left;
+	return out->state == EVAL_OUTPUT_OPEN;
 }
 
 /* Write every newline as "\n", in place. */
@@ -45,13 +53,11 @@ void
 eval_output_end(struct eval_output *out)
 {
 	struct buf raw = out->text;
-	size_t valid = utf8_span(buf_str(&raw), raw.len);
 
 	/* The bound may cut the last character. */
-	if (valid < raw.len &&
-	    (out->state != EVAL_OUTPUT_FULL || raw.len - valid > 3))
+	if (out->valid < raw.len && out->state == EVAL_OUTPUT_OPEN)
 		out->state = EVAL_OUTPUT_INVALID;
-	raw.len = valid;
+	raw.len = out->valid;
 	unite_newlines(&raw);
 	buf_init(&out->text, EVAL_TEXT_MAX);
 	jtext_add_text(&out->text, buf_str(&raw), raw.len, JTEXT_UTF8);

@@ -31,6 +31,7 @@ enum eval_output_state {
 struct eval_output {
 	enum eval_output_state state;
 	struct buf text; /* once it has ended, the inside of a JSON string */
+	size_t valid;	 /* bytes of it that are UTF-8 */
 };
 
 /* False: it takes no more, now or ever. */
