@@ -90,7 +90,7 @@ add_step(struct buf *out, const char *s, size_t len, enum jtext_style style)
 		buf_add(out, escape, sizeof(escape));
 		return 1;
 	}
-	step = utf8_look(s, len, false, &fault);
+	step = utf8_look(s, len, &fault);
 	code = fault == UTF8_FINE ? utf8_decode(s, step) : 0xfffd;
 	if (style == JTEXT_UTF8 && code >= 0x7f) {
 		buf_add(out, bytes, utf8_encode(code, bytes));
@@ -138,11 +138,14 @@ jtext_pack(const char *s, size_t len)
 	return json_stringn(buf_str(&text), text.len);
 }
 
+/* A value that does not fit is written no further. */
 static int
-jtext_write(const char *data, size_t len, void *out)
+jtext_write(const char *data, size_t len, void *arg)
 {
+	struct buf *out = arg;
+
 	buf_add(out, data, len);
-	return 0;
+	return out->overflow ? -1 : 0;
 }
 
 void

@@ -31,7 +31,7 @@ utf8_decoder_add(struct utf8_decoder *d, struct buf *out, const char *data,
 		len -= step;
 		if (len == 0)
 			break;
-		step = utf8_look(data, len, false, &fault);
+		step = utf8_look(data, len, &fault);
 		if (fault == UTF8_END) {
 			memcpy(d->pending, data, len);
 			d->count = len;

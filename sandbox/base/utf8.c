@@ -15,13 +15,13 @@ utf8_is_tail(char c)
 /* May this tail follow that first byte?  An overlong form, a surrogate and what
  * is above U+10FFFF show in the second byte. */
 static bool
-utf8_is_second(unsigned char first, unsigned char second, bool surrogates)
+utf8_is_second(unsigned char first, unsigned char second)
 {
 	switch (first) {
 	case 0xe0:
 		return second >= 0xa0;
 	case 0xed:
-		return second < 0xa0 || surrogates;
+		return second < 0xa0;
 	case 0xf0:
 		return second >= 0x90;
 	case 0xf4:
@@ -32,7 +32,7 @@ utf8_is_second(unsigned char first, unsigned char second, bool surrogates)
 }
 
 size_t
-utf8_look(const char *s, size_t len, bool surrogates, enum utf8_fault *fault)
+utf8_look(const char *s, size_t len, enum utf8_fault *fault)
 {
 	const unsigned char *u = (const unsigned char *)s;
 	size_t n;
@@ -50,7 +50,7 @@ utf8_look(const char *s, size_t len, bool surrogates, enum utf8_fault *fault)
 		if (i == len)
 			*fault = UTF8_END;
 		else if (!utf8_is_tail(s[i]) ||
-		    (i == 1 && !utf8_is_second(u[0], u[1], surrogates)))
+		    (i == 1 && !utf8_is_second(u[0], u[1])))
 			*fault = UTF8_WRONG;
 		if (*fault != UTF8_FINE)
 			return i;
@@ -88,7 +88,7 @@ utf8_span(const char *s, size_t len)
 		i += utf8_ascii(s + i, len - i);
 		if (i == len)
 			return i;
-		step = utf8_look(s + i, len - i, false, &fault);
+		step = utf8_look(s + i, len - i, &fault);
 		if (fault != UTF8_FINE)
 			return i;
 		i += step;
@@ -99,7 +99,7 @@ size_t
 utf8_step(const char *s, size_t len)
 {
 	enum utf8_fault fault = UTF8_END;
-	size_t step = len > 0 ? utf8_look(s, len, false, &fault) : 0;
+	size_t step = len > 0 ? utf8_look(s, len, &fault) : 0;
 
 	return fault == UTF8_FINE ? step : 0;
 }

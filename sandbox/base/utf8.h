@@ -15,9 +15,8 @@ enum utf8_fault {
 
 /* Look at what starts at s (len > 0 bytes there).  The length of the sequence
  * or, when it is faulty (overlong, above U+10FFFF, a surrogate, cut off), of
- * what one U+FFFD replaces.  surrogates: let U+D800 to U+DFFF pass. */
-size_t utf8_look(const char *s, size_t len, bool surrogates,
-    enum utf8_fault *fault);
+ * what one U+FFFD replaces. */
+size_t utf8_look(const char *s, size_t len, enum utf8_fault *fault);
 /* Bytes of s before the first that is not ASCII; len when there is none. */
 size_t utf8_ascii(const char *s, size_t len);
 /* Bytes of s before the first faulty sequence; len when there is none. */

@@ -52,26 +52,24 @@ detail_error(struct detail *d, const char *type,
 {
 	auto_buf struct buf message = BUF_INIT(1024);
 	auto_buf struct buf sent = BUF_INIT(INPUT_MAX);
+	json_t *loc = json_pack("[s,s*]", "body", place->member);
+	json_auto_t *answer = NULL;
 
-	d->status = 422;
-	buf_init(&d->body, DETAIL_MAX);
+	if (place->indexed)
+		(void)json_array_append_new(loc,
+		    json_integer((json_int_t)place->index));
+	if (place->inner != NULL)
+		(void)json_array_append_new(loc, json_string(place->inner));
 	field_place_add(&message, place);
 	buf_addf(&message, " %s", text);
 	if (input != NULL)
 		jtext_add(&sent, input, JSON_COMPACT);
-	buf_addf(&d->body, "{\"detail\":[{\"type\":\"%s\",\"loc\":[\"body\"",
-	    type);
-	if (place->member != NULL)
-		buf_addf(&d->body, ",\"%s\"", place->member);
-	if (place->indexed)
-		buf_addf(&d->body, ",%zu", place->index);
-	if (place->inner != NULL)
-		buf_addf(&d->body, ",\"%s\"", place->inner);
-	jtext_addf(&d->body, JTEXT_UTF8,
-	    "],\"msg\":\"%s\",\"input\":", buf_str(&message));
-	buf_adds(&d->body,
-	    sent.len == 0 || sent.overflow ? "null" : buf_str(&sent));
-	buf_adds(&d->body, "}]}");
+	answer = json_pack("{s:[{s:s,s:o,s:o,s:o?}]}", "detail", "type", type,
+	    "loc", loc, "msg", jtext_pack(buf_str(&message), message.len),
+	    "input", sent.overflow ? NULL : json_deep_copy(input));
+	d->status = 422;
+	buf_init(&d->body, DETAIL_MAX);
+	jtext_add(&d->body, answer, JSON_COMPACT);
 	return false;
 }
 

@@ -22,7 +22,7 @@ eval_output_add(struct eval_output *out, const void *data, size_t len)
 	    out->text.len - out->valid);
 	if (out->valid < out->text.len)
 		(void)utf8_look(out->text.data + out->valid,
-		    out->text.len - out->valid, false, &fault);
+		    out->text.len - out->valid, &fault);
 	if (fault == UTF8_WRONG)
 		out->state = EVAL_OUTPUT_INVALID;
 	else if (len >= left)
