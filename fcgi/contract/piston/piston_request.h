@@ -39,8 +39,8 @@ struct piston_runtime {
 	const char *interpreter; /* of SANDBOX_IMAGES; borrowed */
 };
 
-/* An object that names a runtime: its language and, with the name `version`, its
- * version.  The caller owns it. */
+/* An object that names a runtime: its language and, with the name `version`,
+ * its version.  The caller owns it. */
 json_t *piston_pack_runtime(const struct piston_runtime *runtime,
     const char *version);
 /* Append the answer of /runtimes, and that of /packages: all are installed. */
