@@ -155,8 +155,8 @@ fields_read_list(struct reading *r, const struct field *row,
 /* ---- objects ---- */
 
 static bool
-read_field(struct reading *r, const struct field *row, const json_t *value,
-    void *place)
+fields_read_value(struct reading *r, const struct field *row,
+    const json_t *value, void *place)
 {
 	switch (row->kind) {
 	case FIELD_ANY:
@@ -206,7 +206,7 @@ read_member(struct reading *r, const struct field *row, const json_t *object,
 	if (row->nullable && jtree_is_absent(value))
 		value = NULL;
 	if (value != NULL)
-		return read_field(r, row, value, place);
+		return fields_read_value(r, row, value, place);
 	set_standard(row, place);
 	return !row->required ||
 	    fields_refuse(r, FIELD_MISSING, row->kind, object, "is missing");

@@ -274,7 +274,7 @@ libre_add_failed(struct buf *out, const struct libre_outcome *o,
 	add_answer(out, answer);
 }
 
-/* What a stream has written; NULL: nothing. */
+/* Output of a stream; NULL: there is none. */
 static json_t *
 pack_partial(const struct libre_stream *s)
 {

@@ -87,7 +87,7 @@ extern const size_t mcp_list_len;
 /* The tools, in the order of enum mcp_tool, with the names of interpreters
  * where they belong.  The caller owns them. */
 static json_t *
-list_tools(const char *const *interpreters)
+mcp_list_read(const char *const *interpreters)
 {
 	json_t *tools = json_loadb(mcp_list, mcp_list_len, 0, NULL);
 	const json_t *tool;
@@ -110,7 +110,7 @@ list_tools(const char *const *interpreters)
 void
 mcp_add_tools(struct buf *out, const char *const *interpreters)
 {
-	json_auto_t *tools = list_tools(interpreters);
+	json_auto_t *tools = mcp_list_read(interpreters);
 
 	jtext_add(out, tools, JSON_COMPACT | JSON_ENSURE_ASCII);
 }
@@ -440,7 +440,7 @@ mcp_call_parse(struct mcp_call *call, struct mcp_message *m,
 {
 	const json_t *name = json_object_get(m->params, "name");
 	json_t *arguments = json_object_get(m->params, "arguments");
-	json_auto_t *tools = list_tools(interpreters);
+	json_auto_t *tools = mcp_list_read(interpreters);
 	struct checking c = { call, m, NULL, interpreters, why };
 	const json_t *tool;
 	size_t i;
