@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check.sh check|fast|container|nodes|kubernetes|host|bench|coverage BUILD: run
+# check.sh check|fast|container|nodes|kubernetes|host|ways|bench|coverage BUILD: run
 # the tests, with everything installed and built.  They find the build as $BUILD
 # and the image as $SANDBOX_IMAGE (kubernetes has neither); nothing of the
 # caller's configuration reaches them.  Those that say what a cell is are
@@ -136,7 +136,7 @@ fast)
 check)
 	prove_round all $(tests_of "$(find tests -mindepth 1 -maxdepth 1 \
 		-type d ! -name bench ! -name container ! -name nodes \
-		! -name kubernetes ! -name host -printf '%f\n')")
+		! -name kubernetes ! -name host ! -name ways -printf '%f\n')")
 	if [ -n "$musl" ]; then
 		say "once more on musl ($musl): cells"
 		SANDBOX_IMAGE=$musl
@@ -163,5 +163,9 @@ coverage)
 		--exclude 'build/.*' --sort-percentage --print-summary
 	;;
 host) exec tests/host/check.py ;;
-*) die "usage: check.sh check|fast|container|nodes|kubernetes|host|bench|coverage BUILD" ;;
+ways)
+	prove_round ways $(tests_of ways)
+	finish
+	;;
+*) die "usage: check.sh check|fast|container|nodes|kubernetes|host|ways|bench|coverage BUILD" ;;
 esac
