@@ -9,21 +9,26 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <linux/loop.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/config.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -35,9 +40,6 @@
 #define ATTACH_TRIES 32
 #define LOOP_MAJOR 7
 #define RESERVED_BYTES 4096
-/* Time between two tries to lock a volume. */
-#define LOCK_TRY_MS 10
-#define LEAVING_TRY_MS 50
 
 /* Open /dev/loopN; where no devtmpfs made the node, make it. */
 static int
@@ -139,54 +141,116 @@ attachment_release(struct attachment *a)
 void
 lock_wait_init(struct lock_wait *w, struct loop *loop)
 {
-	*w = (struct lock_wait){ .loop = loop };
+	*w = (struct lock_wait){ .loop = loop, .fd = -1, .child_fd = -1 };
 }
 
 bool
 lock_wait_is_on(const struct lock_wait *w)
 {
-	return w->again != NULL;
+	return w->child_fd >= 0;
+}
+
+/* Wait in flock(), and end with the lock or with the broker. */
+static void __attribute__((noreturn)) lock_wait_main(int fd, pid_t parent)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	/* No other descriptor of the broker may live on here. */
+	if (fd > 0)
+		(void)close_range(0, (unsigned int)fd - 1, 0);
+	(void)close_range((unsigned int)fd + 1, UINT32_MAX, 0);
+	_exit(TEMP_FAILURE_RETRY(flock(fd, LOCK_EX)) == 0 ? 0 : 1);
 }
 
 void
 lock_wait_stop(struct lock_wait *w)
 {
-	loop_timer_clear(w->loop, &w->again);
+	loop_timer_clear(w->loop, &w->deadline);
+	if (w->child_fd < 0)
+		return;
+	loop_close(w->loop, &w->child_fd);
+	(void)kill(w->child, SIGKILL);
+	(void)waitpid(w->child, NULL, 0);
 }
 
+/* The child has the lock, and with it the broker; or the child died. */
 static void
-lock_wait_try(void *arg)
+lock_wait_on_end(void *arg, int fd, uint32_t events)
 {
 	struct lock_wait *w = arg;
 	struct err err;
 
+	(void)fd;
+	(void)events;
+	lock_wait_stop(w);
 	if (flock(w->fd, LOCK_EX | LOCK_NB) == 0) {
 		w->done(w->arg, NULL);
-	} else if (errno != EWOULDBLOCK && errno != EINTR) {
-		(void)err_system(&err, "lock the volume");
-		w->done(w->arg, &err);
-	} else if (clock_monotonic_ms() >= w->until_ms) {
-		(void)err_set(&err, ERR_BUSY,
-		    "the volume is still in use by an older container");
-		w->done(w->arg, &err);
-	} else {
-		/* Without a limit, no client waits. */
-		loop_timer_set(w->loop, &w->again,
-		    w->until_ms == INT64_MAX ? LEAVING_TRY_MS : LOCK_TRY_MS,
-		    lock_wait_try, w);
+		return;
 	}
+	(void)err_system(&err, "wait for the lock of the volume");
+	w->done(w->arg, &err);
+}
+
+/* The older container did not unlock the volume in time. */
+static void
+lock_wait_on_deadline(void *arg)
+{
+	struct lock_wait *w = arg;
+	struct err err;
+
+	lock_wait_stop(w);
+	(void)err_set(&err, ERR_BUSY,
+	    "the volume is still in use by an older container");
+	w->done(w->arg, &err);
+}
+
+/* Start the child and open its pidfd. */
+static int
+lock_wait_fork(struct lock_wait *w, struct err *err)
+{
+	pid_t parent = getpid();
+
+	w->child = fork();
+	if (w->child < 0)
+		return err_system(err, "fork");
+	if (w->child == 0)
+		lock_wait_main(w->fd, parent);
+	w->child_fd = (int)syscall(SYS_pidfd_open, w->child, 0);
+	if (w->child_fd >= 0)
+		return 0;
+	(void)err_system(err, "pidfd_open");
+	(void)kill(w->child, SIGKILL);
+	(void)waitpid(w->child, NULL, 0);
+	return -1;
 }
 
 void
 lock_wait_start(struct lock_wait *w, int fd, int ms, lock_wait_fn done,
     void *arg)
 {
+	struct err err;
+
 	assert(fd >= 0 && !lock_wait_is_on(w));
 	w->fd = fd;
 	w->done = done;
 	w->arg = arg;
-	w->until_ms = ms < 0 ? INT64_MAX : clock_monotonic_ms() + ms;
-	lock_wait_try(w);
+	/* Most volumes are unlocked: no child is needed. */
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		done(arg, NULL);
+		return;
+	}
+	if (errno != EWOULDBLOCK) {
+		(void)err_system(&err, "lock the volume");
+		done(arg, &err);
+	} else if (lock_wait_fork(w, &err) != 0) {
+		done(arg, &err);
+	} else {
+		loop_add(w->loop, w->child_fd, EPOLLIN, lock_wait_on_end, w);
+		if (ms >= 0)
+			loop_timer_set(w->loop, &w->deadline, ms,
+			    lock_wait_on_deadline, w);
+	}
 }
 
 /* ---- the ledger ---- */

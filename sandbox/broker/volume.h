@@ -41,15 +41,19 @@ void attachment_release(struct attachment *a);
 
 /* ---- the lock ---- */
 
-/* Wait for flock(LOCK_EX) on an open file without blocking the loop, which
- * tries again every few milliseconds: no descriptor reports an unlock. */
+/*
+ * Wait for flock(LOCK_EX) on an open file without blocking the loop. flock(2)
+ * cannot be polled, so a child that shares the open file waits in it.  The lock
+ * that it gets belongs to the open file, so the broker has it, too.
+ */
 typedef void (*lock_wait_fn)(void *arg, const struct err *failure);
 
 struct lock_wait {
 	struct loop *loop;
-	int fd;			  /* borrowed */
-	int64_t until_ms;	  /* monotonic; INT64_MAX: no limit */
-	struct loop_timer *again; /* the next try; NULL: no wait */
+	int fd; /* borrowed */
+	pid_t child;
+	int child_fd; /* its pidfd; -1: no wait */
+	struct loop_timer *deadline;
 	lock_wait_fn done;
 	void *arg;
 };
