@@ -149,7 +149,7 @@ bool session_end(const struct api_app *app, const char *id);
 /* Evict the session of app->owner that has been at rest for the longest time,
  * if that is long enough.  evict false: only check whether there is one.
  * False: there is none. */
-bool session_make_room(const struct api_app *app, bool evict);
+bool session_make_room(const struct api_app *app, bool rests, bool evict);
 
 /*
  * The cell that the runs of a conversation have in common, one at a time: its

@@ -230,7 +230,7 @@ gate_claim_cell(struct api_app *app, const struct http_request *req,
 	int slot = limits_claim_slot(app->limits, token, LIMITS_CELL, most);
 
 	if (slot != -1 || use != GATE_SESSION ||
-	    !session_make_room(app, !req->gate))
+	    !session_make_room(app, false, !req->gate))
 		return slot;
 	return req->gate ?
 	    LIMITS_NONE :

@@ -397,6 +397,12 @@ calls_add(struct librechat_calls *calls, const struct librechat_call *call)
 			if (calls->items[i].since_us == 0)
 				place = &calls->items[i];
 	}
+	/* a cancel that is repeated */
+	for (size_t i = 0; call->pid == 0 && i < CALLS_MAX; i++)
+		if (calls->items[i].since_us != 0 && calls->items[i].pid == 0 &&
+		    memcmp(calls->items[i].name, call->name,
+			sizeof(call->name)) == 0)
+			place = &calls->items[i];
 	if (place != NULL)
 		*place = *call;
 }

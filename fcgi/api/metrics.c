@@ -208,11 +208,11 @@ read_all(struct metrics_all *all, const struct metrics *m,
 	all->of[COUNTERS_OF_WORKER]
 	    .discord_blocked_seconds[0][0] -= clock_wall_ms();
 	all->known[API] = true;
-	all->known[BROKER] = facts->broker;
-	all->known[FRONT] = facts->front;
+	all->known[BROKER] = facts->broker && read[COUNTERS_OF_BROKER];
+	all->known[FRONT] = facts->front && read[COUNTERS_OF_FRONT];
 	all->known[WORKER] = read[COUNTERS_OF_WORKER];
 	all->known[DISK] = facts->broker && facts->status.floor > 0;
-	all->known[DATABASE] = facts->front &&
+	all->known[DATABASE] = all->known[FRONT] &&
 	    all->of[COUNTERS_OF_FRONT].database_up[0][0] != 0;
 }
 
@@ -321,7 +321,9 @@ metrics_add_value(struct buf *out, const struct family *f, const char *labels,
 		break;
 	case SECONDS:
 		add_seconds(out, f, "", labels,
-		    *number < INT64_MAX / 1000 ? *number * 1000 : INT64_MAX);
+		    *number < 0			   ? 0 :
+			*number < INT64_MAX / 1000 ? *number * 1000 :
+						     INT64_MAX);
 		break;
 	case SPARSE:
 	case COUNTER:

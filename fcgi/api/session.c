@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/text.h"
 
-#define ASK_MS 1000
+#define ASK_MS 5000
 #define START_MS 30000 /* a session's cell is always a new one */
 /* A session that is being made is worth waiting for.  A busy one may stay busy
  * for any time. */
@@ -82,7 +82,10 @@ session_resume(const struct api_app *app, const char *id, int client,
 		return 0;
 	if (refusal == REFUSAL_BUSY || refusal == REFUSAL_TIME)
 		return err_set(err, ERR_TIMEOUT, "the session is in use");
-	/* A session does not outlive the broker. */
+	/* A session does not outlive the broker, which may also be too busy to
+	 * accept a connection. */
+	if (refusal == REFUSAL_UNREACHABLE && err->code == ERR_BUSY)
+		return err_set(err, ERR_TIMEOUT, "the broker is busy");
 	return err_set(err, ERR_NOT_FOUND, "no such session");
 }
 
@@ -100,11 +103,12 @@ session_end(const struct api_app *app, const char *id)
 }
 
 bool
-session_make_room(const struct api_app *app, bool evict)
+session_make_room(const struct api_app *app, bool rests, bool evict)
 {
-	const struct lease_command command = {
-		.kind = FRAME_END_SESSION, .owner = app->owner, .retire = evict
-	};
+	const struct lease_command command = { .kind = FRAME_END_SESSION,
+		.owner = app->owner,
+		.rests = rests,
+		.retire = evict };
 	struct err err;
 
 	return lease_command(NULL, app->lease_socket, &command, ASK_MS, &err) ==
@@ -140,7 +144,7 @@ session_claim_slot(const struct api_app *app)
 	if (app->limited)
 		slot = limits_claim_slot(app->limits, &app->token,
 		    LIMITS_CONVERSATION, most);
-	if (slot == -1 && session_make_room(app, true))
+	if (slot == -1 && session_make_room(app, true, true))
 		slot = limits_claim_slot(app->limits, &app->token,
 		    LIMITS_CONVERSATION, most);
 	return slot;

@@ -68,13 +68,14 @@ count_rows(struct counters *c, struct db *db, struct condition_jobs *jobs,
 	struct sandbox_counts people;
 	struct rules rules;
 
-	if (job_count(db, &counts, err) < 0 ||
-	    job_count_kinds(db, kinds, err) < 0 ||
-	    sandbox_count(db, &people, err) < 0 ||
-	    rules_find(db, 0, 0, &rules, err) != 0)
+	if (job_count(db, &counts, err) < 0)
 		return -1;
 	*jobs = (struct condition_jobs){ clock_wall_ms(), 1, counts.queued,
 		counts.running, counts.untold, counts.oldest_ms };
+	if (job_count_kinds(db, kinds, err) < 0 ||
+	    sandbox_count(db, &people, err) < 0 ||
+	    rules_find(db, 0, 0, &rules, err) != 0)
+		return -1;
 	for (size_t i = 0; i <= JOB_UNKNOWN; i++)
 		for (size_t k = 0; k < JOB_STATES; k++)
 			c->jobs[i][k] = kinds[i][k];

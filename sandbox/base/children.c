@@ -154,6 +154,7 @@ children_stop(struct children *c)
 void
 children_end(struct children *children)
 {
+	children->by_itself = children->asked == 0;
 	children->asked++;
 }
 
@@ -161,10 +162,13 @@ children_end(struct children *children)
 static bool
 children_wait(struct children *c, int signals, int64_t until_ms)
 {
-	struct pollfd p = { .fd = signals, .events = POLLIN };
+	struct pollfd p[] = { { .fd = signals, .events = POLLIN },
+		{ .fd = c->watched > 0 ? c->watched : -1, .events = POLLIN } };
 	struct signalfd_siginfo info;
+	int count = poll(p, 2, clock_poll_timeout(until_ms));
 
-	return poll(&p, 1, clock_poll_timeout(until_ms)) > 0 &&
+	c->news = count > 0 && p[1].revents != 0;
+	return count > 0 && p[0].revents != 0 &&
 	    read(signals, &info, sizeof(info)) == sizeof(info) &&
 	    info.ssi_signo != SIGCHLD && !fd_signal_is_echo(&c->asked_ms);
 }
@@ -178,17 +182,22 @@ children_run(struct children *c, struct err *err)
 
 	while (next_ms >= 0 && (c->asked == 0 || !c->linger)) {
 		if (children_wait(c, signals, next_ms)) {
-			c->signalled(c->arg);
-			children_end(c);
+			if (!c->by_itself) {
+				c->signalled(c->arg);
+				c->asked++;
+			}
+			c->by_itself = false;
 		}
 		children_collect(c);
 		next_ms = c->asked > 0 ? children_stop(c) :
 					 children_start(c, signals);
-		if (c->asked > 0 || c->tick_ms == 0)
+		if (c->asked > 0 || (c->tick_ms == 0 && c->watched == 0))
 			continue;
-		if (clock_monotonic_ms() >= tick_at_ms) {
+		if (c->news || clock_monotonic_ms() >= tick_at_ms) {
 			c->tick(c->arg);
-			tick_at_ms = clock_monotonic_ms() + c->tick_ms;
+			tick_at_ms = c->tick_ms > 0 ?
+			    clock_monotonic_ms() + c->tick_ms :
+			    INT64_MAX;
 		}
 		if (next_ms > tick_at_ms)
 			next_ms = tick_at_ms;

@@ -57,15 +57,19 @@ struct children {
 	void (*become)(void *arg, size_t index, pid_t parent);
 	/* A child has ended, as waitid() says. */
 	void (*ended)(void *arg, size_t index, const siginfo_t *end);
-	/* Called at the start and every tick_ms (0: no more) up to the end. */
+	/* Called at the start and every tick_ms (0: never) up to the end. */
 	void (*tick)(void *arg);
 	int64_t tick_ms;
+	/* The same whenever this descriptor is readable; 0: there is none. */
+	int watched;
 	/* A signal asks for the end, before children_end() is called for it. */
 	void (*signalled)(void *arg);
 	bool linger; /* do not wait for the end of those that were asked */
 
 	/* children.c */
-	int asked;	  /* calls of children_end() */
+	int asked;	  /* signals, and children_end() before them */
+	bool by_itself;	  /* children_end() came, and no signal yet */
+	bool news;	  /* watched is readable */
 	int64_t asked_ms; /* the last signal */
 	size_t stage;	  /* that is being ended */
 	int told;	  /* asked, when the stage was signalled; 0: not yet */
@@ -75,7 +79,7 @@ struct children {
 /* Start all, watch them, and end them at SIGTERM, SIGINT or SIGHUP.  Returns
  * when all have ended; -1: they could not be watched. */
 int children_run(struct children *children, struct err *err);
-/* Begin to end all, or ask once more. */
+/* Begin to end all.  The first signal after it does not hurry them. */
 void children_end(struct children *children);
 
 #endif

@@ -650,6 +650,8 @@ images_check(const char *text)
 			return "a character that is not allowed";
 		if (entry.image[0] == '-')
 			return "an image must not start with '-'";
+		if (text[pos] != '\0' && text[pos - 1] != ',')
+			return "a name or an image is too long";
 		for (size_t at = 0;
 		     at < begin && images_next(text, &at, &other);)
 			if (strcmp(entry.name, other.name) == 0)

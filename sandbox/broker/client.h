@@ -64,6 +64,7 @@ struct session {
 	unsigned char owner[LEASE_OWNER_LEN];
 	int64_t life_ms;  /* from the first PARK on */
 	int64_t rest_ms;  /* limit of the time at rest */
+	bool rests;	  /* the client set that limit */
 	int64_t until_ms; /* monotonic: its end; 0: it was never parked */
 	int cell_fd;	  /* copy of the client's end of the lease; -1 */
 };

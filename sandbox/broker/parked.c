@@ -16,7 +16,8 @@
 #include "base/log.h"
 #include "base/loop.h"
 
-#define MORE_MS 60000 /* the lease outlives the session */
+#define MORE_MS \
+	600000 /* the lease outlives the session and its first request */
 /* A session is at rest while it is parked.  After so long it may be evicted for
  * a new session of the same owner. */
 #define EVICTED_AFTER_MS 10000
@@ -79,7 +80,7 @@ parked_read(struct client *client, const struct frame_view *view)
 	if (!frame_get_bytes(view, TAG_SESSION, &data, &len))
 		return REFUSAL_NONE;
 	session->rest_ms = LIMIT_WALL_MS;
-	(void)frame_get_int(view, TAG_REST_MS, &session->rest_ms);
+	session->rests = frame_get_int(view, TAG_REST_MS, &session->rest_ms);
 	if (!client->ticket.class->lasting || session->rest_ms < 1 ||
 	    !parked_read_id(session, view) || !parked_read_owner(session, view))
 		return REFUSAL_INPUT;
@@ -133,11 +134,12 @@ parked_release(struct client *client)
 		host_schedule(client->clients->host, 0);
 }
 
-/* Find the owner's session that is evicted next.  NULL: there is none, and
- * asker->next_ms is the time until one of all sessions may be evicted or ends.
- */
+/* Find the owner's session that is evicted next, of the same kind unless
+ * any_kind is true: the two kinds have slots of their own.  NULL: there is
+ * none, and asker->next_ms is the time until one of all sessions may be evicted
+ * or ends. */
 static struct client *
-find_evicted(struct client *asker)
+find_evicted(struct client *asker, bool any_kind)
 {
 	int64_t now_ms = clock_monotonic_ms();
 	int64_t next_ms = EVICTED_AFTER_MS;
@@ -151,6 +153,8 @@ find_evicted(struct client *asker)
 			continue;
 		left_ms = parked_end_ms(client) - now_ms;
 		if (client->state == CLIENT_PARKED &&
+		    (any_kind ||
+			client->session.rests == asker->session.rests) &&
 		    has_same_owner(&client->session, &asker->session)) {
 			left_ms = client->since_ms + EVICTED_AFTER_MS - now_ms;
 			if (oldest == NULL ||
@@ -171,7 +175,7 @@ parked_evict(struct ticket *ticket)
 {
 	struct client *client = ticket->client->session.id[0] == '\0' ?
 	    NULL :
-	    find_evicted(ticket->client);
+	    find_evicted(ticket->client, true);
 
 	if (client == NULL)
 		return false;
@@ -187,6 +191,7 @@ request_end_session(struct client *client, const struct frame_view *view)
 	const unsigned char *data;
 	struct client *found;
 	int64_t evict = 0;
+	int64_t rests = 0;
 	size_t len;
 	bool named = frame_get_bytes(view, TAG_SESSION, &data, &len);
 
@@ -196,8 +201,9 @@ request_end_session(struct client *client, const struct frame_view *view)
 		return;
 	}
 	(void)frame_get_int(view, TAG_RETIRE, &evict);
+	client->session.rests = frame_get_int(view, TAG_REST_MS, &rests);
 	found = named ? parked_find(client->clients, client->session.id) :
-			find_evicted(client);
+			find_evicted(client, false);
 	if (found == NULL ||
 	    !has_same_owner(&found->session, &client->session)) {
 		client_refuse(client,

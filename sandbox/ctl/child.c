@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -50,7 +51,6 @@
 #define BACKOFF_LAST_MS 5000
 /* A program that ran for so long did start well. */
 #define STEADY_MS 10000
-#define READY_MS 100 /* between two checks whether all accept requests */
 
 /* systemd/README.md has the same table. */
 static const struct {
@@ -687,15 +687,35 @@ static void
 supervise_check_ready(void *arg)
 {
 	struct run *run = arg;
+	char events[4096];
 
+	while (read(run->children.watched, events, sizeof(events)) > 0)
+		;
 	for (size_t i = 0; i < SIGNS; i++) {
 		auto_free char *path = config_state_path(run->config, signs[i]);
 
 		if (access(path, F_OK) != 0)
 			return;
 	}
-	run->children.tick_ms = 0;
+	(void)close(run->children.watched);
+	run->children.watched = 0;
 	supervise_announce(run);
+}
+
+/* Watch the folders in which the signs are made. */
+static int
+supervise_watch(const struct run *run, struct err *err)
+{
+	auto_close int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+
+	for (size_t i = 0; i < SIGNS; i++) {
+		auto_free char *path = config_state_path(run->config, signs[i]);
+
+		*strrchr(path, '/') = '\0';
+		if (inotify_add_watch(fd, path, IN_CREATE | IN_MOVED_TO) < 0)
+			return err_system(err, "inotify");
+	}
+	return steal_fd(&fd);
 }
 
 /* ---- the children ---- */
@@ -770,9 +790,11 @@ supervise(struct run *run)
 		.become = program_become,
 		.ended = supervise_on_end,
 		.tick = supervise_check_ready,
-		.tick_ms = READY_MS,
+		.watched = supervise_watch(run, &err),
 		.signalled = supervise_on_signal,
 	};
-	return children_run(&run->children, &err) != 0 ? ctl_fail("run", &err) :
-							 run->exit_code;
+	if (run->children.watched < 0 ||
+	    children_run(&run->children, &err) != 0)
+		return ctl_fail("run", &err);
+	return run->exit_code;
 }

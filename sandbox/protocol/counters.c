@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -54,6 +55,9 @@ counters_open(const struct config *config, enum counters_of program)
 	struct err err;
 
 	if (fd_make_dirs(dirname(copy), files[program].folder, &err) == 0)
+		counters = shared_file_open(path, sizeof(*counters), &err);
+	/* A file that is none of ours is begun anew. */
+	if (counters == NULL && err.code == ERR_CONFIG && unlink(path) == 0)
 		counters = shared_file_open(path, sizeof(*counters), &err);
 	if (counters != NULL)
 		return counters;

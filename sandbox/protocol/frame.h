@@ -59,7 +59,8 @@ enum frame_kind {
 	FRAME_CELLS = 22,	/* GRANTED for each, then one with CELLS */
 	FRAME_RESUME = 23,	/* SESSION, TOKEN: its lease; GRANTED */
 	FRAME_PARK = 24,	/* in a session's lease, without an answer */
-	FRAME_END_SESSION = 25,	/* TOKEN; SESSION or RETIRE?: evict one */
+	FRAME_END_SESSION = 25,	/* TOKEN; SESSION, or to evict RETIRE?,
+				 * REST_MS?: one that has it */
 	FRAME_LOST = 9,		/* last in a lease: REASON_MEMORY ended it */
 
 	/* broker → cell, on the control socket */

@@ -224,7 +224,7 @@ lease_resume(struct lease *lease, const char *socket_path,
 	add_session(&question, request->session, request->owner);
 	outcome = lease_ask(lease, &ask, socket_path, &question, wait_ms, err);
 	/* The lease may be granted by now, and is unused. */
-	if (outcome == REFUSAL_TIME && ask.sock >= 0)
+	if (outcome != REFUSAL_NONE && ask.sock >= 0)
 		send_park(ask.sock);
 	return outcome;
 }
@@ -326,6 +326,7 @@ lease_command(int *fd, const char *socket_path,
 	frame_add_nonzero(&question, TAG_QUOTA_FILES, command->quota_files);
 	frame_add_nonzero(&question, TAG_SIZE, command->bytes);
 	frame_add_nonzero(&question, TAG_RETIRE, command->retire);
+	frame_add_nonzero(&question, TAG_REST_MS, command->rests);
 	add_session(&question, command->session, command->owner);
 	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
 	    wait_ms, err);

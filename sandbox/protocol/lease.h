@@ -143,6 +143,7 @@ struct lease_command {
 	int64_t quota_files;
 	int64_t bytes; /* of FRAME_RESERVE */
 	bool retire;   /* of FRAME_KEPT: see lease_kept(); evict a session */
+	bool rests;    /* evict a session that has a limit of its rest */
 	int64_t *rest_ms;
 	const char *session;	    /* NULL: none */
 	const unsigned char *owner; /* NULL: none */

@@ -129,8 +129,9 @@ store_delivered(const struct delivery *d, struct err *err)
 }
 
 /* Call the function until it has stored a part of a job's end.  No other job
- * begins before that.  False: the worker has to end, and the next one reports
- * the job. */
+ * begins before that.  Another worker's job is tried once, as its slot is
+ * locked meanwhile.  False: it is not stored; the next round, or the next
+ * worker, reports the job. */
 static bool
 store_again(const struct delivery *d,
     int (*store)(const struct delivery *d, struct err *err))
@@ -141,7 +142,7 @@ store_again(const struct delivery *d,
 	while (store(d, &err) < 0) {
 		log_err("not stored yet: %s job=%" PRId64, err.text,
 		    d->job->id);
-		if (worker_is_stopping(worker))
+		if (d->slot != worker->slot || worker_is_stopping(worker))
 			return false;
 		count_beat(worker);
 		rest_pause(worker->rest, STORE_AGAIN_MS);

@@ -470,6 +470,14 @@ test_many(void)
 	large[ESCAPED] = '\0';
 	source_read(&source, large, SOURCE_TEXT);
 	is_int(source.code.len, ESCAPED / 4 * 3, "one line with many escapes");
+	source_release(&source);
+	/* milliseconds, not minutes of a search from each of them */
+	for (size_t i = 0; i < SOURCE_TEXT_MAX; i += 2)
+		memcpy(large + i, "\xc2\xb4", 2);
+	large[6] = large[7] = large[SOURCE_TEXT_MAX - 1] = 'x';
+	large[SOURCE_TEXT_MAX - 2] = 'x';
+	source_read(&source, large, SOURCE_TEXT);
+	ok(source.code.len > SOURCE_TEXT_MAX / 2, "many that are no fence");
 	free(large);
 }
 

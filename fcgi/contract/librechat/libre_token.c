@@ -187,7 +187,8 @@ check_times(const json_t *claims, int64_t now_s)
 	return NULL;
 }
 
-/* Copy a claim that fits. */
+/* Copy a claim that fits.  Two texts that were no UTF-8 could be the same by
+ * now: neither names anybody. */
 static bool
 copy_claim(char out[LIBRE_CLAIM_MAX + 1], const json_t *claims,
     const char *name)
@@ -195,7 +196,8 @@ copy_claim(char out[LIBRE_CLAIM_MAX + 1], const json_t *claims,
 	const char *text = jtree_text(json_object_get(claims, name));
 	size_t len = text == NULL ? 0 : strlen(text);
 
-	if (len == 0 || len > LIBRE_CLAIM_MAX)
+	if (len == 0 || len > LIBRE_CLAIM_MAX ||
+	    strstr(text, "\xef\xbf\xbd") != NULL)
 		return false;
 	memcpy(out, text, len + 1);
 	return true;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "contract/base64.h"
@@ -456,7 +457,14 @@ set_word(struct jtree *doc, const json_t *value, struct cell_bytes *word)
 		return strlen(word->data) == word->len;
 	if (json_is_array(value) || json_is_object(value))
 		return false;
-	jtext_add(&text, value, JSON_REAL_PRECISION(15));
+	/* the shortest text that is read as the same number */
+	for (size_t digits = 15; digits <= 17; digits++) {
+		buf_reset(&text);
+		jtext_add(&text, value, JSON_REAL_PRECISION(digits));
+		if (!json_is_real(value) ||
+		    strtod(buf_str(&text), NULL) == json_real_value(value))
+			break;
+	}
 	copy = jtree_array(doc, text.len + 1, 1);
 	memcpy(copy, buf_str(&text), text.len);
 	*word = (struct cell_bytes){ copy, text.len };

@@ -26,7 +26,6 @@ enum source_pattern {
 	/* characters that look like three back-ticks or more, where a line
 	 * begins and where it ends */
 	SOURCE_FALSE_BEGIN,
-	SOURCE_FALSE_END,
 	SOURCE_PATTERNS,
 };
 

@@ -47,7 +47,6 @@ static const char *const patterns[SOURCE_PATTERNS] = {
 	[SOURCE_PROMPT] = "^[ \t]*(>>>|In \\[[0-9]+]:) ?",
 	[SOURCE_GOES_ON] = "^[ \t]*(>>>|In \\[[0-9]+]:|\\.\\.\\.:?) ?",
 	[SOURCE_FALSE_BEGIN] = "^[ \t]*" FALSE_TICKS,
-	[SOURCE_FALSE_END] = FALSE_TICKS "[ \t\r]*$",
 	[SOURCE_BANNER] = "^(Python [0-9]|IPython )",
 };
 

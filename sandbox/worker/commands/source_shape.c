@@ -75,6 +75,27 @@ mend_ticks(char *to, const char *from, size_t len)
 	return to;
 }
 
+/* Find the characters that look like back-ticks at the end of a line, three at
+ * least, with the blanks behind them.  Returns their place, or len. */
+static size_t
+find_false_end(const char *line, size_t len)
+{
+	size_t count = 0;
+	size_t at = len;
+
+	while (at > 0 && strchr(" \t\r", line[at - 1]) != NULL)
+		at--;
+	for (;; count++) {
+		if (at >= 2 && memcmp(line + at - 2, "\xc2\xb4", 2) == 0)
+			at -= 2; /* U+00B4 */
+		else if (at >= 3 &&
+		    memcmp(line + at - 3, "\xef\xbd\x80", 3) == 0)
+			at -= 3; /* U+FF40 */
+		else
+			return count >= SOURCE_FENCE ? at : len;
+	}
+}
+
 void
 source_mend_fences(char *text)
 {
@@ -86,10 +107,8 @@ source_mend_fences(char *text)
 	for (p = text; *p != '\0'; p += *p == '\n') {
 		size_t len = strcspn(p, "\n");
 		size_t begin = source_match(SOURCE_FALSE_BEGIN, p, len, NULL);
-		size_t middle = len - begin;
+		size_t middle = find_false_end(p + begin, len - begin);
 
-		(void)source_match(SOURCE_FALSE_END, p + begin, middle,
-		    &middle);
 		to = mend_ticks(to, p, begin);
 		to = shape_move(to, p + begin, middle);
 		to = mend_ticks(to, p + begin + middle, len - begin - middle);
