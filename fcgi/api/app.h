@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "api/metrics.h"
 #include "files/filestore.h"
 
@@ -33,7 +35,7 @@ struct libre_keys;
 struct api_app {
 	const struct config *config;
 	char *lease_socket;
-	char *sessions; /* folder of slots and calls */
+	char *sessions; /* folder of the slots and of our counters */
 	struct metrics metrics;
 	struct filestore store;
 	struct piston_versions *versions; /* piston.h */
@@ -43,6 +45,7 @@ struct api_app {
 	struct libre_keys *librechat_keys;
 	unsigned char librechat_seal[32]; /* librechat_seal() */
 	struct librechat_calls *calls;
+	json_t *tools; /* mcp_tools_read() */
 	/* Set by nodes.c.  On one host nodes is NULL and the tag is "". */
 	struct node_table *nodes;
 	char tag[NODES_TAG_LEN + 1];			    /* our node's */
@@ -124,8 +127,7 @@ struct session_order {
 	const char *id;
 	const char *interpreter; /* NULL: the default one */
 	int64_t ttl_ms;
-	int64_t
-	    rest_ms; /* it ends when it is unused for so long; 0: no limit */
+	int64_t rest_ms; /* limit of its time at rest; 0: none */
 };
 /*
  * Lease a cell for a session of app->owner; app->slot is occupied until its
@@ -147,8 +149,9 @@ int session_resume(const struct api_app *app, const char *id, int client,
 /* End the session.  False: there is none. */
 bool session_end(const struct api_app *app, const char *id);
 /* Evict the session of app->owner that has been at rest for the longest time,
- * if that is long enough.  evict false: only check whether there is one.
- * False: there is none. */
+ * if that is long enough.  rests: one of those with a limit of their rest, or
+ * one of the others, as they have slots of their own.  evict false: only check
+ * whether there is one.  False: there is none. */
 bool session_make_room(const struct api_app *app, bool rests, bool evict);
 
 /*

@@ -572,8 +572,7 @@ call_tool(struct mcp_exchange *x)
 	auto_buf struct buf why = BUF_INIT(4096);
 	struct mcp_fault fault;
 
-	switch (mcp_call_parse(&x->call, &x->m, x->app->interpreters, &fault,
-	    &why)) {
+	switch (mcp_call_parse(&x->call, &x->m, x->app->tools, &fault, &why)) {
 	case MCP_CALL_FAULT:
 		mcp_fault(x, &fault);
 		return;
@@ -612,7 +611,7 @@ list_tools(struct mcp_exchange *x)
 {
 	mcp_begin(&x->body, &x->m, STABLE_MS, true);
 	buf_adds(&x->body, ",\"tools\":");
-	mcp_add_tools(&x->body, x->app->interpreters);
+	mcp_add_tools(&x->body, x->app->tools);
 	mcp_end(&x->body);
 	mcp_send(x);
 }

@@ -13,6 +13,7 @@
 #include "contract/jtree.h"
 
 static const char *const interpreters[] = { "3.11", NULL };
+static json_t *tools;
 static const char *const versions[] = { NULL, "2025-11-25", "2026-07-28",
 	"2030-01-01" };
 static const char *const methods[] = { "tools/call", "tools/list",
@@ -49,7 +50,7 @@ check_call(struct mcp_message *m)
 	struct mcp_fault fault;
 	struct mcp_call call;
 
-	switch (mcp_call_parse(&call, m, interpreters, &fault, &why)) {
+	switch (mcp_call_parse(&call, m, tools, &fault, &why)) {
 	case MCP_CALL_FAULT:
 		mcp_add_error(&out, m->id, &fault);
 		check_json(&out);
@@ -156,6 +157,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct mcp_fault fault;
 	char *body;
 
+	if (tools == NULL)
+		tools = mcp_tools_read(interpreters);
 	if (size == 0)
 		return 0;
 	head.version = versions[data[0] & 3];

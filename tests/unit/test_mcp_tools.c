@@ -11,6 +11,7 @@
 #include "tap.h"
 
 static const char *const interpreters[] = { "3.11", "3.13", NULL };
+static json_t *tools;
 static struct buf why = BUF_INIT(65536);
 static struct buf out = BUF_INIT(MCP_ANSWER_MAX);
 static struct mcp_message m;
@@ -33,7 +34,7 @@ look(const char *params)
 	buf_reset(&why);
 	if (!mcp_message_parse(&m, &head, buf_str(&body), body.len, &fault))
 		return "no message";
-	switch (mcp_call_parse(&call, &m, interpreters, &fault, &why)) {
+	switch (mcp_call_parse(&call, &m, tools, &fault, &why)) {
 	case MCP_CALL_FINE:
 		return "fine";
 	case MCP_CALL_FAULT:
@@ -226,7 +227,7 @@ static void
 test_list(void)
 {
 	buf_reset(&out);
-	mcp_add_tools(&out, interpreters);
+	mcp_add_tools(&out, tools);
 	ok(is_json(&out), "the list is JSON");
 	ok(strstr(buf_str(&out), "\"enum\":[\"3.11\",\"3.13\"]") != NULL,
 	    "and names the interpreters");
@@ -507,6 +508,7 @@ test_text_picture(void)
 int
 main(void)
 {
+	tools = mcp_tools_read(interpreters);
 	test_calls();
 	test_files();
 	for (size_t i = 0; i < sizeof(most) / sizeof(most[0]); i++)
@@ -521,6 +523,7 @@ main(void)
 	test_longest();
 	test_pictures();
 	test_text_picture();
+	json_decref(tools);
 	mcp_message_release(&m);
 	buf_release(&why);
 	buf_release(&out);

@@ -84,34 +84,33 @@ static const struct mcp_rule rules[] = {
 extern const char mcp_list[];
 extern const size_t mcp_list_len;
 
-/* The tools, in the order of enum mcp_tool, with the names of interpreters
- * where they belong.  The caller owns them. */
+/* The values that the tool's argument `python` may have; NULL: it has none. */
 static json_t *
-mcp_list_read(const char *const *interpreters)
+pythons_of(const json_t *tool)
+{
+	const json_t *schema = json_object_get(tool, "inputSchema");
+	const json_t *properties = json_object_get(schema, "properties");
+
+	return json_object_get(json_object_get(properties, "python"), "enum");
+}
+
+json_t *
+mcp_tools_read(const char *const *interpreters)
 {
 	json_t *tools = json_loadb(mcp_list, mcp_list_len, 0, NULL);
 	const json_t *tool;
 	size_t i;
 
-	json_array_foreach(tools, i, tool) {
-		const json_t *schema = json_object_get(tool, "inputSchema");
-		const json_t *python = json_object_get(json_object_get(schema,
-							   "properties"),
-		    "python");
-
+	json_array_foreach(tools, i, tool)
 		for (size_t n = 0; interpreters[n] != NULL; n++)
-			(void)json_array_append_new(json_object_get(python,
-							"enum"),
+			(void)json_array_append_new(pythons_of(tool),
 			    json_string(interpreters[n]));
-	}
 	return tools;
 }
 
 void
-mcp_add_tools(struct buf *out, const char *const *interpreters)
+mcp_add_tools(struct buf *out, const json_t *tools)
 {
-	json_auto_t *tools = mcp_list_read(interpreters);
-
 	jtext_add(out, tools, JSON_COMPACT | JSON_ENSURE_ASCII);
 }
 
@@ -122,7 +121,6 @@ struct checking {
 	struct mcp_call *call;
 	struct mcp_message *m;
 	const json_t *tool; /* its name and schema, as clients have them */
-	const char *const *interpreters;
 	struct buf *why;
 };
 
@@ -214,13 +212,17 @@ mcp_resolve_path(struct checking *c, const char *label, struct cell_bytes *path,
 static bool
 check_python(struct checking *c)
 {
-	for (size_t i = 0; c->interpreters[i] != NULL; i++)
-		if (strcmp(c->call->python.data, c->interpreters[i]) == 0)
+	const json_t *names = pythons_of(c->tool);
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach(names, i, name)
+		if (jtree_is(name, c->call->python.data))
 			return true;
 	(void)refuse_argument(c, "python", "must be one of");
-	for (size_t i = 0; c->interpreters[i] != NULL; i++)
+	json_array_foreach(names, i, name)
 		buf_addf(c->why, "%s \"%s\"", i == 0 ? "" : ",",
-		    c->interpreters[i]);
+		    json_string_value(name));
 	buf_addc(c->why, '.');
 	return false;
 }
@@ -436,12 +438,11 @@ check_together(struct checking *c)
 
 enum mcp_verdict
 mcp_call_parse(struct mcp_call *call, struct mcp_message *m,
-    const char *const *interpreters, struct mcp_fault *fault, struct buf *why)
+    const json_t *tools, struct mcp_fault *fault, struct buf *why)
 {
 	const json_t *name = json_object_get(m->params, "name");
 	json_t *arguments = json_object_get(m->params, "arguments");
-	json_auto_t *tools = mcp_list_read(interpreters);
-	struct checking c = { call, m, NULL, interpreters, why };
+	struct checking c = { call, m, NULL, why };
 	const json_t *tool;
 	size_t i;
 

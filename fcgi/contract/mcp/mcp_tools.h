@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "contract/fields.h"
 
 #include "protocol/cell.h"
@@ -75,11 +77,15 @@ enum mcp_verdict {
 	MCP_CALL_MENDABLE, /* the model is told why, one line of UTF-8 */
 };
 
-/* Take a `tools/call` apart.  interpreters: names, then NULL. */
+/* The tools as clients list them, in the order of enum mcp_tool, with these names
+ * of interpreters, which NULL ends.  The caller owns them. */
+json_t *mcp_tools_read(const char *const *interpreters);
+
+/* Read a `tools/call`, and check its arguments by the list of the tools. */
 enum mcp_verdict mcp_call_parse(struct mcp_call *call, struct mcp_message *m,
-    const char *const *interpreters, struct mcp_fault *fault, struct buf *why);
+    const json_t *tools, struct mcp_fault *fault, struct buf *why);
 
 /* Append the list of all tools: [{…},…]. */
-void mcp_add_tools(struct buf *out, const char *const *interpreters);
+void mcp_add_tools(struct buf *out, const json_t *tools);
 
 #endif
