@@ -33,7 +33,6 @@
 #define FILE_BYTES (INT64_C(100) << 20)
 #define COLLECT_MS 10000
 #define READ_ONLY_MODE 0444
-#define TICK_MS 100 /* until the next check for a cancel */
 
 /*
  * A program of LibreChat's in a cell of its own, with files from the store and
@@ -79,8 +78,6 @@ struct libre_run {
 	char state[LIBRE_PLACE_MAX];
 	char left[LIBRE_PLACE_MAX]; /* and of the file of its calls */
 	const char *words[2];
-	const char *call_id; /* that a cancel may name; NULL: none */
-	bool cancelled;
 };
 
 /* The model is told of /mnt/data, another name of the workspace.  Caches and
@@ -577,17 +574,6 @@ answer_round(struct libre_run *x)
 	answer_calls(x);
 }
 
-static void
-librechat_tick(void *arg)
-{
-	struct libre_run *x = ((struct api_run *)arg)->arg;
-
-	if (librechat_call_goes_on(x->run.app, x->call_id))
-		return;
-	x->cancelled = true;
-	http_give_up(x->run.req);
-}
-
 void
 api_librechat_program(struct api_app *app, struct http_request *req)
 {
@@ -607,6 +593,7 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 		.asked = &asked,
 		.answer = answer_round };
 	const char *id = http_param(req, "HTTP_X_LIBRECHAT_CODE_REQUEST_ID");
+	bool cancelled = false;
 	int status = 400;
 
 	if (!api_read_body(req, &body))
@@ -626,18 +613,15 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 		program.session :
 		session,
 	    sizeof(x.session));
-	if (librechat_is_call_id(id)) {
-		x.call_id = id;
-		x.run.c.tick = librechat_tick;
-		x.run.c.tick_ms = TICK_MS;
-		x.cancelled = !librechat_call_begin(app, id);
-	}
-	if (!x.cancelled)
+	if (!librechat_is_call_id(id)) {
 		librechat_run(&x);
-	if (x.call_id != NULL)
-		librechat_call_end(app);
+	} else {
+		if (librechat_call_begin(app, id, http_fd(req)))
+			librechat_run(&x);
+		cancelled = !librechat_call_end(app);
+	}
 	/* A client that cancels closes its connection; a proxy may not. */
-	if (x.cancelled && !req->begun)
+	if (cancelled && !req->begun)
 		reply_librechat(req, 409, NULL, "The execution was cancelled",
 		    NULL);
 	libre_program_release(&program);

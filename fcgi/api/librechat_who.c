@@ -14,6 +14,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -31,6 +32,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/shared_file.h"
 #include "protocol/node_table.h"
 
 #define KEYS_FILE_MAX 65536
@@ -71,9 +73,24 @@ librechat_seal(struct api_app *app)
 struct librechat_call {
 	unsigned char name[CALL_NAME_BYTES]; /* made of owner and id */
 	unsigned char owner[TOKENS_HASH_LEN];
-	pid_t pid;	  /* 0: it is a cancel */
+	int64_t writer;	  /* shared_file_writer(); 0: it is a cancel */
 	int64_t since_us; /* monotonic; 0: the entry is free */
 };
+
+/* The connection of this process's call, for the signal; -1: it has none. */
+static volatile sig_atomic_t call_fd = -1;
+static volatile sig_atomic_t call_is_cancelled;
+
+/* The run's client counts as gone, which ends the run or its wait for a
+ * cell. */
+static void
+call_on_cancel(int number)
+{
+	(void)number;
+	call_is_cancelled = 1;
+	if (call_fd >= 0)
+		(void)shutdown((int)call_fd, SHUT_RD);
+}
 
 struct librechat_calls {
 	int fd; /* the table's file, whose lock every access has */
@@ -84,6 +101,8 @@ static struct librechat_calls *
 calls_open(struct err *err)
 {
 	static struct librechat_calls calls;
+	const struct sigaction on_cancel = { .sa_handler = call_on_cancel,
+		.sa_flags = SA_RESTART };
 	const size_t size = CALLS_MAX * sizeof(*calls.items);
 	void *items = MAP_FAILED;
 
@@ -96,7 +115,7 @@ calls_open(struct err *err)
 		return NULL;
 	}
 	calls.items = items;
-	return &calls;
+	return sigaction(SIGUSR1, &on_cancel, NULL) == 0 ? &calls : NULL;
 }
 
 int
@@ -112,7 +131,7 @@ librechat_open(struct api_app *app, struct err *err)
 	if (sodium_init() < 0)
 		return err_set(err, ERR_CONFIG, "libsodium does not start");
 	randombytes_buf(app->librechat_seal, sizeof(app->librechat_seal));
-	/* Of several nodes any may serve the next round of a program. */
+	/* Any node may serve the next round of a program. */
 	if (app->nodes != NULL &&
 	    node_key_derive(app->config->nodes_key_file, NODE_KEY_LIBRECHAT,
 		app->librechat_seal, err) != 0)
@@ -341,7 +360,8 @@ librechat_is_call_id(const char *id)
 }
 
 /* Free the entries whose time is over and those of dead processes.  True: there
- * is a cancel of this call, or, where it is a cancel itself, a run. */
+ * is a cancel of this call, or, where it is a cancel itself, a run, which gets
+ * the signal. */
 static bool
 calls_find(struct librechat_calls *calls, const struct librechat_call *call)
 {
@@ -351,12 +371,15 @@ calls_find(struct librechat_calls *calls, const struct librechat_call *call)
 		struct librechat_call *c = &calls->items[i];
 
 		if (c->since_us <= call->since_us - KEEP_US ||
-		    (c->pid != 0 && kill(c->pid, 0) != 0))
+		    (c->writer != 0 && !shared_file_writer_is_there(c->writer)))
 			c->since_us = 0;
-		else if (c->since_us != 0 &&
-		    (c->pid == 0) == (call->pid != 0) &&
-		    memcmp(c->name, call->name, sizeof(c->name)) == 0)
-			found = true;
+		if (c->since_us == 0 ||
+		    (c->writer == 0) != (call->writer != 0) ||
+		    memcmp(c->name, call->name, sizeof(c->name)) != 0)
+			continue;
+		found = true;
+		if (c->writer != 0)
+			(void)kill(shared_file_writer_pid(c->writer), SIGUSR1);
 	}
 	return found;
 }
@@ -373,7 +396,7 @@ calls_oldest(struct librechat_calls *calls, const unsigned char *owner,
 	for (size_t i = 0; i < CALLS_MAX; i++) {
 		struct librechat_call *c = &calls->items[i];
 
-		if (c->since_us == 0 || c->pid != 0 ||
+		if (c->since_us == 0 || c->writer != 0 ||
 		    (owner != NULL &&
 			memcmp(c->owner, owner, sizeof(c->owner)) != 0))
 			continue;
@@ -391,15 +414,16 @@ calls_add(struct librechat_calls *calls, const struct librechat_call *call)
 	size_t count;
 	struct librechat_call *place = calls_oldest(calls, call->owner, &count);
 
-	if (call->pid != 0 || count < OWN_CALLS_MAX) {
+	if (call->writer != 0 || count < OWN_CALLS_MAX) {
 		place = calls_oldest(calls, NULL, &count);
 		for (size_t i = 0; i < CALLS_MAX; i++)
 			if (calls->items[i].since_us == 0)
 				place = &calls->items[i];
 	}
 	/* a cancel that is repeated */
-	for (size_t i = 0; call->pid == 0 && i < CALLS_MAX; i++)
-		if (calls->items[i].since_us != 0 && calls->items[i].pid == 0 &&
+	for (size_t i = 0; call->writer == 0 && i < CALLS_MAX; i++)
+		if (calls->items[i].since_us != 0 &&
+		    calls->items[i].writer == 0 &&
 		    memcmp(calls->items[i].name, call->name,
 			sizeof(call->name)) == 0)
 			place = &calls->items[i];
@@ -407,10 +431,11 @@ calls_add(struct librechat_calls *calls, const struct librechat_call *call)
 		*place = *call;
 }
 
+/* Enter a run or a cancel into the table.  True: there is the other one. */
 static bool
-calls_enter(const struct api_app *app, const char *id, pid_t pid, bool add)
+calls_enter(const struct api_app *app, const char *id, int64_t writer)
 {
-	struct librechat_call call = { .pid = pid,
+	struct librechat_call call = { .writer = writer,
 		.since_us = clock_monotonic_us() };
 	bool found;
 
@@ -420,37 +445,38 @@ calls_enter(const struct api_app *app, const char *id, pid_t pid, bool add)
 	    sizeof(app->owner));
 	calls_lock(app->calls, F_WRLCK);
 	found = calls_find(app->calls, &call);
-	if (add)
-		calls_add(app->calls, &call);
+	calls_add(app->calls, &call);
 	calls_lock(app->calls, F_UNLCK);
 	return found;
 }
 
 bool
-librechat_call_begin(const struct api_app *app, const char *id)
+librechat_call_begin(const struct api_app *app, const char *id, int fd)
 {
-	return !calls_enter(app, id, getpid(), true);
-}
-
-bool
-librechat_call_goes_on(const struct api_app *app, const char *id)
-{
-	return !calls_enter(app, id, getpid(), false);
+	call_fd = fd;
+	call_is_cancelled = 0;
+	if (calls_enter(app, id, shared_file_writer()))
+		call_is_cancelled = 1;
+	return call_is_cancelled == 0;
 }
 
 bool
 librechat_cancel(const struct api_app *app, const char *id)
 {
-	return calls_enter(app, id, 0, true);
+	return calls_enter(app, id, 0);
 }
 
-/* A process has one run at a time. */
-void
+/* A process has one run at a time.  No signal comes once its entry is free. */
+bool
 librechat_call_end(const struct api_app *app)
 {
+	int64_t own = shared_file_writer();
+
 	calls_lock(app->calls, F_WRLCK);
 	for (size_t i = 0; i < CALLS_MAX; i++)
-		if (app->calls->items[i].pid == getpid())
+		if (app->calls->items[i].writer == own)
 			app->calls->items[i].since_us = 0;
 	calls_lock(app->calls, F_UNLCK);
+	call_fd = -1;
+	return call_is_cancelled == 0;
 }

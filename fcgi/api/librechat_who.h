@@ -36,18 +36,17 @@ const unsigned char *librechat_seal(struct api_app *app);
 /*
  * POST /librechat/exec/programmatic/cancel ends the run of a call that has sent
  * an id of its own, X-LibreChat-Code-Request-ID.  All processes share a table
- * of runs and cancels.  A run asks it several times a second whether to go on.
- * A cancel stays for minutes, so a call that arrives after its cancel does not
- * begin.
+ * of runs and cancels.  A cancel signals the process of the run, and stays for
+ * minutes, so a call that arrives after its cancel does not begin.
  */
 
 /* May the client name a call so?  id may be NULL. */
 bool librechat_is_call_id(const char *id);
-/* The run of a call begins, and ends in either case.  False: it was cancelled
- * before. */
-bool librechat_call_begin(const struct api_app *app, const char *id);
-bool librechat_call_goes_on(const struct api_app *app, const char *id);
-void librechat_call_end(const struct api_app *app);
+/* The run of a call begins; from now on a cancel makes the client of that
+ * connection count as gone.  The run ends in either case.  False: it was
+ * cancelled before it began, or meanwhile. */
+bool librechat_call_begin(const struct api_app *app, const char *id, int fd);
+bool librechat_call_end(const struct api_app *app);
 /* Cancel the call of that id, now or when it comes.  True: it is running. */
 bool librechat_cancel(const struct api_app *app, const char *id);
 

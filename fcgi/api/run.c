@@ -30,6 +30,7 @@
 #define SEND_MS 30000
 #define REMOVE_MS 5000
 #define ERROR_BYTES 8192
+#define CANCEL_MORE_MS 700
 #define FILE_MODE 0644
 #define PATH_BYTES 4096
 
@@ -287,13 +288,13 @@ run_event(void *arg, const struct cell_event *event)
 }
 
 /* The client of a run in a session is gone: the run ends, its cell goes on. */
-static void
-run_cancel(void *arg)
+static bool
+run_cancelled(void *arg)
 {
 	struct api_run *run = arg;
 
-	run->cancelled = run->c.enough = true;
-	run->gone.fd = -1;
+	run->cancelled = true;
+	return true;
 }
 
 static void
@@ -420,13 +421,16 @@ api_run(struct api_run *run, const char *interpreter)
 bool
 api_run_in(struct api_run *run, struct lease *b, bool ends)
 {
+	const struct pollfd gone = { .fd = http_fd(run->req),
+		.events = POLLRDHUP };
+
 	run_set_front(run);
-	run->gone = (struct pollfd){ http_fd(run->req), POLLRDHUP, 0 };
-	run->c.others = &run->gone;
-	run->c.other_count = ends ? 1 : 0;
-	run->c.other = run_cancel;
+	run->c.cancel = ends ? &gone : NULL;
+	run->c.cancelled = run_cancelled;
+	/* The files of the run are on their way, though nobody wants them. */
+	run->c.cancel_ms = run->request->collect_ms + CANCEL_MORE_MS;
 	converse(run, b->cell_fd, b->broker_fd, NULL, "of a session");
-	run->c.other_count = 0;
+	run->c.cancel = NULL;
 	b->lost = has_lost_cell(run);
 	if (run->cancelled)
 		run->end = RUN_STOPPED;

@@ -2,7 +2,6 @@
 #ifndef RUN_H
 #define RUN_H
 
-#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -107,8 +106,7 @@ struct api_run {
 	char reference[API_REFERENCE_LEN + 1]; /* of RUN_BROKEN, in the log */
 	int64_t waited_us;		       /* for the cell */
 	int64_t duration_us;		       /* from there to the end */
-	struct pollfd gone;	    /* of a run in a session: its client, */
-	bool cancelled;		    /* that has gone */
+	bool cancelled;		    /* in a session: its client has gone */
 	struct run_files files;	    /* that it has left */
 	bool more_files;	    /* there are more than files_max */
 	struct run_file *file;	    /* the incoming one; NULL: none is kept */
@@ -132,7 +130,8 @@ void api_run(struct api_run *run, const char *interpreter);
 
 /* The same in a session's cell, which is leased already.  The run goes on when
  * its client hangs up, since the session goes on, too; if `ends`, it is
- * cancelled instead, with RUN_STOPPED.  The connection reports what became of
+ * cancelled instead, with RUN_STOPPED: the cell is lost unless the run and its
+ * files come to an end in the time for files.  The connection reports what became of
  * the cell (lease_is_out_of_memory()).  False: the cell is lost, which is
  * noted. */
 bool api_run_in(struct api_run *run, struct lease *b, bool ends);
@@ -168,7 +167,7 @@ struct multipart;
 bool api_read_form(struct http_request *req, struct multipart *form,
     bool (*event)(void *arg, bool part), void *arg);
 
-/* Files for a run.  Those of the store are mapped, as a request may name many
+/* Files for a run.  Files of the store are mapped, as a request may name many
  * large ones. */
 struct api_inputs {
 	struct cell_input *items; /* heap */

@@ -473,12 +473,6 @@ http_client_gone(const struct http_request *req)
 }
 
 void
-http_give_up(const struct http_request *req)
-{
-	(void)shutdown(http_fd(req), SHUT_RD);
-}
-
-void
 http_finish(struct http_request *req)
 {
 	if (http_fd(req) < 0)

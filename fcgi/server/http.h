@@ -117,8 +117,6 @@ bool http_flush(struct http_request *req);
  * blocks.  http_fd() polls for the same: POLLRDHUP. */
 bool http_client_gone(const struct http_request *req);
 int http_fd(const struct http_request *req);
-/* From now on the client counts as gone, though it may get an answer yet. */
-void http_give_up(const struct http_request *req);
 
 /* Make a request that came as HTTP, not FastCGI: on this connection, with these
  * parameters (NAME=value…, ends with NULL; borrowed).  Only http_param(),

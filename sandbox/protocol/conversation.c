@@ -63,7 +63,7 @@ conversation_end_early(struct wait *wait, bool stop, bool cancel)
 	if (cancel && c->cancelled(c->arg)) {
 		wait->cancel = NULL;
 		cell_enough(&wait->cell);
-		conversation_end_within(wait, CONVERSATION_CANCEL_MS);
+		conversation_end_within(wait, c->cancel_ms);
 	}
 }
 

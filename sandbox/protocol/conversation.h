@@ -29,8 +29,9 @@ struct conversation {
 	int64_t tick_first_ms; /* from then on; 0: from tick_ms */
 	/* NULL, or: once this happens, cancelled() empties it and says whether
 	 * this run is meant.  It is ended as with `enough`, then, and the cell
-	 * has at most CONVERSATION_CANCEL_MS left. */
+	 * has at most cancel_ms left. */
 	const struct pollfd *cancel;
+	int64_t cancel_ms;
 	bool (*cancelled)(void *arg);
 	void *arg;
 	int send_ms;	   /* for the request to be sent in */
@@ -54,7 +55,6 @@ struct conversation {
 		     * result says so */
 };
 
-#define CONVERSATION_CANCEL_MS 700
 #define CONVERSATION_OTHERS 2
 
 /* Outcome of a request to a cell: an expected one, not an error.  The

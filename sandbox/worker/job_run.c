@@ -18,6 +18,7 @@
 #define TICK_MS 3000
 /* There is no message to edit before the first response has left. */
 #define TICK_AFTER_MS 500
+#define CANCEL_MS 700 /* for a cancelled run to end */
 
 /* ---- counters ---- */
 
@@ -414,6 +415,7 @@ run_converse(struct task *task, const struct cell_request *request)
 		.tick_ms = TICK_MS,
 		.tick_first_ms = first_tick_ms(task),
 		.cancel = &cancel,
+		.cancel_ms = CANCEL_MS,
 		.cancelled = run_is_cancelled,
 		.arg = task,
 		.send_ms = SEND_MS,

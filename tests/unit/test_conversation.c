@@ -196,6 +196,7 @@ test_cancel(void)
 	reset();
 	asked = (struct pollfd){ .fd = stop[0], .events = POLLIN };
 	c.cancel = &asked;
+	c.cancel_ms = 700;
 	c.cancelled = is_cancelled;
 	cancels = false;
 	say(stop[1], FRAME_GO, (enum frame_tag)0, 0);
@@ -206,6 +207,7 @@ test_cancel(void)
 	reset();
 	asked.fd = stop[0];
 	c.cancel = &asked;
+	c.cancel_ms = 700;
 	c.cancelled = is_cancelled;
 	cancels = true;
 	say(stop[1], FRAME_GO, (enum frame_tag)0, 0);
@@ -217,6 +219,7 @@ test_cancel(void)
 	reset();
 	asked.fd = stop[0];
 	c.cancel = &asked;
+	c.cancel_ms = 700;
 	c.cancelled = is_cancelled;
 	c.within_ms = 60000;
 	say(stop[1], FRAME_GO, (enum frame_tag)0, 0);
