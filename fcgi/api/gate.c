@@ -342,7 +342,6 @@ gate_by_token(struct api_app *app, struct http_request *req, bool foreign,
 
 bool
 gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
-
     enum gate_who (*scheme)(struct api_app *app, struct http_request *req,
 	bool foreign, struct token *token))
 {

@@ -81,8 +81,8 @@ struct limits {
 
 #define LIMITS_NONE (-2)
 
-/* For as long as the process lives, as is the path of the slots' file.  That
- * one outlives il-api, as sessions do. */
+/* limits and the path live as long as the process.  The file of the slots
+ * outlives il-api, as sessions do. */
 int limits_open(struct limits *limits, const char *path, struct err *err);
 
 /* A request at this time (monotonic milliseconds).  0: it may go on, and was

@@ -28,7 +28,7 @@ struct run_file {
 	bool refused;	    /* by the store */
 	const char *id;	    /* in the store; NULL: it is not there */
 	struct buf content; /* where the answer shows it: size bytes */
-	/* Of one contract each. */
+	/* Members for one contract each. */
 	size_t at;	    /* /eval: where the content goes in an answer */
 	const char *type;   /* MCP: static, as the next; of a whole file */
 	const char *hidden; /* MCP: why a picture is not shown, or NULL */

@@ -275,7 +275,7 @@ static const struct route {
 	const char *path;
 	void (*answer)(struct node *node, struct http_request *req,
 	    const char *id);
-	/* What becomes of a slot.  409: this node has given it away. */
+	/* Note that a slot comes.  409: this node has given it away. */
 	int (*note)(struct node *node, int slot, struct err *err);
 } routes[] = {
 	{ "GET", NODE_VIEWS, views_get, NULL },

@@ -40,7 +40,7 @@ struct child {
 
 struct children_stage {
 	int64_t ms; /* time to end */
-	int calm;   /* so many calls of children_end() do not kill it */
+	int calm;   /* so many signals do not kill it */
 };
 
 /* All functions get arg. */
@@ -62,7 +62,7 @@ struct children {
 	int64_t tick_ms;
 	/* The same whenever this descriptor is readable; 0: there is none. */
 	int watched;
-	/* A signal asks for the end, before children_end() is called for it. */
+	/* A signal asks for the end, before it is counted. */
 	void (*signalled)(void *arg);
 	bool linger; /* do not wait for the end of those that were asked */
 

@@ -16,8 +16,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 
-#define MORE_MS \
-	600000 /* the lease outlives the session and its first request */
+#define MORE_MS 600000 /* of a lease over its session's life */
 /* A session is at rest while it is parked.  After so long it may be evicted for
  * a new session of the same owner. */
 #define EVICTED_AFTER_MS 10000
@@ -248,8 +247,8 @@ parked_park(struct client *client)
 	host_schedule(client->clients->host, 0);
 }
 
-/* The session gets the connection of the client that has waited for it.  That
- * client is freed. */
+/* The session gets the connection of the client that has waited for it, which is
+ * freed. */
 static void
 parked_lend(struct client *session, struct client *waiting)
 {

@@ -82,7 +82,7 @@ enum rest_outcome {
 
 struct rest_reply {
 	int status; /* HTTP status of the last answer, 0: none */
-	/* Of its headers: time to wait, X-RateLimit-Remaining and -Reset-After,
+	/* Headers: the time to wait, X-RateLimit-Remaining and -Reset-After,
 	 * each -1 if it is not given; the date, Unix seconds, 0 or -1: none. */
 	int64_t retry_after_ms; /* the body's, if that has one */
 	int64_t remaining;
@@ -90,7 +90,7 @@ struct rest_reply {
 	int64_t date;
 	bool shared;  /* 429: not for what we alone have sent */
 	bool is_json; /* Content-Type: application/json */
-	/* Of its body. */
+	/* Members of its body: */
 	int64_t code; /* Discord's error code, 0: none */
 	/* Discord's text, "": none; cut to fit, not cleaned */
 	char message[REST_MESSAGE_SIZE];

@@ -10,7 +10,7 @@ import collections
 import re
 import statistics
 
-from source import code_lines, files, read
+from source import code_lines, files, read, words_of
 
 ROOMS = re.compile(r"(fcgi|sandbox)/[a-z]+")
 
@@ -79,8 +79,7 @@ def main():
         "## Glossary\n")[1].split("\n## ")[0], re.M)
     count = read("README.md").count("\n")
     pages = [p for p in files(".md") if not p.startswith(".github/")]
-    said = sum(bool(re.search(r"\w", word))
-               for path in pages for word in read(path).split())
+    said = sum(map(words_of, pages))
     print(f"README  {count} lines; {len(words) - 1} words in the glossary; "
           f"{said} words in {len(pages)} pages")
 

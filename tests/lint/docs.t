@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 
-from source import ROOT, check, files, finish, read
+from source import ROOT, check, files, finish, read, words_of
 
 ILCTL = os.path.join(os.environ.get("BUILD", os.path.join(ROOT, "build")),
                      "bin", "ilctl")
@@ -151,13 +151,6 @@ def too_long():
     words = re.findall(r"^\| ", glossary.split("\n## ")[0], re.M)
     if len(words) - 1 > GLOSSARY_MAX:
         yield f"sandbox/README.md: {len(words) - 1} words in the glossary"
-
-
-def words_of(path):
-    """How many words a page has, without results that a program puts in."""
-    text = re.sub(r"<!-- make .*?<!-- it ends -->", "", read(path),
-                  flags=re.S)
-    return sum(1 for word in text.split() if re.search(r"\w", word))
 
 
 def long_pages():

@@ -47,6 +47,13 @@ def read(path):
         return file.read()
 
 
+def words_of(path):
+    """How many words a page has, without results that a program puts in."""
+    text = re.sub(r"<!-- make .*?<!-- it ends -->", "", read(path),
+                  flags=re.S)
+    return sum(1 for word in text.split() if re.search(r"\w", word))
+
+
 def code_lines(path):
     """(number, line) of a C file, comments and literals blanked."""
     def blank(match):
