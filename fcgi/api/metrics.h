@@ -59,8 +59,8 @@ struct metrics_store {
 	int64_t bytes;
 	int64_t quota;
 };
-/* Append all families; health says whether il-sandboxd and il-fcgi answer, which
- * have theirs only then. */
+/* Append all families.  health says whether il-sandboxd and il-fcgi answer;
+ * without an answer their families are left out. */
 void metrics_add(struct buf *out, const struct metrics *m,
     const struct config *config, const struct health *health,
     const struct metrics_store *store);

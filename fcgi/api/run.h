@@ -129,11 +129,11 @@ void api_run_add_left_out(struct buf *headers, const struct api_run *run);
 void api_run(struct api_run *run, const char *interpreter);
 
 /* The same in a session's cell, which is leased already.  The run goes on when
- * its client hangs up, since the session goes on, too; if `ends`, it is
- * cancelled instead, with RUN_STOPPED: the cell is lost unless the run and its
- * files come to an end in the time for files.  The connection reports what became of
- * the cell (lease_is_out_of_memory()).  False: the cell is lost, which is
- * noted. */
+ * its client hangs up, since the session goes on, too.  If `ends`, it is
+ * cancelled instead, with RUN_STOPPED; then the cell is lost unless the run and
+ * its files come to an end within the time for files.  The connection reports
+ * what became of the cell (lease_is_out_of_memory()).  False: the cell is lost,
+ * which is noted. */
 bool api_run_in(struct api_run *run, struct lease *b, bool ends);
 
 /* Remove the program of a run there, which is not a file of the session.

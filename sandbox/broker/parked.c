@@ -247,8 +247,8 @@ parked_park(struct client *client)
 	host_schedule(client->clients->host, 0);
 }
 
-/* The session gets the connection of the client that has waited for it, which is
- * freed. */
+/* The session gets the connection of the client that has waited for it, which
+ * is freed. */
 static void
 parked_lend(struct client *session, struct client *waiting)
 {

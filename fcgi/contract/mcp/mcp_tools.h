@@ -77,8 +77,8 @@ enum mcp_verdict {
 	MCP_CALL_MENDABLE, /* the model is told why, one line of UTF-8 */
 };
 
-/* The tools as clients list them, in the order of enum mcp_tool, with these names
- * of interpreters, which NULL ends.  The caller owns them. */
+/* The tools as clients list them, in the order of enum mcp_tool, with these
+ * names of interpreters, which NULL ends.  The caller owns them. */
 json_t *mcp_tools_read(const char *const *interpreters);
 
 /* Read a `tools/call`, and check its arguments by the list of the tools. */
