@@ -15,6 +15,7 @@
 #include "api/run.h"
 #include "contract/librechat/libre_answer.h"
 #include "contract/librechat/libre_request.h"
+#include "contract/media.h"
 #include "contract/multipart.h"
 #include "server/http.h"
 
@@ -96,7 +97,7 @@ api_librechat_download(struct api_app *app, struct http_request *req)
 	buf_adds(&disposition, "attachment; filename*=UTF-8''");
 	text_add_escaped(&disposition, name, strnlen(name, NAME_SENT_MAX),
 	    "-._~");
-	reply_download(req, libre_name_type(name), buf_str(&disposition), fd,
+	reply_download(req, media_of_name(name), buf_str(&disposition), fd,
 	    entry.size);
 	free(entry.name);
 }

@@ -16,7 +16,7 @@
 #include "api/app.h"
 #include "api/routes.h"
 #include "api/run.h"
-#include "contract/mcp/mcp_media.h"
+#include "contract/media.h"
 #include "contract/stage.h"
 #include "server/http.h"
 

@@ -8,7 +8,7 @@
 #include "api/app.h"
 #include "api/mcp.h"
 #include "api/run.h"
-#include "contract/mcp/mcp_media.h"
+#include "contract/media.h"
 #include "contract/mcp/mcp_result.h"
 #include "contract/stage.h"
 #include "server/http.h"
@@ -119,7 +119,7 @@ mcp_work_whole(struct api_run *run)
 	bool counted = file->content.len > 0;
 
 	if (file->type == NULL)
-		file->type = mcp_media_type(file->path, "\0", 1);
+		file->type = media_type(file->path, "\0", 1);
 	mcp_check_picture(file);
 	if (counted && file->content.len == 0)
 		w->shown -= file->size;
@@ -139,14 +139,13 @@ mcp_work_bytes(struct api_run *run, const struct cell_event *event)
 		return;
 	content = &file->content;
 	if (file->type == NULL)
-		file->type = mcp_media_type(file->path, event->data,
-		    event->len);
-	most = strcmp(file->type, SVG) == 0  ? MCP_SHOWN_TEXT_BYTES :
-	    mcp_media_is_picture(file->type) ? MCP_PICTURE_BYTES :
-					       0;
+		file->type = media_type(file->path, event->data, event->len);
+	most = strcmp(file->type, SVG) == 0 ? MCP_SHOWN_TEXT_BYTES :
+	    media_is_picture(file->type)    ? MEDIA_PICTURE_BYTES :
+					      0;
 	/* All pictures of a run together have the room of one. */
 	if (file->size > most ||
-	    (content->len == 0 && w->shown + file->size > MCP_PICTURE_BYTES))
+	    (content->len == 0 && w->shown + file->size > MEDIA_PICTURE_BYTES))
 		return;
 	w->shown += content->len == 0 ? file->size : 0;
 	buf_add(content, event->data, event->len);

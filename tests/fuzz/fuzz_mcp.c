@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "contract/mcp/mcp_media.h"
+#include "contract/media.h"
 #include "contract/mcp/mcp_message.h"
 #include "contract/mcp/mcp_result.h"
 #include "contract/mcp/mcp_tools.h"
@@ -111,7 +111,7 @@ check_results(const struct mcp_message *m, char *data, size_t len, size_t times)
 	char id[] = "id";
 	struct run_file left = { .path = data,
 		.id = id,
-		.type = mcp_media_type(data, data, len),
+		.type = media_type(data, data, len),
 		.content = BUF_INIT(len) };
 	struct run_files files = { &left, 1 };
 	const struct mcp_run run = {
@@ -142,10 +142,11 @@ check_results(const struct mcp_message *m, char *data, size_t len, size_t times)
 static void
 check_picture(const char *data, size_t len)
 {
-	const char *type = mcp_picture_type(data, len);
+	const char *type = media_type("", data, len);
 
-	if (type != NULL && mcp_picture_fault(&type, data, len) == NULL)
-		fuzz_holds(strncmp(type, "image/", 6) == 0, "a picture");
+	if (media_is_picture(type) &&
+	    media_picture_fault(&type, data, len) == NULL)
+		fuzz_holds(media_is_picture(type), "a picture");
 }
 
 int

@@ -2,6 +2,7 @@
 /* LibreChat's contract, as bytes: ids, names, requests, answers. */
 #include "contract/librechat/libre_answer.h"
 #include "contract/librechat/libre_request.h"
+#include "contract/media.h"
 
 #include "protocol/cell.h"
 #include "tap.h"
@@ -79,7 +80,7 @@ test_names(void)
 	is_str(libre_name_extension("c.tar.gz"), ".gz", "the last one");
 	is_str(libre_name_extension("c.a-b"), "",
 	    "no dot or dash gets into a name");
-	is_str(libre_name_type("x.PNG"), "image/png", "in any case");
+	is_str(media_of_name("x.PNG"), "image/png", "in any case");
 }
 
 /* The refusal of a request; "" for a request that runs. */

@@ -3,7 +3,7 @@
  * Pictures that may be put before a model.  The samples have 5 x 3 pixels; the
  * numbers say where their width and height stand, and how.
  */
-#include "contract/mcp/mcp_media.h"
+#include "contract/media.h"
 
 #include <stdint.h>
 
@@ -93,10 +93,10 @@ load(size_t i)
 static const char *
 judge(size_t length)
 {
-	const char *type = mcp_picture_type((const char *)bytes, length);
-	const char *fault = type == NULL ?
-	    "no picture" :
-	    mcp_picture_fault(&type, (const char *)bytes, length);
+	const char *type = media_type("", bytes, length);
+	const char *fault = media_is_picture(type) ?
+	    media_picture_fault(&type, bytes, length) :
+	    "no picture";
 
 	return fault == NULL ? "fine" : fault;
 }
@@ -161,15 +161,15 @@ test_cut(size_t i)
 	size_t shown = 0;
 
 	load(i);
-	is_str(mcp_media_type("x", bytes, len), samples[i].type, "its type");
+	is_str(media_type("x", bytes, len), samples[i].type, "its type");
 	is_str(judge(len), "fine", "whole");
 	for (size_t tenth = 1; tenth < 10; tenth++)
 		shown += strcmp(judge(len * tenth / 10), "fine") == 0;
 	for (size_t n = 0; n < len; n++)
 		shown += strcmp(judge(n), "fine") == 0;
 	is_int((int)shown, 0, "cut anywhere it is not shown");
-	type = mcp_picture_type((const char *)bytes, len);
-	is_str(mcp_picture_fault(&type, (const char *)bytes, len - 1),
+	type = media_type("x", bytes, len);
+	is_str(media_picture_fault(&type, bytes, len - 1),
 	    "it is no whole picture", "and the model is told why");
 	is_str(type, "application/octet-stream", "nor is it called a picture");
 }

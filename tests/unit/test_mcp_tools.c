@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tools' arguments, their list, and what of a run's output is shown. */
-#include "contract/mcp/mcp_media.h"
+#include "contract/media.h"
 #include "contract/mcp/mcp_message.h"
 #include "contract/mcp/mcp_result.h"
 #include "contract/mcp/mcp_tools.h"
@@ -278,13 +278,12 @@ test_media(void)
 	const char *id = NULL;
 	static const char uri[] = "inline://files/abc/na%20me";
 
-	is_str(mcp_media_type("a.txt", "\x89PNG\r\n\x1a\n", 8), "image/png",
+	is_str(media_type("a.txt", "\x89PNG\r\n\x1a\n", 8), "image/png",
 	    "a picture by its bytes");
-	is_str(mcp_media_type("a.png", "hello", 5), "text/plain",
+	is_str(media_type("a.png", "hello", 5), "text/plain",
 	    "a text that is called a picture");
-	is_str(mcp_media_of_name("a.PNG"), "image/png", "by its name alone");
-	is_str(mcp_media_type("a", "\0", 1), "application/octet-stream",
-	    "neither");
+	is_str(media_of_name("a.PNG"), "image/png", "by its name alone");
+	is_str(media_type("a", "\0", 1), "application/octet-stream", "neither");
 	buf_reset(&out);
 	mcp_add_uri(&out, "abc", "na me\xff/");
 	is_str(buf_str(&out), "inline://files/abc/na%20me%FF%2F", "a URI");
@@ -447,8 +446,8 @@ test_pictures(void)
 			left[i] = (struct run_file){ .path = name,
 				.id = id,
 				.type = "image/png",
-				.content = BUF_INIT(MCP_PICTURE_BYTES) };
-			while (left[i].content.len < MCP_PICTURE_BYTES / 2)
+				.content = BUF_INIT(MEDIA_PICTURE_BYTES) };
+			while (left[i].content.len < MEDIA_PICTURE_BYTES / 2)
 				buf_addc(&left[i].content, 'x');
 		}
 		buf_reset(&out);
@@ -485,7 +484,7 @@ test_text_picture(void)
 		struct run_file left = { .path = name,
 			.id = id,
 			.type = "image/svg+xml",
-			.content = BUF_INIT(MCP_PICTURE_BYTES) };
+			.content = BUF_INIT(MEDIA_PICTURE_BYTES) };
 		struct run_files files = { &left, 1 };
 		const struct mcp_run run = {
 			.out = &o, .err = &o, .cell = &cell, .files = &files

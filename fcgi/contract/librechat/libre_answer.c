@@ -7,6 +7,7 @@
 
 #include "contract/librechat/libre_request.h"
 #include "contract/jtext.h"
+#include "contract/media.h"
 
 #include "base/text.h"
 #include "protocol/cell.h"
@@ -337,14 +338,14 @@ libre_add_object(struct buf *out, const struct libre_stored *file)
 		"originalFilename", pack_text(file->name), "size",
 		(json_int_t)file->size, "lastModified",
 		pack_time(file->uploaded_ms), "etag", file->id, "contentType",
-		libre_name_type(file->name), "readOnly", file->read_only));
+		media_of_name(file->name), "readOnly", file->read_only));
 }
 
 void
 libre_add_listed(struct buf *out, const struct libre_stored *file,
     enum libre_detail detail)
 {
-	const char *type = libre_name_type(file->name);
+	const char *type = media_of_name(file->name);
 	json_t *answer;
 
 	if (detail == LIBRE_SIMPLE) {

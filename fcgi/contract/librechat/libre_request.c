@@ -154,37 +154,6 @@ libre_name_extension(const char *path)
 	    "";
 }
 
-const char *
-libre_name_type(const char *path)
-{
-	static const char *const types[][2] = {
-		{ ".csv", "text/csv" },
-		{ ".gif", "image/gif" },
-		{ ".html", "text/html" },
-		{ ".jpeg", "image/jpeg" },
-		{ ".jpg", "image/jpeg" },
-		{ ".json", "application/json" },
-		{ ".md", "text/markdown" },
-		{ ".pdf", "application/pdf" },
-		{ ".png", "image/png" },
-		{ ".py", "text/x-python" },
-		{ ".svg", "image/svg+xml" },
-		{ ".txt", "text/plain" },
-		{ ".webp", "image/webp" },
-		{ ".xlsx",
-		    "application/vnd.openxmlformats-officedocument."
-		    "spreadsheetml.sheet" },
-		{ ".xml", "application/xml" },
-		{ ".zip", "application/zip" },
-	};
-	const char *extension = libre_name_extension(path);
-
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (text_is(extension, strlen(extension), types[i][0]))
-			return types[i][1];
-	return "application/octet-stream";
-}
-
 /* ---- errors ---- */
 
 /* A request that is read, and the place for its fault. */

@@ -47,8 +47,6 @@ const char *libre_name_fault(const char *name, size_t len);
 const char *libre_name_base(const char *path);
 /* ".csv" of a path: of letters and digits, 12 at most; "" without. */
 const char *libre_name_extension(const char *path);
-/* The media type that goes with its extension: static. */
-const char *libre_name_type(const char *path);
 
 /* POST /exec: from bytes to something typed to run. */
 

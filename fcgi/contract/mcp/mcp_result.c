@@ -6,13 +6,14 @@
 #include <time.h>
 
 #include "contract/base64.h"
-#include "contract/mcp/mcp_media.h"
+#include "contract/media.h"
 #include "contract/mcp/mcp_message.h"
 #include "contract/outcome.h"
 #include "contract/stage.h"
 #include "contract/jtext.h"
 #include "contract/utf8_decoder.h"
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "protocol/frame_limits.h"
 
@@ -34,6 +35,7 @@
 /* Bytes of the content beside the streams, links and those lines. */
 #define SLACK 16384
 
+#define URI_PREFIX "inline://files/"
 #define NO_ROOM "the rest of the answer leaves no room for it"
 
 /* ---- output of a run ---- */
@@ -312,9 +314,9 @@ add_bytes_items(struct buf *out, const char *type, const char *data, size_t len,
 static const char *
 hidden_picture(const char **type, const char *data, size_t len, bool whole)
 {
-	if (!mcp_media_is_picture(*type))
+	if (!media_is_picture(*type))
 		return NULL;
-	return whole ? mcp_picture_fault(type, data, len) :
+	return whole ? media_picture_fault(type, data, len) :
 		       "this is a part of it";
 }
 
@@ -322,12 +324,12 @@ void
 mcp_add_read(struct buf *out, const struct mcp_message *m, const char *path,
     const char *data, size_t len, int64_t offset, int64_t size)
 {
-	const char *type = mcp_media_type(path, data, len);
+	const char *type = media_type(path, data, len);
 	bool whole = offset == 0 && (int64_t)len == size;
 	size_t taken = text_len(data, len, offset + (int64_t)len >= size);
 	bool text = len == 0 || taken > 0;
 	const char *hidden = hidden_picture(&type, data, len, whole);
-	bool shown = !text && mcp_media_is_picture(type) && hidden == NULL;
+	bool shown = !text && media_is_picture(type) && hidden == NULL;
 
 	if (text)
 		taken = mcp_fit_text(data, taken, HALF);
@@ -369,6 +371,26 @@ mcp_add_read(struct buf *out, const struct mcp_message *m, const char *path,
 /* ---- resources ---- */
 
 void
+mcp_add_uri(struct buf *out, const char *id, const char *name)
+{
+	buf_addf(out, URI_PREFIX "%s/", id);
+	text_add_escaped(out, name, strlen(name), "-._~");
+}
+
+size_t
+mcp_uri_id(const char *uri, size_t len, const char **id)
+{
+	const size_t prefix = strlen(URI_PREFIX);
+	const char *slash;
+
+	if (len < prefix || memcmp(uri, URI_PREFIX, prefix) != 0)
+		return 0;
+	*id = uri + prefix;
+	slash = memchr(*id, '/', len - prefix);
+	return slash == NULL ? 0 : (size_t)(slash - *id);
+}
+
+void
 mcp_add_resource(struct buf *out, const char *id, const char *name,
     int64_t size)
 {
@@ -378,23 +400,23 @@ mcp_add_resource(struct buf *out, const char *id, const char *name,
 	jtext_addf(out, JTEXT_ASCII,
 	    "{\"uri\":\"%s\",\"name\":\"%s\",\"mimeType\":\"%s\","
 	    "\"size\":%" PRId64 "}",
-	    buf_str(&uri), name, mcp_media_of_name(name), size);
+	    buf_str(&uri), name, media_of_name(name), size);
 }
 
 void
 mcp_add_contents(struct buf *out, const struct mcp_message *m,
     const json_t *uri, const char *name, const char *data, size_t len)
 {
-	const char *type = mcp_media_type(name, data, len);
+	const char *type = media_type(name, data, len);
 
 	/* Clients put into a conversation what is called a picture. */
-	if (mcp_media_is_picture(type))
-		(void)mcp_picture_fault(&type, data, len);
+	if (media_is_picture(type))
+		(void)media_picture_fault(&type, data, len);
 	mcp_begin(out, m, CONTENTS_MS, false);
 	buf_adds(out, ",\"contents\":[{\"uri\":");
 	mcp_add_value(out, uri);
 	buf_addf(out, ",\"mimeType\":\"%s\",", type);
-	if (mcp_media_is_text(type) && utf8_valid(data, len) &&
+	if (media_is_text(type) && utf8_valid(data, len) &&
 	    mcp_fit_text(data, len, CONTENTS_TEXT_MAX) == len) {
 		buf_adds(out, "\"text\":");
 		mcp_add_text(out, data, len);
@@ -555,7 +577,7 @@ add_item(struct buf *out, const struct mcp_message *m,
 	const char *content = buf_str(&file->content);
 	size_t len = file->content.len;
 
-	if (len > 0 && mcp_media_is_picture(file->type)) {
+	if (len > 0 && media_is_picture(file->type)) {
 		buf_addc(out, ',');
 		add_picture_item(out, file->type, content, len);
 	} else if (len > 0 && utf8_valid(content, len)) {
@@ -576,15 +598,15 @@ mcp_check_picture(struct run_file *file)
 {
 	const struct buf *content = &file->content;
 
-	if (!mcp_media_is_picture(file->type))
+	if (!media_is_picture(file->type))
 		return;
-	if (file->size > MCP_PICTURE_BYTES)
-		file->hidden = MCP_PICTURE_TOO_LONG;
+	if (file->size > MEDIA_PICTURE_BYTES)
+		file->hidden = MEDIA_PICTURE_TOO_LONG;
 	else if (content->len == 0)
 		file->hidden = NO_ROOM;
 	else
-		file->hidden = mcp_picture_fault(&file->type, buf_str(content),
-		    content->len);
+		file->hidden = media_picture_fault(&file->type,
+		    buf_str(content), content->len);
 	if (file->hidden != NULL)
 		buf_reset(&file->content);
 }
@@ -595,7 +617,7 @@ measure_item(const struct run_file *file, struct buf *scratch)
 {
 	const size_t len = file->content.len;
 
-	if (mcp_media_is_picture(file->type))
+	if (media_is_picture(file->type))
 		return len / 3 * 4 + 4 + ITEM_SLACK;
 	buf_reset(scratch);
 	mcp_add_text(scratch, buf_str(&file->content), len);
@@ -631,8 +653,7 @@ hide_what_does_not_fit(const struct mcp_message *m, const struct mcp_run *run)
 			continue;
 		}
 		buf_reset(&file->content);
-		file->hidden = mcp_media_is_picture(file->type) ? NO_ROOM :
-								  NULL;
+		file->hidden = media_is_picture(file->type) ? NO_ROOM : NULL;
 	}
 }
 

@@ -114,7 +114,14 @@ void mcp_add_read(struct buf *out, const struct mcp_message *m,
     const char *path, const char *data, size_t len, int64_t offset,
     int64_t size);
 
-/* ---- resources ---- */
+/* ---- resources: files of the store ---- */
+
+#define MCP_URI_TEMPLATE "inline://files/{id}/{name}"
+/* Append the URI of a file; name: any bytes. */
+void mcp_add_uri(struct buf *out, const char *id, const char *name);
+/* The id in a URI of this form, with whatever name: its length, and *id in the
+ * URI; 0: it is another one. */
+size_t mcp_uri_id(const char *uri, size_t len, const char **id);
 
 /* An item of a list: a file of the store; name: UTF-8. */
 void mcp_add_resource(struct buf *out, const char *id, const char *name,
