@@ -9,9 +9,7 @@
 #include "api/reply.h"
 #include "api/run.h"
 #include "api/routes.h"
-#include "contract/base64.h"
-#include "contract/snekbox/eval_answer.h"
-#include "contract/snekbox/eval_request.h"
+#include "contract/snekbox/eval_message.h"
 #include "server/http.h"
 
 #include "base/buf.h"
@@ -58,56 +56,57 @@ struct eval_run {
 	const char *stands_in; /* the interpreter, if not the one asked for */
 };
 
-/* The output is written from its buffer, and the content of files becomes
- * base64 on the way: neither is copied into the answer. */
 static void
-eval_answer_result(struct http_request *req, const struct api_run *run,
-    struct eval_result *result, const char *stands_in)
+write_base64(struct http_request *req, const struct buf *content)
+{
+	auto_buf struct buf piece = BUF_INIT(2 * CONTENT_STEP);
+
+	for (size_t at = 0; at < content->len; at += CONTENT_STEP) {
+		size_t rest = content->len - at;
+
+		buf_reset(&piece);
+		base64_add(&piece, content->data + at,
+		    rest < CONTENT_STEP ? rest : CONTENT_STEP);
+		http_write(req, piece.data, piece.len);
+	}
+}
+
+/* The content of files becomes base64 on the way: it is not copied into the
+ * answer. */
+static void
+eval_answer_result(struct api_run *run, const struct eval_result *result,
+    const char *stands_in)
 {
 	auto_buf struct buf body = BUF_INIT(EVAL_ANSWER_MAX);
-	auto_buf struct buf piece = BUF_INIT(2 * CONTENT_STEP);
+	auto_buf struct buf headers = BUF_INIT(512);
 	size_t len = eval_answer(&body, result);
 	size_t written = 0;
-	auto_buf struct buf headers = BUF_INIT(512);
 
 	buf_addf(&headers, "Content-Length: %zu\r\n", len);
-	if (run != NULL)
-		api_run_add_left_out(&headers, run);
+	api_run_add_left_out(&headers, run);
 	if (stands_in != NULL)
 		buf_addf(&headers, REPLY_STANDS_IN, stands_in);
-	http_begin(req, 200, REPLY_JSON, buf_str(&headers));
-	if (result->null_text == NULL) {
-		written = result->text_at;
-		http_write(req, body.data, written);
-		http_write(req, buf_str(result->text), result->text->len);
-	}
-	for (size_t i = 0; run != NULL && i < run->files.count; i++) {
+	http_begin(run->req, 200, REPLY_JSON, buf_str(&headers));
+	for (size_t i = 0; i < run->files.count; i++) {
 		const struct run_file *file = &run->files.items[i];
-		const struct buf *content = &file->content;
 
-		if (result->null_text != NULL || file->why != NULL)
+		if (file->at == 0)
 			continue;
-		http_write(req, body.data + written, file->at - written);
+		http_write(run->req, body.data + written, file->at - written);
+		write_base64(run->req, &file->content);
 		written = file->at;
-		for (size_t at = 0; at < content->len; at += CONTENT_STEP) {
-			size_t rest = content->len - at;
-
-			buf_reset(&piece);
-			base64_add(&piece, content->data + at,
-			    rest < CONTENT_STEP ? rest : CONTENT_STEP);
-			http_write(req, piece.data, piece.len);
-		}
 	}
-	http_write(req, body.data + written, body.len - written);
+	http_write(run->req, body.data + written, body.len - written);
 }
 
 /* The code cannot run: the answer has no result but a text. */
 static void
 answer_null(struct http_request *req, const char *text, const char *stands_in)
 {
-	struct eval_result result = { .null_text = text };
+	const struct eval_result result = { .null_text = text };
+	struct api_run none = { .req = req };
 
-	eval_answer_result(req, NULL, &result, stands_in);
+	eval_answer_result(&none, &result, stands_in);
 }
 
 /* ---- the run ---- */
@@ -143,38 +142,6 @@ eval_left_out(struct api_run *run, const struct cell_event *event)
 	return true;
 }
 
-/* A request as the cell takes it. */
-static void
-fill_request(struct cell_request *cell, const struct eval_request *eval)
-{
-	/* The contract's program is the interpreter with these arguments. */
-	*cell = (struct cell_request){
-		.op = OP_RUN,
-		.folder = "/home",
-		.env = environment,
-		.plain = true,
-		.words = eval->words,
-		.word_count = eval->word_count,
-		.inputs = eval->inputs,
-		.input_count = eval->input_count,
-		.input = eval->input,
-		.input_len = eval->input_len,
-		.merge = true,
-		.wall_ms = eval->timeout_ms > 0 ? eval->timeout_ms : WALL_MS,
-		.output_max = OUTPUT_MAX,
-		.limit_memory = ADDRESS_SPACE,
-		.limit_processes = PROCESSES,
-		.limit_files = DESCRIPTORS,
-		.limit_cpu = CPU_SECONDS,
-		.collect_files = EVAL_FILES_MAX,
-		.collect_bytes = EVAL_FILES_TOTAL,
-		.collect_total = EVAL_FILES_TOTAL,
-		.collect_how = COLLECT_MTIME | COLLECT_NO_DOT |
-		    COLLECT_NO_UNDERSCORE | COLLECT_LINKS,
-		.collect_ms = COLLECT_MS,
-	};
-}
-
 /* Why the answer has no result, or NULL.  An answer with extras names the
  * missing files, and has the others. */
 static const char *
@@ -208,7 +175,7 @@ eval_answer_run(struct api_run *run)
 	if (x->output.state == EVAL_OUTPUT_FULL)
 		run->result.reason = REASON_OUTPUT;
 	result.null_text = null_text(x, result.extras);
-	eval_answer_result(run->req, run, &result, x->stands_in);
+	eval_answer_result(run, &result, x->stands_in);
 }
 
 static void
@@ -240,11 +207,36 @@ static const struct run_front eval_front = {
 	.refuse = eval_refuse_run,
 };
 
+/* The contract's program is the interpreter with these arguments. */
 static void
 run_eval(struct api_app *app, struct http_request *req,
     const struct eval_request *eval)
 {
-	struct cell_request cell;
+	const struct cell_request cell = {
+		.op = OP_RUN,
+		.folder = "/home",
+		.env = environment,
+		.plain = true,
+		.words = eval->words,
+		.word_count = eval->word_count,
+		.inputs = eval->inputs,
+		.input_count = eval->input_count,
+		.input = eval->input.data,
+		.input_len = eval->input.len,
+		.merge = true,
+		.wall_ms = eval->timeout_ms > 0 ? eval->timeout_ms : WALL_MS,
+		.output_max = OUTPUT_MAX,
+		.limit_memory = ADDRESS_SPACE,
+		.limit_processes = PROCESSES,
+		.limit_files = DESCRIPTORS,
+		.limit_cpu = CPU_SECONDS,
+		.collect_files = EVAL_FILES_MAX,
+		.collect_bytes = EVAL_FILES_TOTAL,
+		.collect_total = EVAL_FILES_TOTAL,
+		.collect_how = COLLECT_MTIME | COLLECT_NO_DOT |
+		    COLLECT_NO_UNDERSCORE | COLLECT_LINKS,
+		.collect_ms = COLLECT_MS,
+	};
 	struct eval_run x = { .run = { .front = &eval_front,
 				  .app = app,
 				  .req = req,
@@ -253,7 +245,6 @@ run_eval(struct api_app *app, struct http_request *req,
 
 	x.run.arg = &x;
 	x.stands_in = eval->stands_in ? eval->interpreter : NULL;
-	fill_request(&cell, eval);
 	api_run(&x.run, eval->interpreter);
 	api_run_answer(&x.run);
 	buf_release(&x.output.text);

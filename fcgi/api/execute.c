@@ -17,8 +17,7 @@
 #include "api/reply.h"
 #include "api/run.h"
 #include "api/routes.h"
-#include "contract/code_interpreter/execute_answer.h"
-#include "contract/code_interpreter/execute_request.h"
+#include "contract/code_interpreter/execute_message.h"
 #include "contract/multipart.h"
 #include "server/http.h"
 
@@ -133,33 +132,16 @@ execute_sum_up(struct execution *x)
 	};
 }
 
-/* The output is written from its buffers, not copied into the answer. */
 static void
 execute_answer_run(struct api_run *run)
 {
-	struct execution *x = run->arg;
-	const struct execute_result result = execute_sum_up(x);
+	const struct execute_result result = execute_sum_up(run->arg);
 	auto_buf struct buf body = BUF_INIT(EXECUTE_ANSWER_MAX);
-	struct http_request *req = run->req;
-	struct capture *streams[] = { &x->out, &x->err };
 	auto_buf struct buf headers = BUF_INIT(256);
-	size_t written = 0;
-	size_t len;
 
-	for (size_t i = 0; i < 2; i++)
-		capture_end(streams[i]);
-	len = execute_answer(&body, &result);
-	buf_addf(&headers, "Content-Length: %zu\r\n", len);
+	execute_answer(&body, &result);
 	api_run_add_left_out(&headers, run);
-	http_begin(req, 200, REPLY_JSON, buf_str(&headers));
-	for (size_t i = 0; i < 2; i++) {
-		const struct capture *stream = streams[i];
-
-		http_write(req, body.data + written, stream->at - written);
-		http_write(req, buf_str(&stream->text), stream->text.len);
-		written = stream->at;
-	}
-	http_write(req, body.data + written, body.len - written);
+	reply_json(run->req, 200, buf_str(&headers), &body);
 }
 
 static void

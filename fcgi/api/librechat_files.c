@@ -226,7 +226,13 @@ api_librechat_delete(struct api_app *app, struct http_request *req)
 }
 
 /* A field of the form that says something of its files. */
-enum field { FIELD_KIND, FIELD_ID, FIELD_VERSION, FIELD_READ_ONLY, FIELDS };
+enum form_field {
+	FIELD_KIND,
+	FIELD_ID,
+	FIELD_VERSION,
+	FIELD_READ_ONLY,
+	FIELDS
+};
 
 static const char *const field_names[FIELDS] = {
 	[FIELD_KIND] = "kind",

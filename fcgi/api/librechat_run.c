@@ -17,8 +17,8 @@
 #include "api/run.h"
 #include "contract/librechat/libre_answer.h"
 #include "contract/librechat/libre_program.h"
-#include "contract/stage.h"
-#include "contract/jtree.h"
+#include "contract/run_files.h"
+#include "contract/json.h"
 #include "server/http.h"
 
 #include "base/buf.h"

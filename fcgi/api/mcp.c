@@ -17,7 +17,7 @@
 #include "api/routes.h"
 #include "api/run.h"
 #include "contract/media.h"
-#include "contract/stage.h"
+#include "contract/run_files.h"
 #include "server/http.h"
 
 #include "base/cleanup.h"

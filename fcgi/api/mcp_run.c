@@ -10,7 +10,7 @@
 #include "api/run.h"
 #include "contract/media.h"
 #include "contract/mcp/mcp_result.h"
-#include "contract/stage.h"
+#include "contract/run_files.h"
 #include "server/http.h"
 
 #include "base/cleanup.h"

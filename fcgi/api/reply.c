@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "contract/code_interpreter/execute_request.h"
+#include "contract/code_interpreter/execute_message.h"
 #include "contract/librechat/libre_answer.h"
 #include "contract/mcp/mcp_message.h"
 #include "contract/piston/piston_request.h"
-#include "contract/snekbox/eval_request.h"
+#include "contract/snekbox/eval_message.h"
 #include "server/http.h"
 
 #include "base/buf.h"
@@ -179,7 +179,7 @@ reply_detail(struct http_request *req, int status, const char *headers,
 	va_start(ap, fmt);
 	buf_addv(&text, fmt, ap);
 	va_end(ap);
-	(void)detail_bytes(&detail, status, buf_str(&text), text.len);
+	(void)detail_refuse(&detail, status, "%s", buf_str(&text));
 	reply_json(req, status, headers, &detail.body);
 }
 
@@ -202,9 +202,8 @@ reply_eval(struct http_request *req, int status, const char *headers,
 {
 	struct eval_refusal refusal;
 
-	(void)eval_refuse(&refusal, status, http_status(status));
-	if (description != NULL)
-		buf_adds(&refusal.description, description);
+	(void)eval_refuse(&refusal, status, http_status(status), "%s",
+	    description == NULL ? "" : description);
 	reply_eval_refusal(req, headers, &refusal);
 }
 

@@ -7,8 +7,8 @@
 #include "api/gate.h"
 #include "api/librechat_who.h"
 #include "api/reply.h"
-#include "contract/fields.h"
-#include "contract/snekbox/eval_answer.h"
+#include "contract/json.h"
+#include "contract/snekbox/eval_message.h"
 #include "server/health.h"
 #include "server/http.h"
 

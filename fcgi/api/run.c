@@ -12,7 +12,7 @@
 #include "api/app.h"
 #include "api/reply.h"
 #include "contract/multipart.h"
-#include "contract/stage.h"
+#include "contract/run_files.h"
 #include "server/http.h"
 
 #include "base/buf.h"
@@ -162,8 +162,7 @@ api_run_add_file(struct api_run *run, const char *path, int64_t size,
 		return NULL;
 	}
 	if (front->keep == RUN_KEEP_STORE)
-		path_text_write_new(&text, path, files->items, files->count,
-		    sizeof(*files->items));
+		path_text_write_new(&text, path, files);
 	else if (front->keep == RUN_KEEP_PATHS)
 		path_text_write(&text, path);
 	else

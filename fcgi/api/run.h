@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "api/metrics.h"
-#include "contract/outcome.h"
+#include "contract/run_files.h"
 #include "files/filestore.h"
 
 #include "protocol/conversation.h"

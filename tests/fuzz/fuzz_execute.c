@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as the body of the code-interpreter's routes, and as the output of
- * what they run: what is taken keeps the promises of execute_request.h, every
+ * what they run: what is taken keeps the promises of execute_message.h, every
  * answer is JSON. */
 #include "fuzz.h"
 
 #include <string.h>
 
 #include "base/utf8.h"
-#include "contract/code_interpreter/execute_answer.h"
-#include "contract/code_interpreter/execute_request.h"
+#include "contract/code_interpreter/execute_message.h"
 #include "protocol/cell.h"
-#include "contract/jtree.h"
+#include "contract/json.h"
 
 static const char *const types[] = { "application/json", NULL, "text/plain",
 	"application/x+json" };
@@ -98,7 +97,6 @@ check_answer(const char *data, size_t len)
 		.out = &out, .err = &err, .cell = &cell, .files = &files
 	};
 	auto_buf struct buf json = BUF_INIT((size_t)1 << 24);
-	auto_buf struct buf text = BUF_INIT((size_t)1 << 24);
 
 	memcpy(path, data, len < 255 ? len : 255);
 	out = (struct capture)CAPTURE_INIT("", 100);
@@ -106,19 +104,12 @@ check_answer(const char *data, size_t len)
 	capture_add(&out, data, len);
 	for (size_t i = 0; i < len; i += 7)
 		capture_add(&err, data + i, len - i < 7 ? len - i : 7);
-	capture_end(&out);
-	capture_end(&err);
 	fuzz_holds(out.text.len == err.text.len &&
 		memcmp(buf_str(&out.text), buf_str(&err.text), out.text.len) ==
 		    0,
 	    "pieces are as good as the whole");
-	fuzz_holds(execute_answer(&json, &result) ==
-		    json.len + out.text.len + err.text.len &&
-		json.len <= EXECUTE_ANSWER_MAX,
-	    "short enough");
+	execute_answer(&json, &result);
 	check_json(buf_str(&json), json.len);
-	buf_addf(&text, "\"%s\"", buf_str(&out.text));
-	check_json(buf_str(&text), text.len);
 	buf_release(&out.text);
 	buf_release(&err.text);
 }

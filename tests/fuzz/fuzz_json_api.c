@@ -6,8 +6,7 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "contract/jtext.h"
-#include "contract/jtree.h"
+#include "contract/json.h"
 
 #define TEXT_MAX ((size_t)1 << 24)
 

@@ -10,7 +10,7 @@
 #include "contract/librechat/libre_request.h"
 #include "contract/librechat/libre_token.h"
 #include "protocol/cell.h"
-#include "contract/jtree.h"
+#include "contract/json.h"
 
 static void
 check_json(const struct buf *text)

@@ -10,7 +10,7 @@
 #include "contract/mcp/mcp_message.h"
 #include "contract/mcp/mcp_result.h"
 #include "contract/mcp/mcp_tools.h"
-#include "contract/jtree.h"
+#include "contract/json.h"
 
 static const char *const interpreters[] = { "3.11", NULL };
 static json_t *tools;

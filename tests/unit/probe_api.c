@@ -10,15 +10,10 @@
 
 #include "api/routes.h"
 #include "base/buf.h"
-#include "contract/base64.h"
-#include "contract/code_interpreter/execute_answer.h"
-#include "contract/code_interpreter/execute_request.h"
+#include "contract/json.h"
+#include "contract/code_interpreter/execute_message.h"
 #include "contract/multipart.h"
-#include "contract/snekbox/eval_answer.h"
-#include "contract/snekbox/eval_request.h"
-#include "contract/jtext.h"
-#include "contract/jtree.h"
-#include "contract/utf8_decoder.h"
+#include "contract/snekbox/eval_message.h"
 
 #define INPUT_MAX ((size_t)1 << 28)
 
@@ -138,8 +133,8 @@ tell_run(struct buf *out, const struct eval_request *req)
 	    req->interpreter == NULL ? "default" : req->interpreter);
 	if (req->stands_in)
 		tell_text(out, "stands-in", "");
-	if (req->input != NULL)
-		tell(out, "stdin", req->input, req->input_len);
+	if (req->input.data != NULL)
+		tell(out, "stdin", req->input.data, req->input.len);
 	buf_addf(out, "timeout %lld\n", (long long)req->timeout_ms);
 }
 
@@ -184,10 +179,7 @@ eval_fallback(struct buf *out, const char *in, size_t len)
 static void
 output(struct buf *out, const char *in, size_t len)
 {
-	auto_buf struct buf text = BUF_INIT(EVAL_TEXT_MAX + 2);
-	struct jtree_error error;
 	struct eval_output taken;
-	struct jtree doc;
 
 	taken = (struct eval_output){ .text = BUF_INIT(EVAL_OUTPUT_MAX) };
 	while (len > 0) {
@@ -205,14 +197,8 @@ output(struct buf *out, const char *in, size_t len)
 	    taken.state == EVAL_OUTPUT_OPEN	? "OPEN " :
 		taken.state == EVAL_OUTPUT_FULL ? "FULL " :
 						  "INVALID ");
-	/* the text is the inside of a JSON string */
-	buf_addf(&text, "\"%s\"", buf_str(&taken.text));
-	if (taken.state != EVAL_OUTPUT_INVALID &&
-	    jtree_parse(&doc, buf_str(&text), text.len, &error)) {
-		buf_add(out, json_string_value(doc.root),
-		    json_string_length(doc.root));
-		jtree_release(&doc);
-	}
+	if (taken.state != EVAL_OUTPUT_INVALID)
+		buf_add(out, buf_str(&taken.text), taken.text.len);
 	buf_release(&taken.text);
 }
 

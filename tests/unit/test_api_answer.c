@@ -1,33 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers of /eval: files, order, numbers, the extras. */
-#include "contract/snekbox/eval_answer.h"
+#include "contract/snekbox/eval_message.h"
 
 #include "base/buf.h"
-#include "contract/base64.h"
 #include "protocol/cell.h"
 #include "tap.h"
 
-/* The answer, with its text and the contents of its files; it has the length
- * that was told. */
+/* The answer, with the contents of its files; it has the length that was
+ * told. */
 static const char *
 answer(struct eval_result *result)
 {
 	static struct buf out = BUF_INIT(1 << 20);
 	const struct run_files *files = result->files;
 	struct buf body = BUF_INIT(1 << 20);
-	size_t told = eval_answer(&body, result);
+	size_t told;
 	size_t at = 0;
 
+	for (size_t i = 0; files != NULL && i < files->count; i++)
+		files->items[i].at = 0;
+	told = eval_answer(&body, result);
 	buf_reset(&out);
-	if (result->null_text == NULL) {
-		at = result->text_at;
-		buf_add(&out, body.data, at);
-		buf_add(&out, buf_str(result->text), result->text->len);
-	}
 	for (size_t i = 0; files != NULL && i < files->count; i++) {
 		const struct run_file *file = &files->items[i];
 
-		if (result->null_text != NULL || file->why != NULL)
+		if (file->at == 0)
 			continue;
 		buf_add(&out, body.data + at, file->at - at);
 		base64_add(&out, file->content.data, file->content.len);

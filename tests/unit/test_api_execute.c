@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers of the code-interpreter routes, whole and as a stream. */
-#include "contract/code_interpreter/execute_answer.h"
+#include "contract/code_interpreter/execute_message.h"
 
 #include "base/buf.h"
 #include "protocol/cell.h"
@@ -8,29 +8,12 @@
 
 static struct buf text = BUF_INIT(EXECUTE_ANSWER_MAX);
 
-/* The answer with what was printed; it has the length that was told. */
 static const char *
 answer(const struct execute_result *result)
 {
-	static struct buf body = BUF_INIT(EXECUTE_ANSWER_MAX);
-	struct capture *streams[] = { result->out, result->err };
-	size_t at = 0;
-	size_t told;
-
 	buf_reset(&text);
-	buf_reset(&body);
-	for (size_t i = 0; i < 2; i++)
-		capture_end(streams[i]);
-	told = execute_answer(&body, result);
-	for (size_t i = 0; i < 2; i++) {
-		buf_add(&text, body.data + at, streams[i]->at - at);
-		buf_add(&text, buf_str(&streams[i]->text),
-		    streams[i]->text.len);
-		at = streams[i]->at;
-	}
-	buf_add(&text, body.data + at, body.len - at);
-	return body.overflow || text.len != told ? "longer than told" :
-						   buf_str(&text);
+	execute_answer(&text, result);
+	return text.overflow ? "longer than told" : buf_str(&text);
 }
 
 static void

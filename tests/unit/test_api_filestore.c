@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text.h"
-#include "contract/code_interpreter/execute_answer.h"
+#include "contract/code_interpreter/execute_message.h"
 #include "tap.h"
 
 static const struct filestore_limits limits = { .ttl_ms = 3600000,

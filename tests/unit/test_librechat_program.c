@@ -8,7 +8,7 @@
 
 #include "contract/librechat/libre_answer.h"
 #include "contract/librechat/libre_program.h"
-#include "contract/jtext.h"
+#include "contract/json.h"
 #include "protocol/cell.h"
 
 #define S "AbCdEfGhIjKlMnOpQrStU"

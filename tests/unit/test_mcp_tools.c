@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "protocol/frame_limits.h"
-#include "contract/jtree.h"
+#include "contract/json.h"
 #include "tap.h"
 
 static const char *const interpreters[] = { "3.11", "3.13", NULL };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The text of a path, and back: stage.c. */
-#include "contract/stage.h"
+/* The text of a path, and back: run_files.c. */
+#include "contract/run_files.h"
 
 #include "base/buf.h"
 #include "tap.h"
@@ -63,11 +63,12 @@ static void
 writes_new(const char *path, const char *want, const char *const *taken)
 {
 	auto_buf struct buf text = BUF_INIT(4096);
-	size_t count = 0;
+	struct run_files files = { .count = 0 };
 
-	while (taken[count] != NULL)
-		count++;
-	path_text_write_new(&text, path, taken, count, sizeof(*taken));
+	while (*taken != NULL)
+		(void)run_files_add(&files, *taken++, 0, NULL);
+	path_text_write_new(&text, path, &files);
+	run_files_release(&files);
 	is_str(buf_str(&text), want, want);
 }
 

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "contract/librechat/libre_request.h"
-#include "contract/jtext.h"
+#include "contract/json.h"
 #include "contract/media.h"
 
 #include "base/text.h"

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "contract/librechat/libre_request.h"
-#include "contract/outcome.h"
+#include "contract/run_files.h"
 
 #include "base/buf.h"
 

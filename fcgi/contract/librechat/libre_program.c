@@ -7,8 +7,7 @@
 #include <sodium.h>
 
 #include "contract/librechat/libre_answer.h"
-#include "contract/jtext.h"
-#include "contract/jtree.h"
+#include "contract/json.h"
 
 #include "base/text.h"
 

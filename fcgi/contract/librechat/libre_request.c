@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "contract/fields.h"
+#include "contract/json.h"
 
 #include "base/buf.h"
 #include "base/text.h"

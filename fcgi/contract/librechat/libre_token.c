@@ -7,7 +7,7 @@
 
 #include <sodium.h>
 
-#include "contract/jtree.h"
+#include "contract/json.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"

@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "contract/base64.h"
-#include "contract/fields.h"
-#include "contract/jtext.h"
+#include "contract/json.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"

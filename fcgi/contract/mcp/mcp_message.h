@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "contract/jtree.h"
+#include "contract/json.h"
 
 struct buf;
 

@@ -5,13 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "contract/base64.h"
+#include "contract/json.h"
 #include "contract/media.h"
 #include "contract/mcp/mcp_message.h"
-#include "contract/outcome.h"
-#include "contract/stage.h"
-#include "contract/jtext.h"
-#include "contract/utf8_decoder.h"
+#include "contract/run_files.h"
 
 #include "base/text.h"
 #include "base/utf8.h"
@@ -550,12 +547,13 @@ static void
 add_structured(struct buf *out, const struct mcp_run *run)
 {
 	bool cut = mcp_output_is_cut(run->out) || mcp_output_is_cut(run->err);
+	json_auto_t *code = outcome_pack_exit_code(run->cell);
 
 	buf_adds(out, ",\"structuredContent\":{");
 	add_stream_member(out, "stdout", run->out);
 	add_stream_member(out, "stderr", run->err);
 	buf_adds(out, "\"exit_code\":");
-	outcome_add_exit_code(out, run->cell);
+	jtext_add(out, code, 0);
 	buf_addf(out,
 	    ",\"reason\":\"%s\",\"timed_out\":%s,\"duration_ms\":%" PRId64
 	    ",\"truncated\":%s,\"files\":[",

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "contract/outcome.h"
+#include "contract/run_files.h"
 
 #include "base/buf.h"
 #include "protocol/cell.h"

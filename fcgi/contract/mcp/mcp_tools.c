@@ -10,11 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "contract/base64.h"
-#include "contract/fields.h"
+#include "contract/json.h"
 #include "contract/mcp/mcp_message.h"
-#include "contract/jtext.h"
-#include "contract/stage.h"
+#include "contract/run_files.h"
 
 #include "base/buf.h"
 #include "protocol/frame_limits.h"

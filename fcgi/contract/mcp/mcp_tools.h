@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "contract/fields.h"
+#include "contract/json.h"
 
 #include "protocol/cell.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "contract/jtext.h"
+#include "contract/json.h"
 
 /* U+FFFD has three bytes. */
 #define TEXT_MAX (3 * PISTON_OUTPUT_MAX)

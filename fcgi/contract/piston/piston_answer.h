@@ -7,8 +7,7 @@
 #include <stdint.h>
 
 #include "contract/piston/piston_request.h"
-#include "contract/jtree.h"
-#include "contract/utf8_decoder.h"
+#include "contract/json.h"
 
 #include "base/buf.h"
 

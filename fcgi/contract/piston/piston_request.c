@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contract/base64.h"
-#include "contract/fields.h"
-#include "contract/stage.h"
-#include "contract/jtext.h"
+#include "contract/json.h"
+#include "contract/run_files.h"
 
 #include "base/text.h"
 #include "protocol/frame_limits.h"

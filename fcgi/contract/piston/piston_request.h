@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "contract/semver.h"
-#include "contract/jtree.h"
+#include "contract/json.h"
 
 #include "base/buf.h"
 #include "protocol/cell.h"

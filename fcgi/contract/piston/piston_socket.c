@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "contract/base64.h"
+#include "contract/json.h"
 
 #include "base/utf8.h"
 

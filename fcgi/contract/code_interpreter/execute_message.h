@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef EXECUTE_REQUEST_H
-#define EXECUTE_REQUEST_H
+#ifndef EXECUTE_MESSAGE_H
+#define EXECUTE_MESSAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "contract/fields.h"
+#include "contract/json.h"
 #include "contract/multipart.h"
+#include "contract/run_files.h"
 
 #include "base/buf.h"
 #include "protocol/cell.h"
@@ -23,8 +24,9 @@ struct detail {
 	struct buf body;
 };
 
-/* Refuse with a text, which may hold anything, NUL too.  Always false. */
-bool detail_bytes(struct detail *d, int status, const char *text, size_t len);
+/* Refuse with a text.  Always false. */
+bool detail_refuse(struct detail *d, int status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /*
  * The requests of the code-interpreter routes, from bytes to something typed.
@@ -66,7 +68,7 @@ bool execute_parse(struct execute_request *req, enum execute_route route,
 bool execute_refuse_file(const struct execute_file *file, struct detail *d);
 /* Check the paths, one after the other, and set those to write to; inputs: an
  * element for each file.  With code the path "__main__.py" is taken.  NULL, or
- * why it cannot be (static); as an answer that is detail_text(d, 422, …). */
+ * why it cannot be (static); as an answer that is detail_refuse(d, 422, …). */
 const char *execute_stage(struct execute_request *req,
     struct cell_input *inputs);
 
@@ -96,5 +98,73 @@ bool upload_count(struct upload *up);
 /* The body has ended, or failed.  True: the form has a file, whose name and
  * size are set.  False: the detail is the answer (400, 413, 422). */
 bool upload_end(struct upload *up, struct detail *d);
+
+/* ---- answers ---- */
+
+/* One stream of a run, of which so many bytes are taken: collected, or reported
+ * as they come. */
+struct capture {
+	const char *name; /* "stdout" or "stderr" */
+	size_t left;	  /* bytes that it still takes */
+	/* Where it is collected, to be released.  In an answer the text of a
+	 * stream that had more is cut as the contract says: to 32 bytes less,
+	 * and "\n...[truncated]". */
+	struct buf text;
+	bool over;
+	struct utf8_decoder decoder; /* of a stream */
+};
+/* clang-format off */
+#define CAPTURE_INIT(stream, max) \
+	{ .name = (stream), .left = (max), .text = BUF_INIT(max) }
+/* clang-format on */
+
+void capture_add(struct capture *c, const void *data, size_t len);
+
+struct execute_result {
+	const struct capture *out;
+	const struct capture *err;
+	const struct cell_result *cell;
+	int64_t duration_ms;
+	/* NULL: an answer without `files`.  Files that are not in the store
+	 * were left out.  Paths are as they are told. */
+	const struct run_files *files;
+	bool extras;
+};
+
+/* Append the JSON of ExecuteResponse, or of BashExecResponse. */
+void execute_answer(struct buf *out, const struct execute_result *result);
+/* More than it can append, with as many files as a cell may tell of. */
+#define EXECUTE_ANSWER_MAX ((size_t)64 << 20)
+
+/* Append {"session_id":…,"expires_at":…}; expiry in wall clock milliseconds. */
+void execute_add_session(struct buf *out, const char *id, int64_t expires_ms);
+/* Append {"file_id":…,"filename":…,"size_bytes":…} of a file of /v1/files, with
+ * "upload_time":… as in a list; -1: without.  name: UTF-8; the time is on the
+ * wall clock. */
+void execute_add_file(struct buf *out, const char *id, const char *name,
+    int64_t size, int64_t uploaded_ms);
+
+/* ---- as a stream ---- */
+
+/*
+ * The frames of /v1/execute/stream: "event: …\ndata: <JSON>\n\n".  Their JSON
+ * is ASCII, since there are clients that take U+0085 and U+2028 for the end of
+ * a line.
+ */
+#define SSE_TYPE "text/event-stream; charset=utf-8"
+#define SSE_HEADERS \
+	"Cache-Control: no-cache\r\n" \
+	"Connection: keep-alive\r\n" \
+	"X-Accel-Buffering: no\r\n"
+
+/* Append the frame of what came; nothing, where there is no whole character. */
+void sse_add_output(struct buf *out, struct capture *c, const void *data,
+    size_t len);
+/* The stream ends: what is left of it, if anything. */
+void sse_add_rest(struct buf *out, struct capture *c);
+
+/* The last frame: how the run ended, or why there is no end.  text: UTF-8. */
+void sse_add_result(struct buf *out, const struct execute_result *result);
+void sse_add_error(struct buf *out, const char *text);
 
 #endif

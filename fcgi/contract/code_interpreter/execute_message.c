@@ -1,47 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-#include "contract/code_interpreter/execute_request.h"
+#include "contract/code_interpreter/execute_message.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
-#include "contract/outcome.h"
-#include "contract/stage.h"
-#include "contract/jtext.h"
-
 #include "base/text.h"
 #include "base/utf8.h"
-#include "protocol/cell.h"
 
 #define DETAIL_MAX ((size_t)1 << 20) /* bytes of a refusal */
 #define INPUT_MAX 65536	 /* bytes of a value that a refusal repeats */
 #define TEXT_SHOWN 16000 /* code points of a path or an id */
 #define BAD_BODY "There was an error parsing the body"
 #define TTL_MAX 86400
+#define MARK "\\n...[truncated]" /* in a JSON string */
+#define CAPTURE_LAST 32		 /* bytes that it takes the place of */
+/* A text as it was sent, up to a NUL, for "%.*s". */
+#define SHOWN(text) \
+	(int)text_prefix((text)->data, (text)->len, TEXT_SHOWN), (text)->data
 
 /* ---- errors ---- */
 
 bool
-detail_bytes(struct detail *d, int status, const char *text, size_t len)
+detail_refuse(struct detail *d, int status, const char *fmt, ...)
 {
-	d->status = status;
-	buf_init(&d->body, DETAIL_MAX);
-	jtext_addf(&d->body, JTEXT_UTF8, "{\"detail\":\"%.*s\"}", (int)len,
-	    text);
-	return false;
-}
-
-/* Refuse with a text.  Always false. */
-static bool __attribute__((format(printf, 3, 4)))
-detail_text(struct detail *d, int status, const char *fmt, ...)
-{
-	auto_buf struct buf text = BUF_INIT(65536);
+	auto_buf struct buf text = BUF_INIT(DETAIL_MAX);
 	va_list ap;
 
 	va_start(ap, fmt);
 	buf_addv(&text, fmt, ap);
 	va_end(ap);
-	return detail_bytes(d, status, buf_str(&text), text.len);
+	d->status = status;
+	buf_init(&d->body, 2 * DETAIL_MAX);
+	jtext_addf(&d->body, JTEXT_UTF8, "{\"detail\":\"%s\"}", buf_str(&text));
+	return false;
 }
 
 /* Refuse a body with 422 and a list of one error: its type, its place, what is
@@ -77,21 +69,17 @@ static bool
 detail_field(struct detail *d, const struct field_error *error)
 {
 	static const char *const types[] = {
-		[FIELD_ANY] = "any_type",
-		[FIELD_TEXT] = "string_type",
-		[FIELD_WORD] = "string_type",
-		[FIELD_INT] = "int_type",
-		[FIELD_WHOLE] = "int_type",
-		[FIELD_NUMBER] = "float_type",
-		[FIELD_BOOL] = "bool_type",
-		[FIELD_LIST] = "list_type",
-		[FIELD_OBJECT] = "model_attributes_type",
+		[JSON_STRING] = "string_type",
+		[JSON_INTEGER] = "int_type",
+		[JSON_TRUE] = "bool_type",
+		[JSON_ARRAY] = "list_type",
+		[JSON_OBJECT] = "model_attributes_type",
 	};
 
 	return detail_error(d,
 	    error->fault == FIELD_MISSING   ? "missing" :
 		error->fault == FIELD_VALUE ? "value_error" :
-					      types[error->kind],
+					      types[error->type],
 	    &error->place, error->text, error->value);
 }
 
@@ -114,13 +102,13 @@ execute_parse_json(struct jtree *doc, const char *content_type,
 		    detail_error(d, "model_attributes_type", &whole,
 			"must be JSON, with the Content-Type application/json",
 			NULL) :
-		    detail_text(d, 400, BAD_BODY);
+		    detail_refuse(d, 400, BAD_BODY);
 	if (jtree_parse(doc, body, len, &error))
 		return true;
 	buf_addf(&why, "is no JSON: %s", error.text);
 	return error.is_syntax ?
 	    detail_error(d, "json_invalid", &whole, buf_str(&why), NULL) :
-	    detail_text(d, 400, BAD_BODY ": %s", error.text);
+	    detail_refuse(d, 400, BAD_BODY ": %s", error.text);
 }
 
 /* ---- the models ---- */
@@ -171,11 +159,11 @@ execute_check_rest(const struct execute_request *req, enum execute_route route,
     struct detail *d)
 {
 	if (req->timeout_ms > OUTCOME_TIMEOUT_MAX_MS)
-		return detail_text(d, 422,
+		return detail_refuse(d, 422,
 		    "timeout_ms exceeds maximum of %d ms",
 		    OUTCOME_TIMEOUT_MAX_MS);
 	if (route == EXECUTE_BASH && strlen(req->code.data) != req->code.len)
-		return detail_text(d, 422,
+		return detail_refuse(d, 422,
 		    "cmd must not contain a NUL character.");
 	return true;
 }
@@ -202,17 +190,9 @@ execute_parse(struct execute_request *req, enum execute_route route,
 bool
 execute_refuse_file(const struct execute_file *file, struct detail *d)
 {
-	const struct cell_bytes *id = &file->id;
-	const struct cell_bytes *path = &file->path;
-	auto_buf struct buf text = BUF_INIT(DETAIL_MAX);
-
-	buf_adds(&text, "File with ID '");
-	buf_add(&text, id->data, text_prefix(id->data, id->len, TEXT_SHOWN));
-	buf_adds(&text, "' not found for path '");
-	buf_add(&text, path->data,
-	    text_prefix(path->data, path->len, TEXT_SHOWN));
-	buf_adds(&text, "'.");
-	return detail_bytes(d, 404, buf_str(&text), text.len);
+	return detail_refuse(d, 404,
+	    "File with ID '%.*s' not found for path '%.*s'.", SHOWN(&file->id),
+	    SHOWN(&file->path));
 }
 
 /* Make the path to write to.  NULL, or why it may not be. */
@@ -292,7 +272,7 @@ upload_open(struct upload *up, const char *content_type, int64_t max,
 	*up = (struct upload){ .max = max,
 		.name = BUF_INIT(2 * MULTIPART_HEAD_MAX) };
 	return multipart_open(&up->form, content_type) ||
-	    detail_text(d, 400, MULTIPART_MISSING_BOUNDARY);
+	    detail_refuse(d, 400, MULTIPART_MISSING_BOUNDARY);
 }
 
 void
@@ -309,13 +289,184 @@ upload_end(struct upload *up, struct detail *d)
 	const char *error = multipart_end(&up->form);
 
 	if (error != NULL)
-		return detail_text(d, 400, "%s", error);
+		return detail_refuse(d, 400, "%s", error);
 	if (!up->have)
 		return detail_error(d, "missing", &place,
 		    "is missing: send a form with a file of that name", NULL);
 	if (up->size > up->max)
-		return detail_text(d, 413,
+		return detail_refuse(d, 413,
 		    "File size exceeds maximum of %lld MB",
 		    (long long)(up->max >> 20));
 	return true;
+}
+
+/* ---- answers ---- */
+
+/* Count bytes against the bound; how many may stay.  More of them are dropped,
+ * and `over` says so. */
+static size_t
+capture_count(struct capture *c, size_t len)
+{
+	c->over = c->over || len > c->left;
+	len = len < c->left ? len : c->left;
+	c->left -= len;
+	return len;
+}
+
+void
+capture_add(struct capture *c, const void *data, size_t len)
+{
+	buf_add(&c->text, data, capture_count(c, len));
+}
+
+/* Append a text, cut where there was more. */
+static void
+execute_add_capture(struct buf *out, const struct capture *c)
+{
+	size_t len = c->text.len;
+
+	if (c->over)
+		len -= len < CAPTURE_LAST ? len : CAPTURE_LAST;
+	jtext_addf(out, JTEXT_UTF8, "\"%.*s%s\"", (int)len, buf_str(&c->text),
+	    c->over ? MARK : "");
+}
+
+/* The files that were kept, or those that were left out. */
+static json_t *
+execute_pack_files(const struct run_files *files, bool kept)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; files != NULL && i < files->count; i++) {
+		const struct run_file *file = &files->items[i];
+		json_t *path = jtext_pack(file->path, strlen(file->path));
+
+		if ((file->id != NULL) != kept)
+			json_decref(path);
+		else if (kept)
+			(void)json_array_append_new(list,
+			    json_pack("{s:o,s:s,s:s}", "path", path, "kind",
+				"file", "file_id", file->id));
+		else
+			(void)json_array_append_new(list,
+			    json_pack("{s:o,s:I,s:s}", "path", path,
+				"size_bytes", (json_int_t)file->size, "why",
+				file->why));
+	}
+	return list;
+}
+
+/* Append all members from exit_code on; flags: as of jtext_add(). */
+static void
+execute_add_end(struct buf *out, const struct execute_result *result,
+    size_t flags)
+{
+	const struct cell_result *cell = result->cell;
+	json_auto_t *extras = !result->extras ?
+	    NULL :
+	    json_pack("{s:I,s:I,s:s,s:o}", "cpu_ms",
+		(json_int_t)(cell->cpu_us / 1000), "max_rss_bytes",
+		(json_int_t)cell->max_rss, "reason", outcome_reason(cell),
+		"left_out", execute_pack_files(result->files, false));
+	json_auto_t *end = json_pack("{s:o,s:b,s:I,s:o*}", "exit_code",
+	    outcome_pack_exit_code(cell), "timed_out",
+	    cell->reason == REASON_TIME, "duration_ms",
+	    (json_int_t)result->duration_ms, "files",
+	    result->files == NULL ? NULL :
+				    execute_pack_files(result->files, true));
+
+	if (extras != NULL)
+		(void)json_object_update(end, extras);
+	jtext_add(out, end, JSON_COMPACT | flags);
+}
+
+void
+execute_answer(struct buf *out, const struct execute_result *result)
+{
+	size_t brace;
+
+	buf_adds(out, "{\"stdout\":");
+	execute_add_capture(out, result->out);
+	buf_adds(out, ",\"stderr\":");
+	execute_add_capture(out, result->err);
+	/* The brace of the others becomes a comma. */
+	brace = out->len;
+	execute_add_end(out, result, 0);
+	if (out->len > brace)
+		out->data[brace] = ',';
+}
+
+/* Append a time as seconds. */
+static void
+execute_add_seconds(struct buf *out, int64_t ms)
+{
+	buf_addf(out, "%" PRId64 ".%03d", ms / 1000, (int)(ms % 1000));
+}
+
+void
+execute_add_session(struct buf *out, const char *id, int64_t expires_ms)
+{
+	buf_addf(out, "{\"session_id\":\"%s\",\"expires_at\":", id);
+	execute_add_seconds(out, expires_ms);
+	buf_addc(out, '}');
+}
+
+void
+execute_add_file(struct buf *out, const char *id, const char *name,
+    int64_t size, int64_t uploaded_ms)
+{
+	jtext_addf(out, JTEXT_UTF8,
+	    "{\"file_id\":\"%s\",\"filename\":\"%s\",\"size_bytes\":%" PRId64,
+	    id, name, size);
+	if (uploaded_ms >= 0) {
+		buf_adds(out, ",\"upload_time\":");
+		execute_add_seconds(out, uploaded_ms);
+	}
+	buf_addc(out, '}');
+}
+
+/* No frame for no text. */
+static void
+sse_add_frame(struct buf *out, const struct capture *c, const struct buf *text)
+{
+	if (text->len == 0)
+		return;
+	jtext_addf(out, JTEXT_ASCII,
+	    "event: output\ndata: {\"stream\":\"%s\",\"data\":\"%.*s\"}\n\n",
+	    c->name, (int)text->len, buf_str(text));
+}
+
+/* The bound counts bytes as they came; a character may end in a later slice. */
+void
+sse_add_output(struct buf *out, struct capture *c, const void *data, size_t len)
+{
+	auto_buf struct buf text = BUF_INIT(3 * (len + 1));
+
+	utf8_decoder_add(&c->decoder, &text, data, capture_count(c, len));
+	sse_add_frame(out, c, &text);
+}
+
+/* The beginning of a character that did not come becomes U+FFFD. */
+void
+sse_add_rest(struct buf *out, struct capture *c)
+{
+	auto_buf struct buf text = BUF_INIT(8);
+
+	utf8_decoder_end(&c->decoder, &text);
+	sse_add_frame(out, c, &text);
+}
+
+void
+sse_add_result(struct buf *out, const struct execute_result *result)
+{
+	buf_adds(out, "event: result\ndata: ");
+	execute_add_end(out, result, JSON_ENSURE_ASCII);
+	buf_adds(out, "\n\n");
+}
+
+void
+sse_add_error(struct buf *out, const char *text)
+{
+	jtext_addf(out, JTEXT_ASCII,
+	    "event: error\ndata: {\"message\":\"%s\"}\n\n", text);
 }

@@ -1,19 +1,118 @@
 /* SPDX-License-Identifier: MIT */
-#include "contract/stage.h"
+#include "contract/run_files.h"
 
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "protocol/cell.h"
 #include "protocol/frame_limits.h"
 
 /* "%FF" is the longest text of a byte. */
 #define TEXT_MAX (3 * LIMIT_NAME)
+
+struct run_file *
+run_files_add(struct run_files *files, const char *path, int64_t size,
+    const char *why)
+{
+	struct run_file *file;
+
+	files->items = xrealloc(files->items,
+	    (files->count + 1) * sizeof(*files->items));
+	file = &files->items[files->count++];
+	*file = (struct run_file){ .path = xstrdup(path),
+		.size = size,
+		.why = why,
+		.content = BUF_INIT((size_t)size) };
+	return file;
+}
+
+/* In UTF-8 the order of bytes is that of code points. */
+static int
+compare_files(const void *a, const void *b)
+{
+	const struct run_file *x = a;
+	const struct run_file *y = b;
+
+	return strcmp(x->path, y->path);
+}
+
+void
+run_files_sort(struct run_files *files)
+{
+	if (files->count > 1)
+		qsort(files->items, files->count, sizeof(*files->items),
+		    compare_files);
+}
+
+void
+run_files_release(struct run_files *files)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		free((void *)(uintptr_t)files->items[i].path);
+		free((void *)(uintptr_t)files->items[i].id);
+		buf_release(&files->items[i].content);
+	}
+	free(files->items);
+	*files = (struct run_files){ .items = NULL };
+}
+
+size_t
+run_files_left_out(const struct run_files *files)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < files->count; i++)
+		count += files->items[i].why != NULL;
+	return count;
+}
+
+/* Ends of a run, and their codes in a shell; those of the first two depend on
+ * the run. */
+static const struct {
+	const char *name;
+	int code;
+} ends[] = {
+	[0] = { "error", 255 }, /* not set */
+	[REASON_EXIT] = { "exit", 0 },
+	[REASON_SIGNAL] = { "signal", 0 },
+	[REASON_TIME] = { "time", 137 },
+	[REASON_MEMORY] = { "memory", 137 },
+	[REASON_OUTPUT] = { "output", 143 },
+	[REASON_ERROR] = { "error", 255 },
+};
+
+int
+outcome_returncode(const struct cell_result *result)
+{
+	if (result->reason == REASON_EXIT)
+		return (int)result->status;
+	if (result->reason == REASON_SIGNAL)
+		return 128 + (int)result->signal;
+	return ends[result->reason].code;
+}
+
+json_t *
+outcome_pack_exit_code(const struct cell_result *result)
+{
+	return result->reason == REASON_EXIT ||
+		result->reason == REASON_SIGNAL ||
+		result->reason == REASON_MEMORY ?
+	    json_integer(outcome_returncode(result)) :
+	    json_null();
+}
+
+const char *
+outcome_reason(const struct cell_result *result)
+{
+	return ends[result->reason].name;
+}
+
+/* ---- paths ---- */
 
 /* An entry: a file, or a folder that a file needed. */
 struct staged {
@@ -279,29 +378,25 @@ write_new(struct buf *out, const char *path, size_t number)
 }
 
 static bool
-is_among(const char *text, const void *structs, size_t count, size_t size)
+is_among(const char *text, const struct run_files *files)
 {
-	for (size_t i = 0; i < count; i++) {
-		const char *other;
-
-		memcpy(&other, (const char *)structs + i * size, sizeof(other));
-		if (strcmp(other, text) == 0)
+	for (size_t i = 0; i < files->count; i++)
+		if (strcmp(files->items[i].path, text) == 0)
 			return true;
-	}
 	return false;
 }
 
 void
-path_text_write_new(struct buf *out, const char *path, const void *earlier,
-    size_t count, size_t size)
+path_text_write_new(struct buf *out, const char *path,
+    const struct run_files *earlier)
 {
 	const size_t before = out->len;
 
 	write_new(out, path, 0);
 	/* Large steps cost few tries where names are numbered already. */
-	for (size_t number = count + 1;
-	     is_among(buf_str(out) + before, earlier, count, size);
-	     number += count) {
+	for (size_t number = earlier->count + 1;
+	     is_among(buf_str(out) + before, earlier);
+	     number += earlier->count) {
 		out->len = before;
 		write_new(out, path, number);
 	}
