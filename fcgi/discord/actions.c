@@ -45,7 +45,7 @@ action_delete_no(struct context *c)
 
 /* Read the text of an editor's input, if there is one. */
 static bool
-read_input(struct context *c, const char *name, size_t max, char **slot)
+read_input(struct context *c, const char *name, size_t max, const char **slot)
 {
 	const struct interaction_value *value = interaction_value(c->in, name);
 
@@ -89,8 +89,7 @@ action_py_tried(struct context *c)
 	    strlen(c->word) > COMMAND_VERSION_MAX)
 		return submit_refuse(c, TEXT_UNKNOWN_BUTTON, "");
 	job->timeit = job->view_id == EDITOR_TRIED_TIMEIT;
-	/* the database stores a copy, and the job is not changed */
-	job->version = (char *)(uintptr_t)c->word;
+	job->version = c->word;
 	job->view_id = 0;
 	return read_code(c);
 }
@@ -212,9 +211,8 @@ action_example(struct context *c)
 	job->kind = example->kind;
 	job->view_id = 0;
 	job->has_text = example->text != NULL;
-	/* the database stores copies, and the job is not changed */
-	job->text = (char *)(uintptr_t)example->text;
-	job->input = (char *)(uintptr_t)example->input;
+	job->text = example->text;
+	job->input = example->input;
 	job->timeit = example->timeit;
 	return true;
 }

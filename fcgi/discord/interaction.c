@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "discord/interaction.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +24,6 @@
 #define COMPONENTS_MAX 40
 #define ROWS_MAX 5 /* of buttons, in a message */
 #define ROW_MAX 5  /* buttons in a row */
-#define DIGITS_MAX 19
 /* The fixed length keeps the boundary to the body where it is; 10 digits last
  * until the year 2286. */
 #define TIMESTAMP_LEN 10
@@ -77,33 +75,18 @@ interaction_verify(const struct interaction_key *key, const char *timestamp,
 
 /* ---- ids of buttons and editors ---- */
 
-/* Parse the number behind the colon; *end is where it ends. */
-static bool
-parse_view_id(const char *colon, int64_t *number, const char **end)
-{
-	char digits[DIGITS_MAX + 1];
-	size_t len = strcspn(colon + 1, ":");
-
-	if (len > DIGITS_MAX)
-		return false;
-	memcpy(digits, colon + 1, len);
-	digits[len] = '\0';
-	*end = colon + 1 + len;
-	return text_parse_int(digits, 1, INT64_MAX, number);
-}
-
 enum action
 action_parse(const char *custom_id, enum action_type type, int64_t *view_id,
     const char **word)
 {
 	size_t len = strcspn(custom_id, ":");
-	const char *end;
+	const char *number = custom_id + len + (custom_id[len] == ':');
+	size_t digits = strcspn(number, ":");
 	int i = 0;
 
-	if (custom_id[len] == '\0' ||
-	    !parse_view_id(custom_id + len, view_id, &end))
+	if (!text_parse_snowflake(number, digits, view_id))
 		return ACTION_COUNT;
-	*word = *end == ':' ? end + 1 : NULL;
+	*word = number[digits] == ':' ? number + digits + 1 : NULL;
 	while (i < ACTION_COUNT &&
 	    (command_actions[i].type != type ||
 		strlen(command_actions[i].name) != len ||
@@ -162,6 +145,13 @@ wire_id(const json_t *object, const char *key, int64_t *id)
 	return text != NULL && text_parse_snowflake(text, strlen(text), id);
 }
 
+/* Is there an array of this name, and something in it? */
+static bool
+wire_is_filled(const json_t *object, const char *key)
+{
+	return json_array_size(json_object_get(object, key)) > 0;
+}
+
 /* May it become a part of a URL: only what base64 may hold, and no '/'? */
 static bool
 wire_is_token(const char *token)
@@ -173,32 +163,6 @@ wire_is_token(const char *token)
 
 	return len > 0 && len <= TOKEN_MAX && strspn(token, allowed) == len &&
 	    token[0] != '.';
-}
-
-/* The name that its owner gave an uploaded file, and the ending to add; NULL:
- * the file has no name.  Where Discord has renamed the file, the owner's name
- * is the title, without its ending.  A title that cannot be a file's name
- * counts as missing. */
-static const char *
-wire_file_name(const json_t *attachment, const char **ending)
-{
-	const char *name = wire_string(attachment, "filename");
-	const char *title = wire_string(attachment, "title");
-	const char *dot = name != NULL ? strrchr(name, '.') : NULL;
-	size_t len = title != NULL ? strlen(title) : 0;
-
-	*ending = "";
-	if (name == NULL || len == 0 || strchr(title, '/') != NULL)
-		return name;
-	for (const char *c = title; *c != '\0'; c++)
-		if ((unsigned char)*c < ' ' || *c == '\x7f')
-			return name;
-	if (dot != NULL && strchr(title, '.') == NULL)
-		*ending = dot;
-	if (len + strlen(*ending) <= LIMIT_NAME)
-		return title;
-	*ending = "";
-	return name;
 }
 
 /* The permissions that a key holds as a string; all of them if it is absent. */
@@ -228,11 +192,11 @@ wire_may_post(const json_t *root, int64_t bits)
 
 	if (!json_is_object(member))
 		return true;
-	(void)wire_int(json_object_get(root, "channel"), "type", &channel);
-	thread = channel >= THREAD_FIRST && channel <= THREAD_LAST;
 	if (json_is_object(owners) && json_object_get(owners, "0") == NULL)
 		return (wire_permissions(member, "permissions") &
 			   PERMISSION_USE_EXTERNAL_APPS) != 0;
+	(void)wire_int(json_object_get(root, "channel"), "type", &channel);
+	thread = channel >= THREAD_FIRST && channel <= THREAD_LAST;
 	return (bits &
 		   (thread ? PERMISSION_SEND_IN_THREADS :
 			     PERMISSION_SEND_MESSAGES)) != 0;
@@ -268,32 +232,13 @@ wire_view(const json_t *message, int64_t application_id)
 	return 0;
 }
 
-/* ---- copies ---- */
+/* ---- parts of an interaction ---- */
 
-/* Copy bytes into in->strings, which is as long as the body.  There each string
- * stands between two quotes, and each is copied once: there is room. */
-static char *
-copy_bytes(struct interaction *in, const char *text, size_t len)
-{
-	char *copy = in->strings + in->used;
+/* Each returns NULL, or what is wrong. */
 
-	assert(len < in->size - in->used);
-	memcpy(copy, text, len);
-	copy[len] = '\0';
-	in->used += len + 1;
-	return copy;
-}
-
-static char *
-copy_string(struct interaction *in, const char *text)
-{
-	return copy_bytes(in, text, strlen(text));
-}
-
-/* ---- the envelope of all types but PING ---- */
-
-static int
-parse_envelope(struct interaction *in, const json_t *root, struct err *err)
+/* The envelope of all types but PING. */
+static const char *
+parse_envelope(struct interaction *in, const json_t *root)
 {
 	const json_t *member = json_object_get(root, "member");
 	const json_t *holder = json_is_object(member) ? member : root;
@@ -301,18 +246,15 @@ parse_envelope(struct interaction *in, const json_t *root, struct err *err)
 	const char *locale = wire_string(root, "locale");
 	int64_t bits = wire_permissions(root, "app_permissions");
 
-	if (!wire_id(root, "id", &in->id))
-		return err_set(err, ERR_INPUT, "no id");
-	if (!wire_id(root, "application_id", &in->application_id))
-		return err_set(err, ERR_INPUT, "no application_id");
-	if (!wire_is_token(token))
-		return err_set(err, ERR_INPUT, "no token");
-	if (!wire_id(json_object_get(holder, "user"), "id", &in->user_id))
-		return err_set(err, ERR_INPUT, "no user");
+	if (!wire_id(root, "id", &in->id) ||
+	    !wire_id(root, "application_id", &in->application_id) ||
+	    !wire_id(json_object_get(holder, "user"), "id", &in->user_id) ||
+	    !wire_is_token(token))
+		return "no id, application_id, user or token";
 	(void)wire_id(root, "guild_id", &in->guild_id);
-	in->token = copy_string(in, token);
+	in->token = token;
 	if (locale != NULL && strlen(locale) <= LOCALE_MAX)
-		in->locale = copy_string(in, locale);
+		in->locale = locale;
 
 	/* a limit that makes no sense counts as missing */
 	if (!wire_int(root, "attachment_size_limit", &in->attachment_limit) ||
@@ -322,29 +264,48 @@ parse_envelope(struct interaction *in, const json_t *root, struct err *err)
 		in->attachment_limit = ATTACHMENT_LIMIT_MAX;
 	in->may_attach = (bits & PERMISSION_ATTACH_FILES) != 0;
 	in->may_post = wire_may_post(root, bits);
-	return 0;
+	return NULL;
+}
+
+/* The name that its owner gave an uploaded file; NULL: it has none.  Where
+ * Discord has renamed the file, the owner's name is the title, without its
+ * ending.  A title that cannot be a file's name counts as missing. */
+static const char *
+read_file_name(json_t *attachment)
+{
+	const char *name = wire_string(attachment, "filename");
+	const char *title = wire_string(attachment, "title");
+	const char *dot = name != NULL ? strrchr(name, '.') : NULL;
+
+	if (name == NULL || title == NULL || *title == '\0' ||
+	    strchr(title, '/') != NULL)
+		return name;
+	for (const char *c = title; *c != '\0'; c++)
+		if ((unsigned char)*c < ' ' || *c == '\x7f')
+			return name;
+	if (dot == NULL || strchr(title, '.') != NULL)
+		dot = "";
+	if (strlen(title) + strlen(dot) > LIMIT_NAME)
+		return name;
+	(void)json_object_set_new(attachment, "title",
+	    json_sprintf("%s%s", title, dot));
+	return wire_string(attachment, "title");
 }
 
 /* A malformed attachment counts as missing: the option that names it finds
  * nothing. */
 static void
-parse_attachment(struct interaction *in, const json_t *value)
+parse_attachment(struct interaction *in, json_t *value)
 {
-	struct interaction_attachment a;
-	const char *url = wire_string(value, "url");
-	const char *ending;
-	const char *name = wire_file_name(value, &ending);
+	struct interaction_attachment a = {
+		.url = wire_string(value, "url"),
+		.name = read_file_name(value),
+	};
 
-	if (in->attachment_count == INTERACTION_ATTACHMENTS_MAX ||
-	    !wire_id(value, "id", &a.id) || url == NULL || name == NULL ||
-	    !wire_int(value, "size", &a.size) || a.size < 0)
-		return;
-	a.url = copy_string(in, url);
-	a.name = copy_string(in, name);
-	/* the ending follows the name; the body has room for both */
-	in->used--;
-	(void)copy_string(in, ending);
-	in->attachments[in->attachment_count++] = a;
+	if (in->attachment_count < INTERACTION_ATTACHMENTS_MAX &&
+	    wire_id(value, "id", &a.id) && a.url != NULL && a.name != NULL &&
+	    wire_int(value, "size", &a.size) && a.size >= 0)
+		in->attachments[in->attachment_count++] = a;
 }
 
 static void
@@ -359,28 +320,19 @@ parse_attachments(struct interaction *in, const json_t *data)
 		parse_attachment(in, value);
 }
 
-/* ---- messages ---- */
-
-static bool
-is_filled(const json_t *object, const char *key)
-{
-	return json_array_size(json_object_get(object, key)) > 0;
-}
-
 /* The message that holds text and files: of a forwarding message, which has
  * none itself, the forwarded one. */
 static const json_t *
 said_by(const json_t *message)
 {
 	const json_t *text = json_object_get(message, "content");
-	const json_t *forwarded =
-	    json_object_get(json_array_get(json_object_get(message,
-					       "message_snapshots"),
-				0),
-		"message");
+	const json_t *first = json_array_get(json_object_get(message,
+						 "message_snapshots"),
+	    0);
+	const json_t *forwarded = json_object_get(first, "message");
 
 	return json_is_object(forwarded) && json_string_length(text) == 0 &&
-		!is_filled(message, "attachments") ?
+		!wire_is_filled(message, "attachments") ?
 	    forwarded :
 	    message;
 }
@@ -403,55 +355,51 @@ parse_message(struct interaction *in, const json_t *data)
 	message = said_by(message);
 	in->message.found = true;
 	in->message.view_id = wire_view(message, in->application_id);
-	in->message.shows = is_filled(message, "embeds") ||
-	    is_filled(message, "components") ||
-	    is_filled(message, "sticker_items");
+	in->message.shows = wire_is_filled(message, "embeds") ||
+	    wire_is_filled(message, "components") ||
+	    wire_is_filled(message, "sticker_items");
 	text = json_object_get(message, "content");
 	if (json_is_string(text)) {
 		in->message.len = json_string_length(text);
-		in->message.text = copy_bytes(in, json_string_value(text),
-		    in->message.len);
+		in->message.text = json_string_value(text);
 	}
 	json_array_foreach(json_object_get(message, "attachments"), i, value)
 		parse_attachment(in, value);
 }
 
-/* ---- values ---- */
-
-/* NULL: there are too many. */
+/* A new value, of a text until its type is known; NULL: it has no name, or
+ * there are too many. */
 static struct interaction_value *
 value_new(struct interaction *in, const char *name)
 {
-	struct interaction_value *value;
+	struct interaction_value *value = &in->values[in->value_count];
 
-	if (in->value_count == INTERACTION_VALUES_MAX)
+	if (name == NULL || in->value_count == INTERACTION_VALUES_MAX)
 		return NULL;
-	value = &in->values[in->value_count++];
-	value->name = copy_string(in, name);
-	value->text = in->strings;
+	in->value_count++;
+	*value = (struct interaction_value){ name, OPTION_STRING, "", 0, 0 };
 	return value;
 }
 
-static void
-value_set_text(struct interaction *in, struct interaction_value *value,
-    const json_t *text)
+static bool
+value_set_text(struct interaction_value *value, const json_t *text)
 {
+	if (!json_is_string(text))
+		return false;
+	value->text = json_string_value(text);
 	value->len = json_string_length(text);
-	value->text = copy_bytes(in, json_string_value(text), value->len);
+	return true;
 }
 
 /* False: Discord never sends such a value for one of its types. */
 static bool
-value_set(struct interaction *in, struct interaction_value *value,
-    const json_t *option)
+value_set(struct interaction_value *value, const json_t *option)
 {
 	const json_t *given = json_object_get(option, "value");
 
 	switch (value->type) {
 	case OPTION_STRING:
-		if (json_is_string(given))
-			value_set_text(in, value, given);
-		return json_is_string(given);
+		return value_set_text(value, given);
 	case OPTION_INTEGER:
 		return wire_int(option, "value", &value->number);
 	case OPTION_BOOLEAN:
@@ -464,44 +412,36 @@ value_set(struct interaction *in, struct interaction_value *value,
 	}
 }
 
-/* Autocomplete: only the text that is being typed is copied. */
+/* Autocomplete: only the text that is being typed is read. */
 static void
 value_focus(struct interaction *in, struct interaction_value *value,
     const json_t *option)
 {
-	const json_t *given = json_object_get(option, "value");
-
 	if (in->focused != NULL || value->type != OPTION_STRING ||
 	    !json_is_true(json_object_get(option, "focused")))
 		return;
 	in->focused = value;
-	if (json_is_string(given))
-		value_set_text(in, value, given);
+	(void)value_set_text(value, json_object_get(option, "value"));
 }
 
-static int
-parse_options(struct interaction *in, const json_t *options, struct err *err)
+static const char *
+parse_options(struct interaction *in, const json_t *options)
 {
 	size_t i;
 	json_t *option;
 
 	json_array_foreach(options, i, option) {
-		struct interaction_value *value;
-		const char *name = wire_string(option, "name");
-		int64_t type;
+		struct interaction_value *value = value_new(in,
+		    wire_string(option, "name"));
 
-		if (name == NULL || !wire_int(option, "type", &type))
-			return err_set(err, ERR_INPUT, "bad option");
-		value = value_new(in, name);
-		if (value == NULL)
-			return err_set(err, ERR_INPUT, "too many options");
-		value->type = type;
+		if (value == NULL || !wire_int(option, "type", &value->type))
+			return "a bad option, or too many";
 		if (in->type == INTERACTION_AUTOCOMPLETE)
 			value_focus(in, value, option);
-		else if (!value_set(in, value, option))
-			return err_set(err, ERR_INPUT, "bad option value");
+		else if (!value_set(value, option))
+			return "a bad value of an option";
 	}
-	return 0;
+	return NULL;
 }
 
 /* Walk down group and sub-command, each the only option of its parent.  Returns
@@ -513,53 +453,38 @@ parse_sub_command(struct interaction *in, const json_t *data)
 	int64_t type;
 
 	for (int depth = 0; depth < 2; depth++) {
-		const json_t *only = json_array_get(options, 0);
+		json_t *only = json_array_get(options, 0);
 		const char *name = wire_string(only, "name");
-		char *kept;
 
 		if (json_array_size(options) != 1 || name == NULL ||
 		    !wire_int(only, "type", &type) ||
 		    (type != WIRE_SUB_COMMAND && type != WIRE_GROUP))
 			break;
-		kept = copy_string(in, name);
-		if (depth == 0)
-			in->sub = kept;
-		else
-			kept[-1] = '/'; /* it follows the group's name */
+		if (depth > 0)
+			(void)json_object_set_new(only, "name",
+			    json_sprintf("%s/%s", in->sub, name));
+		in->sub = json_string_value(json_object_get(only, "name"));
 		options = json_object_get(only, "options");
 	}
 	return options;
 }
 
-static int
-parse_command(struct interaction *in, const json_t *data, struct err *err)
+static const char *
+parse_command(struct interaction *in, const json_t *data)
 {
-	const char *name = wire_string(data, "name");
-
-	if (name == NULL)
-		return err_set(err, ERR_INPUT, "no command name");
-	in->name = copy_string(in, name);
+	in->name = wire_string(data, "name");
+	if (in->name == NULL)
+		return "no command name";
 	in->command_type = 1;
 	(void)wire_int(data, "type", &in->command_type);
 	parse_attachments(in, data);
 	parse_message(in, data);
-	return parse_options(in, parse_sub_command(in, data), err);
-}
-
-static int
-parse_custom_id(struct interaction *in, const json_t *data, struct err *err)
-{
-	const char *custom_id = wire_string(data, "custom_id");
-
-	if (custom_id == NULL)
-		return err_set(err, ERR_INPUT, "no custom_id");
-	in->custom_id = copy_string(in, custom_id);
-	return 0;
+	return parse_options(in, parse_sub_command(in, data));
 }
 
 /* A button has no values, a menu has the chosen ones. */
-static int
-parse_component(struct interaction *in, const json_t *data, struct err *err)
+static const char *
+parse_component(struct interaction *in, const json_t *data)
 {
 	const json_t *chosen = json_object_get(data, "values");
 	int64_t type = 0;
@@ -569,99 +494,92 @@ parse_component(struct interaction *in, const json_t *data, struct err *err)
 	(void)wire_int(data, "component_type", &type);
 	in->is_select = type == WIRE_SELECT;
 	if (in->is_select && !json_is_array(chosen))
-		return err_set(err, ERR_INPUT, "a menu without values");
+		return "a menu without values";
 	json_array_foreach(in->is_select ? chosen : NULL, i, text) {
 		struct interaction_value *value = value_new(in, "");
 
-		if (value == NULL || !json_is_string(text))
-			return err_set(err, ERR_INPUT, "bad values");
-		value->type = OPTION_STRING;
-		value_set_text(in, value, text);
+		if (value == NULL || !value_set_text(value, text))
+			return "bad values";
 	}
-	return parse_custom_id(in, data, err);
+	return NULL;
 }
 
 /* Only text inputs count; anything else in a modal is skipped. */
-static int
-parse_input(struct interaction *in, const json_t *input, struct err *err)
+static const char *
+parse_input(struct interaction *in, const json_t *input)
 {
-	const char *name = wire_string(input, "custom_id");
 	const json_t *text = json_object_get(input, "value");
 	struct interaction_value *value;
 	int64_t type;
 
 	if (!wire_int(input, "type", &type) || type != WIRE_TEXT_INPUT)
-		return 0;
+		return NULL;
+	value = value_new(in, wire_string(input, "custom_id"));
 	/* an input that was left empty may be null */
-	if (json_is_null(text))
-		text = NULL;
-	if (name == NULL || (text != NULL && !json_is_string(text)))
-		return err_set(err, ERR_INPUT, "bad text input");
-	value = value_new(in, name);
-	if (value == NULL)
-		return err_set(err, ERR_INPUT, "too many inputs");
-	value->type = OPTION_STRING;
-	if (text != NULL)
-		value_set_text(in, value, text);
-	return 0;
+	return value != NULL &&
+		(text == NULL || json_is_null(text) ||
+		    value_set_text(value, text)) ?
+	    NULL :
+	    "a bad text input, or too many";
 }
 
 /* Both shapes: {18, component: input} and {1, components: [input]}. */
-static int
-parse_modal(struct interaction *in, const json_t *data, struct err *err)
+static const char *
+parse_modal(struct interaction *in, const json_t *data)
 {
 	const json_t *parts = json_object_get(data, "components");
+	const char *wrong = NULL;
 	size_t i;
 	json_t *part;
 
-	if (parse_custom_id(in, data, err) < 0)
-		return -1;
 	if (!json_is_array(parts) || json_array_size(parts) > COMPONENTS_MAX)
-		return err_set(err, ERR_INPUT, "bad components");
+		return "bad components";
 	json_array_foreach(parts, i, part) {
 		int64_t type = 0;
-		const json_t *input = NULL;
 
 		(void)wire_int(part, "type", &type);
 		if (type == WIRE_LABEL)
-			input = json_object_get(part, "component");
+			wrong = parse_input(in,
+			    json_object_get(part, "component"));
 		else if (type == WIRE_ROW)
-			input = json_array_get(json_object_get(part,
-						   "components"),
-			    0);
-		if (input != NULL && parse_input(in, input, err) < 0)
-			return -1;
+			wrong = parse_input(in,
+			    json_array_get(json_object_get(part, "components"),
+				0));
+		if (wrong != NULL)
+			return wrong;
 	}
 	parse_attachments(in, data);
-	return 0;
+	return NULL;
 }
 
 /* ---- an interaction ---- */
 
-static int
-parse_root(struct interaction *in, const json_t *root, struct err *err)
+static const char *
+parse_root(struct interaction *in, const json_t *root)
 {
 	const json_t *data = json_object_get(root, "data");
+	const char *wrong;
 	int64_t type;
 
 	if (!wire_int(root, "type", &type) || type < INTERACTION_PING ||
 	    type > INTERACTION_MODAL)
-		return err_set(err, ERR_INPUT, "unknown interaction type");
+		return "unknown interaction type";
 	in->type = (enum interaction_type)type;
 	if (in->type == INTERACTION_PING) {
 		/* a PING must work whatever else is or is not in it */
 		(void)wire_id(root, "id", &in->id);
-		return 0;
+		return NULL;
 	}
-	if (parse_envelope(in, root, err) < 0)
-		return -1;
-	if (!json_is_object(data))
-		return err_set(err, ERR_INPUT, "no data");
-	if (in->type == INTERACTION_COMPONENT)
-		return parse_component(in, data, err);
-	if (in->type == INTERACTION_MODAL)
-		return parse_modal(in, data, err);
-	return parse_command(in, data, err);
+	wrong = parse_envelope(in, root);
+	if (wrong != NULL)
+		return wrong;
+	if (in->type != INTERACTION_COMPONENT && in->type != INTERACTION_MODAL)
+		return parse_command(in, data);
+	in->custom_id = wire_string(data, "custom_id");
+	if (in->custom_id == NULL)
+		return "no custom_id";
+	return in->type == INTERACTION_MODAL ? parse_modal(in, data) :
+					       parse_component(in, data);
 }
 
 int
@@ -669,34 +587,31 @@ interaction_parse(struct interaction *in, const char *body, size_t len,
     struct err *err)
 {
 	json_error_t error;
-	json_auto_t *root = wire_load(body, len, &error);
-	int result;
+	json_t *root = wire_load(body, len, &error);
+	const char *wrong;
 
-	memset(in, 0, sizeof(*in));
+	*in = (struct interaction){ .root = root,
+		.token = "",
+		.locale = "",
+		.name = "",
+		.sub = "",
+		.custom_id = "",
+		.message.text = "" };
 	if (root == NULL)
 		/* error.text quotes the body, and so may hold the token */
 		return err_set(err, ERR_INPUT, "not JSON at byte %d, code %d",
 		    error.position, (int)json_error_code(&error));
-	/* the first string is the empty one of all missing strings */
-	in->size = len + 1;
-	in->strings = xcalloc(1, in->size);
-	in->used = 1;
-	in->token = in->strings;
-	in->locale = in->strings;
-	in->name = in->strings;
-	in->sub = in->strings;
-	in->custom_id = in->strings;
-	in->message.text = in->strings;
-	result = parse_root(in, root, err);
-	if (result < 0)
-		interaction_release(in);
-	return result;
+	wrong = parse_root(in, root);
+	if (wrong == NULL)
+		return 0;
+	interaction_release(in);
+	return err_set(err, ERR_INPUT, "%s", wrong);
 }
 
 void
 interaction_release(struct interaction *in)
 {
-	free(in->strings);
+	json_decref(in->root);
 	memset(in, 0, sizeof(*in));
 }
 

@@ -46,29 +46,29 @@ const char *interaction_verify(const struct interaction_key *key,
 
 /* One option of a command, or one input of a modal. */
 struct interaction_value {
-	char *name;   /* the option's name, the input's custom_id */
-	int64_t type; /* an option_type; any other has no value */
-	char *text;   /* OPTION_STRING: valid UTF-8, otherwise "" */
-	size_t len;   /* of text; strlen() is less if there is a NUL in it */
+	const char *name; /* the option's name, the input's custom_id */
+	int64_t type;	  /* an option_type; any other has no value */
+	const char *text; /* OPTION_STRING: valid UTF-8, otherwise "" */
+	size_t len; /* of text; strlen() is less if there is a NUL in it */
 	/* OPTION_INTEGER; OPTION_BOOLEAN: 0 or 1; OPTION_ATTACHMENT: its id */
 	int64_t number;
 };
 
 struct interaction_attachment {
 	int64_t id;
-	char *url;
-	char *name; /* its owner's name for it, as far as it is known */
+	const char *url;
+	const char *name; /* its owner's name for it, as far as it is known */
 	int64_t size;
 };
 
 /* The message whose menu a command was chosen in; of a forwarding message the
  * forwarded one.  Its files are the interaction's attachments. */
 struct interaction_message {
-	bool found; /* Discord sends no deleted message */
-	bool shows; /* something besides text and files: embeds, components */
-	char *text; /* valid UTF-8, "" when there is none */
-	size_t len; /* strlen() is less if there is a NUL in it */
-	int64_t view_id; /* of the run that our message answers; or 0 */
+	bool found;	  /* Discord sends no deleted message */
+	bool shows;	  /* embeds, components: neither text nor files */
+	const char *text; /* valid UTF-8, "" when there is none */
+	size_t len;	  /* strlen() is less if there is a NUL in it */
+	int64_t view_id;  /* of the run that our message answers; or 0 */
 };
 
 #define LOCALE_MAX 16 /* of the name of a language */
@@ -85,19 +85,19 @@ struct interaction {
 	int64_t application_id;
 	int64_t user_id;	  /* its invoker */
 	int64_t guild_id;	  /* its server; 0: none */
-	char *token;		  /* safe as one segment of a URL's path */
-	char *locale;		  /* "en-US", "" if there is none */
+	const char *token;	  /* safe as one segment of a URL's path */
+	const char *locale;	  /* "en-US", "" if there is none */
 	int64_t attachment_limit; /* 1..ATTACHMENT_LIMIT_MAX */
 	bool may_attach;
 	bool may_post; /* a message that everybody there sees */
 
 	/* COMMAND, AUTOCOMPLETE */
 	int64_t command_type;		    /* 1 is a slash command */
-	char *name;			    /* "il" */
-	char *sub;			    /* "py", "group/sub", "" */
+	const char *name;		    /* "il" */
+	const char *sub;		    /* "py", "group/sub", "" */
 	struct interaction_message message; /* of a message command */
 	/* COMPONENT, MODAL */
-	char *custom_id;
+	const char *custom_id;
 	bool is_select; /* of a menu: the chosen values are named "" */
 
 	/* AUTOCOMPLETE: the option that is being typed; NULL: none */
@@ -108,9 +108,7 @@ struct interaction {
 	size_t attachment_count;
 	struct interaction_attachment attachments[INTERACTION_ATTACHMENTS_MAX];
 
-	char *strings; /* all of the above, one after another; heap */
-	size_t size;   /* their bytes */
-	size_t used;
+	struct json_t *root; /* owns the strings */
 };
 
 /* Parse a verified body.  On -1 there is nothing to release. */

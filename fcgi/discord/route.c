@@ -342,7 +342,7 @@ find_option(const struct command *command,
 
 static bool
 read_text_option(struct context *c, const struct command_option *option,
-    const struct interaction_value *value, char **slot)
+    const struct interaction_value *value, const char **slot)
 {
 	if (option->target == OPTION_TO_PATH &&
 	    (strlen(value->text) != value->len || value->len > option->bytes))

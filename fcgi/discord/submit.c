@@ -101,7 +101,7 @@ submit_lost(struct context *c, const struct err *err)
 
 bool
 submit_text(struct context *c, const struct interaction_value *value,
-    size_t max, char **slot)
+    size_t max, const char **slot)
 {
 	if (strlen(value->text) != value->len)
 		return submit_refuse(c, TEXT_NUL, value->name);

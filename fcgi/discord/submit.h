@@ -88,7 +88,7 @@ void submit_lost(struct context *c, const struct err *err);
 /* Read the text of an option or an input, at most max bytes; an empty one is
  * NULL.  False: the reply says what is wrong with it. */
 bool submit_text(struct context *c, const struct interaction_value *value,
-    size_t max, char **slot);
+    size_t max, const char **slot);
 /* Load the invoker's sandbox into c.  False: the reply says why it is not
  * usable. */
 bool submit_sandbox(struct context *c);

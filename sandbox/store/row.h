@@ -25,7 +25,7 @@ struct row_field {
  * cuts. */
 #define ROW_TYPE(row, member) \
 	_Generic(&((row *)NULL)->member, int64_t *: ROW_INT, bool *: ROW_BOOL, \
-	    char **: ROW_TEXT, default: ROW_CHARS)
+	    char **: ROW_TEXT, const char **: ROW_TEXT, default: ROW_CHARS)
 #define ROW_FIELD(row, member) \
 	{ \
 		":" #member, ROW_TYPE(row, member), offsetof(row, member), \

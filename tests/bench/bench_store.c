@@ -79,8 +79,8 @@ insert_group(struct db *db, int64_t first, int count)
 		job.interaction_id = job.user_id = first + i;
 		job.application_id = 1;
 		job.kind = JOB_PY;
-		job.token = (char *)(uintptr_t) "a token of some length";
-		job.text = (char *)(uintptr_t) "print('hello world')";
+		job.token = "a token of some length";
+		job.text = "print('hello world')";
 		job.received_ms = clock_wall_ms();
 		need(job_insert(db, &job, &no_limits, &err) == JOB_INSERTED,
 		    "insert", &err);

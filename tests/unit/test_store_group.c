@@ -96,11 +96,12 @@ test_full(struct db *db)
 	struct job large = store_job(12, JOB_PY);
 	int64_t before = jobs();
 	int64_t promised = 2;
+	char *text = xcalloc(1, LARGE + 1);
 	char limit[64];
 
-	free(large.text);
-	large.text = xcalloc(1, LARGE + 1);
-	memset(large.text, 'x', LARGE);
+	memset(text, 'x', LARGE);
+	free((void *)(uintptr_t)large.text);
+	large.text = text;
 	(void)snprintf(limit, sizeof(limit), "PRAGMA max_page_count = %lld",
 	    (long long)store_sql("PRAGMA page_count") + 20);
 	(void)sqlite3_set_authorizer(db->handle, NULL, NULL);

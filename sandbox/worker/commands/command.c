@@ -218,9 +218,9 @@ command_say(struct task *task, const char *outcome, const char *format, ...)
 }
 
 void
-command_set(char **field, char *text)
+command_set(const char **field, char *text)
 {
-	free(*field);
+	free((void *)(uintptr_t)*field);
 	*field = text;
 }
 

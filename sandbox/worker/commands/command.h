@@ -22,7 +22,7 @@ void command_run(struct task *task);
 bool command_say(struct task *task, const char *outcome, const char *format,
     ...) __attribute__((format(printf, 3, 4)));
 /* Give a field of the job another text, which is moved. */
-void command_set(char **field, char *text);
+void command_set(const char **field, char *text);
 /* Load a view into task->view.  1: there is none. */
 int command_load_view(struct task *task, int64_t id, struct err *err);
 /* Choose the job's Python, by default the first one.  False: the message says

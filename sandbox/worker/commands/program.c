@@ -114,8 +114,9 @@ append_script(struct task *task, struct source *all, const char *link,
 static bool
 append_scripts(struct task *task, struct source *all)
 {
-	char *links = task->job->attachment_url;
-	char *names = task->job->attachment_name;
+	/* a worker's job owns its texts */
+	char *links = (char *)(uintptr_t)task->job->attachment_url;
+	char *names = (char *)(uintptr_t)task->job->attachment_name;
 	int64_t left = task->job->attachment_size;
 	char *link;
 
