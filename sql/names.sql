@@ -1,9 +1,26 @@
 -- SPDX-License-Identifier: MIT
 -- Names of files and packages (sandbox/store/sandbox.c).
 
--- name: names_find
-SELECT python, name FROM names WHERE sandbox_id = :sandbox_id AND kind = :kind
-ORDER BY python, name;
+-- Names that fit a half-typed one, the best first: names below a directory that
+-- begin with `last`, then those in which a name begins with the whole text, then
+-- those that hold it; of each the nearest first, a directory before its content.
+-- rest: the part below the directory, of those that begin with `last`.
+-- name: names_suggest
+WITH own AS (SELECT kind, name,
+	CASE WHEN :base = '' THEN name
+		WHEN substr(name, 1, length(:base) + 1) = :base || '/'
+		THEN substr(name, length(:base) + 2) END AS rest
+	FROM names WHERE sandbox_id = :sandbox_id AND instr(:kinds, kind) > 0),
+ranked AS (SELECT kind, name, rest,
+	CASE WHEN substr(rest, 1, length(:last)) = :last THEN 0
+		WHEN lower(substr(rest, 1, length(:last))) = lower(:last) THEN 1
+		WHEN :needle = '' THEN NULL
+		WHEN instr('/' || lower(name), '/' || lower(:needle)) > 0 THEN 2
+		WHEN instr(lower(name), lower(:needle)) > 0 THEN 3 END AS rank
+	FROM own)
+SELECT DISTINCT kind = 'directory', name, CASE WHEN rank < 2 THEN rest END
+FROM ranked WHERE rank IS NOT NULL
+ORDER BY rank, length(name) - length(replace(name, '/', '')), kind, name;
 
 -- Of one kind: those that are not in a list, and those that are.
 -- name: names_drop

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "discord/chat_answer.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "locale/locale.h"
+#include "protocol/path.h"
+#include "store/db.h"
 #include "store/editor.h"
+#include "store/sandbox.h"
 
 enum callback {
 	CALLBACK_MESSAGE = 4,
@@ -28,7 +29,9 @@ enum { STYLE_PRIMARY = 1, STYLE_SECONDARY = 2, STYLE_DANGER = 4 };
 
 #define FLAG_EPHEMERAL 64
 #define ARGUMENT_MAX 100
-#define CONTENT_MAX 2000 /* code points of a message */
+#define SUGGEST_MOST 25	       /* Discord takes no more */
+#define SUGGEST_CHARACTERS 100 /* of each */
+#define CONTENT_MAX 2000       /* code points of a message */
 
 static const char *const texts[TEXT_COUNT] = {
 #define TEXT(id, text) [TEXT_##id] = (text),
@@ -156,151 +159,6 @@ help_add(struct buf *out)
 	buf_adds(out, text_of(TEXT_HELP_MENU));
 }
 
-/* ---- suggestions ---- */
-
-/* Ranks of names that fit.  The first two complete the typed text as the
- * commands resolve it. */
-enum rank {
-	RANK_BEGINS,
-	RANK_BEGINS_CASELESS,
-	RANK_NAME, /* the last name of the path begins with it */
-	RANK_INSIDE,
-};
-
-void
-suggest_begin(struct suggest *s, const char *cwd, const char *typed)
-{
-	char folder[PATH_SIZE];
-
-	if (strcmp(typed, "~") == 0)
-		typed = "~/";
-	*s = (struct suggest){ .cwd = cwd, .typed = typed };
-	s->last = path_name(typed);
-	s->needle = strncmp(typed, "~/", 2) == 0 ? typed + 2 : typed;
-	if (s->last - typed >= PATH_SIZE)
-		return;
-	(void)snprintf(folder, sizeof(folder), "%.*s", (int)(s->last - typed),
-	    typed);
-	s->has_base = path_resolve(cwd, folder, s->base) == PATH_OK;
-}
-
-/* The part of a path below a directory, "" being the top; NULL: the path is
- * elsewhere. */
-static const char *
-below(const char *folder, const char *path)
-{
-	size_t len = strlen(folder);
-
-	if (strncmp(path, folder, len) != 0)
-		return NULL;
-	if (len == 0)
-		return path;
-	return path[len] == '/' ? path + len + 1 : NULL;
-}
-
-static int
-depth_of(const char *path)
-{
-	int depth = 0;
-
-	for (; *path != '\0'; path++)
-		depth += *path == '/';
-	return depth;
-}
-
-/* Would the path be read as another one?  "~" is the top, and Discord strips a
- * blank at the start. */
-static bool
-is_misread(const char *path)
-{
-	return (path[0] == '~' && (path[1] == '\0' || path[1] == '/')) ||
-	    !name_is_fit(path, strlen(path));
-}
-
-/* Write a path relative to cwd, or from the top if it is elsewhere. */
-static int
-write_path(const struct suggest *s, const char *path, const char *end,
-    char *value)
-{
-	const char *rest = below(s->cwd, path);
-
-	if (rest == NULL)
-		return snprintf(value, SUGGEST_BYTES, "~/%s%s", path, end);
-	return snprintf(value, SUGGEST_BYTES, "%s%s%s",
-	    is_misread(rest) ? "./" : "", rest, end);
-}
-
-/* Find how the name fits, and the text to send for it.  False: it does not. */
-static bool
-match(const struct suggest *s, const struct name *name, struct suggestion *it)
-{
-	const char *rest = below(s->base, name->text);
-	size_t len = strlen(s->last);
-	const char *end = name->kind == NAME_DIRECTORY ? "/" : "";
-	int folder = (int)(s->last - s->typed);
-	int written;
-
-	*it = (struct suggestion){ .kind = name->kind };
-	if (rest != NULL && strncasecmp(rest, s->last, len) == 0) {
-		it->rank = strncmp(rest, s->last, len) == 0 ?
-		    RANK_BEGINS :
-		    RANK_BEGINS_CASELESS;
-		it->depth = depth_of(rest);
-		written = folder == 0 ?
-		    write_path(s, name->text, end, it->value) :
-		    snprintf(it->value, SUGGEST_BYTES, "%.*s%s%s", folder,
-			s->typed, rest, end);
-	} else if (*s->needle != '\0' &&
-	    strcasestr(name->text, s->needle) != NULL) {
-		const char *own = path_name(name->text);
-
-		it->rank = strncasecmp(own, s->needle, strlen(s->needle)) == 0 ?
-		    RANK_NAME :
-		    RANK_INSIDE;
-		it->depth = depth_of(name->text);
-		written = write_path(s, name->text, end, it->value);
-	} else {
-		return false;
-	}
-	return written >= 0 && written < SUGGEST_BYTES &&
-	    text_codepoints(it->value, strlen(it->value)) <= SUGGEST_CHARACTERS;
-}
-
-static int
-compare_suggestions(const struct suggestion *a, const struct suggestion *b)
-{
-	if (a->rank != b->rank)
-		return a->rank - b->rank;
-	if (a->depth != b->depth)
-		return a->depth - b->depth;
-	if (a->kind != b->kind)
-		return (int)a->kind - (int)b->kind;
-	return strcmp(a->value, b->value);
-}
-
-void
-suggest_consider(void *suggest, const struct name *name)
-{
-	struct suggest *s = suggest;
-	struct suggestion it;
-	size_t at;
-
-	if (!s->has_base || !match(s, name, &it))
-		return;
-	at = s->count;
-	while (at > 0 && compare_suggestions(&it, &s->best[at - 1]) < 0)
-		at--;
-	/* a package of two Pythons has one name */
-	if (at == SUGGEST_MOST ||
-	    (at > 0 && compare_suggestions(&it, &s->best[at - 1]) == 0))
-		return;
-	if (s->count < SUGGEST_MOST)
-		s->count++;
-	memmove(&s->best[at + 1], &s->best[at],
-	    (s->count - 1 - at) * sizeof(s->best[0]));
-	s->best[at] = it;
-}
-
 /* ---- JSON ---- */
 
 /* Returns the text of a value that json_pack() made, or could not: NULL. */
@@ -366,18 +224,74 @@ answer_below(char *json, const char *words)
 	return answer_dump(root);
 }
 
-char *
-answer_choices(const struct suggest *s)
-{
-	json_t *choices = json_array();
+/* ---- suggestions ---- */
 
-	for (size_t i = 0; i < s->count; i++)
+/* Would the path be read as another one?  "~" is the top, and Discord strips a
+ * blank at the start. */
+static bool
+is_misread(const char *path)
+{
+	return (path[0] == '~' && (path[1] == '\0' || path[1] == '/')) ||
+	    !name_is_fit(path, strlen(path));
+}
+
+/* Write a path relative to cwd, or from the top if it is elsewhere. */
+static char *
+write_path(const char *cwd, const char *path)
+{
+	size_t len = strlen(cwd);
+
+	if (strncmp(path, cwd, len) != 0 || (len > 0 && path[len] != '/'))
+		return xprintf("~/%s", path);
+	path += len > 0 ? len + 1 : 0;
+	return xprintf("%s%s", is_misread(path) ? "./" : "", path);
+}
+
+/* Append what is sent for a name, unless it is too long.  rest: the part that
+ * replaces the typed one behind `folder` of its bytes; "": none does. */
+static void
+suggest_name(json_t *choices, const char *typed, int folder, const char *cwd,
+    const char *name, const char *rest, bool directory)
+{
+	auto_free char *path = folder > 0 && *rest != '\0' ?
+	    xprintf("%.*s%s", folder, typed, rest) :
+	    write_path(cwd, name);
+	auto_free char *value = xprintf("%s%s", path, directory ? "/" : "");
+
+	if (text_codepoints(value, strlen(value)) <= SUGGEST_CHARACTERS)
 		json_array_append_new(choices,
-		    json_pack("{s:s, s:s}", "name", s->best[i].value, "value",
-			s->best[i].value));
-	return answer_dump(json_pack("{s:i, s:{s:o}}", "type", CALLBACK_CHOICES,
+		    json_pack("{s:s, s:s}", "name", value, "value", value));
+}
+
+char *
+answer_choices(struct db *db, const char *sandbox_id, const char *cwd,
+    const char *kinds, const char *typed, struct err *err)
+{
+	const char *whole = strcmp(typed, "~") == 0 ? "~/" : typed;
+	const char *last = path_name(whole);
+	auto_free char *folder = xstrndup(whole, (size_t)(last - whole));
+	json_auto_t *choices = json_array();
+	char base[PATH_SIZE];
+
+	if (path_resolve(cwd, folder, base) != PATH_OK)
+		return NULL;
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_NAMES_SUGGEST,
+	    DB_VALUES(BIND(":sandbox_id", sandbox_id), BIND(":kinds", kinds),
+		BIND(":base", base), BIND(":last", last),
+		BIND(":needle",
+		    whole + (strncmp(whole, "~/", 2) == 0 ? 2 : 0))));
+	while (json_array_size(choices) < SUGGEST_MOST &&
+	    db_step(db, s, err) == 1)
+		suggest_name(choices, whole, (int)(last - whole), cwd,
+		    db_column_text(s, 1), db_column_text(s, 2),
+		    db_column_int(s, 0) != 0);
+	if (json_array_size(choices) == 0)
+		return NULL;
+	return answer_dump(json_pack("{s:i, s:{s:O}}", "type", CALLBACK_CHOICES,
 	    "data", "choices", choices));
 }
+
+/* ---- buttons ---- */
 
 static json_t *
 button(int style, const char *label, enum action action, int64_t id)

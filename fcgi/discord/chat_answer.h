@@ -6,16 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "protocol/path.h"
 #include "store/commands.h"
-#include "store/sandbox.h"
 
 /*
  * Answers to Discord that need no worker: texts, /il help, suggested names, and
- * the JSON of all of them.  Pure functions.
+ * the JSON of all of them.  Only
+ * answer_choices() reads the database.
  */
 
 struct buf;
+struct db;
+struct err;
 
 /* ---- texts ---- */
 
@@ -58,44 +59,6 @@ void help_add_near_command(struct buf *out, const char *name);
 void help_add_near_option(struct buf *out, const struct command *command,
     const char *name);
 
-/* ---- suggestions ---- */
-
-/*
- * The names that are suggested for a half-typed one: first names that begin
- * with it, then names that contain it; of each the nearest first, a directory
- * before its content.  Each name is read once.
- *
- * A suggestion can be sent as it is: commands resolve it to that very name
- * (protocol/path.h), from the current directory of its sender.
- */
-#define SUGGEST_MOST 25	       /* Discord takes no more */
-#define SUGGEST_CHARACTERS 100 /* of each */
-#define SUGGEST_BYTES (4 * SUGGEST_CHARACTERS + 1)
-
-struct suggestion {
-	int rank;  /* the lower, the better it fits */
-	int depth; /* directories on the way */
-	enum name_kind kind;
-	char value[SUGGEST_BYTES];
-};
-
-struct suggest {
-	const char *cwd;      /* borrowed, as typed */
-	const char *typed;    /* all of it */
-	const char *last;     /* part of typed behind its last '/' */
-	const char *needle;   /* typed without "~/" */
-	bool has_base;	      /* the part before `last` can be a directory */
-	char base[PATH_SIZE]; /* that directory */
-	struct suggestion best[SUGGEST_MOST];
-	size_t count;
-};
-
-/* Begin with no suggestions.  cwd: the sender's directory, "" at the top. */
-void suggest_begin(struct suggest *s, const char *cwd, const char *typed);
-/* Add a name if it fits better than the last of them.  suggest: struct suggest;
- * for names_each(). */
-void suggest_consider(void *suggest, const struct name *name);
-
 /* ---- JSON ---- */
 
 /*
@@ -117,8 +80,12 @@ void suggest_consider(void *suggest, const struct name *name);
 /* The same answer with words below its text; json is freed.  An answer that is
  * no message, or has no room for them, stays as it is. */
 char *answer_below(char *json, const char *words);
-/* 8: the suggestions, in their order. */
-char *answer_choices(const struct suggest *s);
+/* 8: names of these kinds (sandbox.h) that are suggested for a half-typed one,
+ * the best first; NULL: there are none, or err says why.  A suggestion can be
+ * sent as it is: commands resolve it to that very name (protocol/path.h), from
+ * cwd, the current directory of its sender. */
+char *answer_choices(struct db *db, const char *sandbox_id, const char *cwd,
+    const char *kinds, const char *typed, struct err *err);
 /* 4: a message that only the invoker sees. */
 char *answer_message(const char *text);
 /* 4: a message that everybody sees. */

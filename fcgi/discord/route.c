@@ -341,18 +341,6 @@ find_option(const struct command *command,
 /* Each returns true, or false and the reply says what is wrong. */
 
 static bool
-read_text_option(struct context *c, const struct command_option *option,
-    const struct interaction_value *value, const char **slot)
-{
-	if (option->target == OPTION_TO_PATH &&
-	    (strlen(value->text) != value->len || value->len > option->bytes))
-		return submit_refuse(c, TEXT_NOT_INSIDE, "");
-	if (value->len == 0 && option->required)
-		return submit_refuse(c, TEXT_MISSING_OPTION, option->name);
-	return submit_text(c, value, option->bytes, slot);
-}
-
-static bool
 read_attachment(struct context *c, const struct interaction_value *value)
 {
 	const struct interaction_attachment *a = interaction_attachment(c->in,
@@ -369,42 +357,38 @@ read_attachment(struct context *c, const struct interaction_value *value)
 }
 
 static bool
+read_text_option(struct context *c, const struct command_option *option,
+    const struct interaction_value *value, const char **slot)
+{
+	if (slot == &c->job.path &&
+	    (strlen(value->text) != value->len || value->len > option->bytes))
+		return submit_refuse(c, TEXT_NOT_INSIDE, "");
+	if (value->len == 0 && option->required)
+		return submit_refuse(c, TEXT_MISSING_OPTION, option->name);
+	c->job.has_text |= slot == &c->job.text;
+	return submit_text(c, value, option->bytes, slot);
+}
+
+static bool
 read_option(struct context *c, const struct command_option *option,
     const struct interaction_value *value)
 {
-	struct job *job = &c->job;
+	char *field = (char *)&c->job + option->at;
 
-	switch (option->target) {
-	case OPTION_TO_PATH:
-		return read_text_option(c, option, value, &job->path);
-	case OPTION_TO_TEXT:
-		job->has_text = true;
-		return read_text_option(c, option, value, &job->text);
-	case OPTION_TO_INPUT:
-		return read_text_option(c, option, value, &job->input);
-	case OPTION_TO_ATTACHMENT:
+	switch (option->type) {
+	case OPTION_STRING:
+		return read_text_option(c, option, value, (const char **)field);
+	case OPTION_ATTACHMENT:
 		return read_attachment(c, value);
-	case OPTION_TO_SHARE:
-		job->share = value->number != 0;
-		break;
-	case OPTION_TO_VERSION:
-		return read_text_option(c, option, value, &job->version);
-	case OPTION_TO_TIMEIT:
-		job->timeit = value->number != 0;
-		break;
-	case OPTION_TO_KEEP:
-		job->keep = value->number != 0;
-		break;
-	case OPTION_TO_RECURSIVE:
-		job->recursive = value->number != 0;
-		break;
-	case OPTION_TO_PAGE:
-		job->page = value->number;
-		if (job->page < 1 || job->page > PAGE_MAX)
-			return submit_refuse(c, TEXT_BAD_NUMBER, value->name);
+	case OPTION_BOOLEAN:
+		*(bool *)field = value->number != 0;
+		return true;
+	case OPTION_INTEGER:
+		*(int64_t *)field = value->number;
 		break;
 	}
-	return true;
+	return (value->number >= 1 && value->number <= PAGE_MAX) ||
+	    submit_refuse(c, TEXT_BAD_NUMBER, value->name);
 }
 
 static bool
@@ -482,21 +466,6 @@ find_typed(const struct interaction *in)
 
 /* ---- suggestions, which Discord asks for at each key ---- */
 
-/* The kinds of names that fit an option: a bit for each. */
-static unsigned
-kinds_of(const struct command_option *option)
-{
-	static const unsigned kinds[] = {
-		[SUGGEST_NOTHING] = 0,
-		[SUGGEST_PATHS] = 1u << NAME_DIRECTORY | 1u << NAME_FILE,
-		[SUGGEST_FILES] = 1u << NAME_FILE,
-		[SUGGEST_FOLDERS] = 1u << NAME_DIRECTORY,
-		[SUGGEST_PACKAGES] = 1u << NAME_PACKAGE,
-	};
-
-	return kinds[option->suggest];
-}
-
 /* Does the invoker have a usable sandbox? */
 static bool
 has_sandbox(struct context *c)
@@ -512,24 +481,18 @@ static void
 suggest_names(struct context *c, const struct command_option *option)
 {
 	const struct interaction_value *value = c->in->focused;
-	struct suggest suggest;
-	unsigned kinds = option != NULL ? kinds_of(option) : 0;
-	int result = 0;
+	char *choices;
 
 	reply_set(c->reply, xstrdup(ANSWER_JSON_NO_CHOICES), "no-choices");
-	if (kinds == 0 || value->len > option->bytes ||
-	    strlen(value->text) != value->len || !has_sandbox(c))
+	if (option == NULL || option->suggest == NULL ||
+	    value->len > option->bytes || strlen(value->text) != value->len ||
+	    !has_sandbox(c))
 		return;
-	suggest_begin(&suggest,
-	    option->suggest == SUGGEST_PACKAGES ? "" : c->sandbox.cwd,
-	    value->text);
-	for (int kind = 0; kind < NAME_KINDS && result == 0; kind++)
-		if ((kinds & 1u << kind) != 0)
-			result = names_each(c->db, c->sandbox.id,
-			    (enum name_kind)kind, suggest_consider, &suggest,
-			    &c->reply->err);
-	if (suggest.count > 0)
-		reply_set(c->reply, answer_choices(&suggest), "choices");
+	choices = answer_choices(c->db, c->sandbox.id,
+	    option->at == offsetof(struct job, path) ? c->sandbox.cwd : "",
+	    option->suggest, value->text, &c->reply->err);
+	if (choices != NULL)
+		reply_set(c->reply, choices, "choices");
 }
 
 /* ---- rules of the operator ---- */
@@ -584,7 +547,7 @@ route_slot(const struct interaction *in)
 
 	if (in->type == INTERACTION_AUTOCOMPLETE) {
 		option = find_typed(in);
-		needs = option != NULL && option->suggest != SUGGEST_NOTHING;
+		needs = option != NULL && option->suggest != NULL;
 	} else if (in->type == INTERACTION_COMMAND)
 		needs = commands[find_kind(in)].needs != COMMAND_NEEDS_NOTHING;
 	else

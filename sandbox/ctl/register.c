@@ -78,7 +78,7 @@ commands_make_option(const struct command_option *option,
     const struct config *config)
 {
 	bool number = option->type == OPTION_INTEGER;
-	bool version = option->target == OPTION_TO_VERSION;
+	bool version = option->at == offsetof(struct job, version);
 	bool text = option->type == OPTION_STRING && !version;
 
 	return json_pack(
@@ -92,7 +92,7 @@ commands_make_option(const struct command_option *option,
 	    version ? commands_make_versions(config) : NULL, "min_value",
 	    number ? json_integer(1) : NULL, "max_value",
 	    number ? json_integer(COMMAND_PAGE_MAX) : NULL, "autocomplete",
-	    option->suggest != SUGGEST_NOTHING ? json_true() : NULL);
+	    option->suggest != NULL ? json_true() : NULL);
 }
 
 /* A command or a part of one; options: its own or NULL, taken over.  The name

@@ -8,46 +8,43 @@
 
 #include "base/buf.h"
 #include "store/db.h"
+#include "store/job.h"
 
 /* Short forms of the options in commands.def. */
 #define NO_OPTIONS \
 	{ \
 		0 \
 	}
-#define STRING(name, target, suggest, most, bytes, required, description) \
+#define OPTION(name, type, field, most, bytes, required, description, suggest) \
 	{ \
-		name, OPTION_STRING, target, most, bytes, required, \
-		    description, SUGGEST_##suggest \
+		name, OPTION_##type, offsetof(struct job, field), most, bytes, \
+		    required, description, suggest \
 	}
+#define PATHS "directory file"
+#define FILES "file"
+#define FOLDERS "directory"
 #define PATH(name, suggest, required, description) \
-	STRING(name, OPTION_TO_PATH, suggest, COMMAND_PATH_MAX, \
-	    COMMAND_PATH_MAX, required, description)
-#define TEXT(name, ...) STRING(name, OPTION_TO_TEXT, NOTHING, __VA_ARGS__)
-#define INPUT(name, ...) STRING(name, OPTION_TO_INPUT, NOTHING, __VA_ARGS__)
+	OPTION(name, STRING, path, COMMAND_PATH_MAX, COMMAND_PATH_MAX, \
+	    required, description, suggest)
+#define TEXT(name, ...) OPTION(name, STRING, text, __VA_ARGS__, NULL)
+#define INPUT(name, ...) OPTION(name, STRING, input, __VA_ARGS__, NULL)
 #define PACKAGE(name, description) \
-	STRING(name, OPTION_TO_TEXT, PACKAGES, COMMAND_PACKAGE_MAX, \
-	    COMMAND_PACKAGE_MAX, true, description)
-#define OTHER(name, type, target, required, description) \
-	{ \
-		name, type, target, 0, 0, required, description, \
-		    SUGGEST_NOTHING \
-	}
-#define PAGE(name, description) \
-	OTHER(name, OPTION_INTEGER, OPTION_TO_PAGE, false, description)
-#define SHARE(name, description) \
-	OTHER(name, OPTION_BOOLEAN, OPTION_TO_SHARE, false, description)
-#define RECURSIVE(name, description) \
-	OTHER(name, OPTION_BOOLEAN, OPTION_TO_RECURSIVE, false, description)
-#define TIMEIT(name, description) \
-	OTHER(name, OPTION_BOOLEAN, OPTION_TO_TIMEIT, false, description)
-#define KEEP(name, description) \
-	OTHER(name, OPTION_BOOLEAN, OPTION_TO_KEEP, false, description)
+	OPTION(name, STRING, text, COMMAND_PACKAGE_MAX, COMMAND_PACKAGE_MAX, \
+	    true, description, "package")
 #define VERSION(name, description) \
-	STRING(name, OPTION_TO_VERSION, NOTHING, COMMAND_VERSION_MAX, \
-	    COMMAND_VERSION_MAX, false, description)
+	OPTION(name, STRING, version, COMMAND_VERSION_MAX, \
+	    COMMAND_VERSION_MAX, false, description, NULL)
+#define PAGE(name, description) \
+	OPTION(name, INTEGER, page, 0, 0, false, description, NULL)
+#define FLAG(name, field, description) \
+	OPTION(name, BOOLEAN, field, 0, 0, false, description, NULL)
+#define SHARE(name, description) FLAG(name, share, description)
+#define RECURSIVE(name, description) FLAG(name, recursive, description)
+#define TIMEIT(name, description) FLAG(name, timeit, description)
+#define KEEP(name, description) FLAG(name, keep, description)
 #define FILE(name, required, description) \
-	OTHER(name, OPTION_ATTACHMENT, OPTION_TO_ATTACHMENT, required, \
-	    description)
+	OPTION(name, ATTACHMENT, attachment_url, 0, 0, required, description, \
+	    NULL)
 #define CODE_MAX COMMAND_CODE_MAX
 #define CONTENT_MAX COMMAND_CONTENT_MAX
 

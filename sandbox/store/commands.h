@@ -53,38 +53,15 @@ enum option_type {
 	OPTION_ATTACHMENT = 11,
 };
 
-/* The field of a job that an option fills. */
-enum option_target {
-	OPTION_TO_PATH,
-	OPTION_TO_TEXT,
-	OPTION_TO_INPUT,
-	OPTION_TO_PAGE,
-	OPTION_TO_SHARE,
-	OPTION_TO_RECURSIVE,
-	OPTION_TO_VERSION,
-	OPTION_TO_TIMEIT,
-	OPTION_TO_KEEP,
-	OPTION_TO_ATTACHMENT,
-};
-
-/* Suggestions while somebody types an option. */
-enum option_suggest {
-	SUGGEST_NOTHING,
-	SUGGEST_PATHS, /* directories and files */
-	SUGGEST_FILES,
-	SUGGEST_FOLDERS,
-	SUGGEST_PACKAGES,
-};
-
 struct command_option {
 	const char *name; /* NULL: there is none */
 	enum option_type type;
-	enum option_target target;
+	size_t at;    /* the field of a job that it fills */
 	int most;     /* of a text: characters, as Discord is told */
 	size_t bytes; /* and bytes, which il-fcgi takes */
 	bool required;
 	const char *description;
-	enum option_suggest suggest;
+	const char *suggest; /* kinds of names (sandbox.h); NULL: none */
 };
 
 #define COMMAND_OPTIONS_MAX 8

@@ -282,24 +282,6 @@ name_is_fit(const char *text, size_t len)
 	    !utf8_is_blank(utf8_decode(last, (size_t)(text + len - last)));
 }
 
-int
-names_each(struct db *db, const char *sandbox_id, enum name_kind kind,
-    void (*fn)(void *arg, const struct name *name), void *arg, struct err *err)
-{
-	auto_stmt struct stmt *s = db_bound(db, STATEMENT_NAMES_FIND,
-	    DB_VALUES(BIND(":sandbox_id", sandbox_id),
-		BIND(":kind", name_kinds[kind])));
-	int result;
-
-	while ((result = db_step(db, s, err)) == 1) {
-		const struct name name = { .kind = kind,
-			.text = db_column_text(s, 1) };
-
-		fn(arg, &name);
-	}
-	return result;
-}
-
 /* Replace the stored names of a kind: only the difference is written. */
 static int
 names_keep_kind(struct db *db, const char *sandbox_id, const char *python,

@@ -157,11 +157,6 @@ bool name_is_fit(const char *text, size_t len);
 int names_keep(struct db *db, const char *sandbox_id, const char *python,
     int64_t files, const struct name *list, size_t count, struct err *err);
 
-/* Give each name of a kind to `take`, of packages those of every Python. */
-int names_each(struct db *db, const char *sandbox_id, enum name_kind kind,
-    void (*take)(void *arg, const struct name *name), void *arg,
-    struct err *err);
-
 int names_forget(struct db *db, const char *sandbox_id, struct err *err);
 
 #endif

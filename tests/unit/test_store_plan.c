@@ -91,7 +91,7 @@ static const struct {
 	{ STATEMENT_SANDBOX_COUNT, "sandboxes_one_active" },
 	{ STATEMENT_SANDBOX_COUNT, "sandboxes_expiry" },
 	{ STATEMENT_SANDBOX_COUNT, "sandboxes_going" },
-	{ STATEMENT_NAMES_FIND, "PRIMARY KEY (sandbox_id=? AND kind=?)" },
+	{ STATEMENT_NAMES_SUGGEST, "PRIMARY KEY (sandbox_id=?)" },
 };
 
 static bool

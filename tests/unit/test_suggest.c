@@ -1,24 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 /* Names that are suggested for a typed text, in order. */
+#include <jansson.h>
+
 #include "discord/chat_answer.h"
+#include "store.h"
+#include "store/sandbox.h"
 
-#include "base/buf.h"
-#include "tap.h"
+static struct db *worker;
+static struct db *front;
+static struct sandbox box;
 
-/* The suggested names, with blanks between; d: a directory. */
+/* The suggested names, with "|" between; D: a directory. */
 static const char *
 suggested(const char *cwd, const char *typed, const struct name *names)
 {
-	static struct suggest s;
 	static char text[8192];
+	struct err err = { 0 };
+	size_t count = 0;
+	size_t i;
+	json_t *choice;
+	auto_free char *json = NULL;
+	json_auto_t *root = NULL;
+	bool packages = names->kind == NAME_PACKAGE;
 
-	suggest_begin(&s, cwd, typed);
-	for (; names->text != NULL; names++)
-		suggest_consider(&s, names);
+	while (names[count].text != NULL)
+		count++;
+	if (names_keep(worker, box.id, "", packages ? -1 : 9, names, count,
+		&err) != 0)
+		return "names_keep failed";
+	json = answer_choices(front, box.id, cwd,
+	    packages ? "package" : "directory file", typed, &err);
+	root = json != NULL ? json_loads(json, 0, NULL) : NULL;
 	text[0] = '\0';
-	for (size_t i = 0; i < s.count; i++) {
+	json_array_foreach(json_object_get(json_object_get(root, "data"),
+			       "choices"),
+	    i, choice) {
 		(void)strcat(text, i > 0 ? "|" : "");
-		(void)strcat(text, s.best[i].value);
+		(void)strcat(text,
+		    json_string_value(json_object_get(choice, "value")));
 	}
 	return text;
 }
@@ -44,7 +63,7 @@ static void
 test_order(void)
 {
 	is_str(suggested("", "", tree),
-	    "data/|~x/|./~|Data.csv|a.py|plot data.png|data/in/|data/a.py|"
+	    "data/|~x/|Data.csv|a.py|plot data.png|./~|data/in/|data/a.py|"
 	    "data/in/a.csv",
 	    "nothing typed: the nearest first, directories before files");
 	is_str(suggested("", "da", tree),
@@ -144,10 +163,20 @@ test_packages(void)
 int
 main(void)
 {
+	struct err err = { 0 };
+	bool created;
+
+	store_make();
+	worker = store_open(DB_WORKER);
+	front = store_open(DB_FRONT);
+	is_int(sandbox_create(worker, 7, 1000, &box, &created, &err), 0,
+	    "a sandbox");
 	test_order();
 	test_paths();
 	test_bounds();
 	test_blanks();
 	test_packages();
+	db_close(front);
+	db_close(worker);
 	return tap_done();
 }
