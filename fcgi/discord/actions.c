@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Buttons and editors: each refers to a view, the row of its owner and of its
  * subject. */
-#include "discord/submit.h"
+#include "discord/route.h"
 
 #include <string.h>
 
@@ -13,26 +13,24 @@
 #include "store/editor.h"
 #include "store/row.h"
 
-/* Each fills the job of a press; the view is the invoker's own and of the
- * action's kind.  False: the reply is made. */
+/* Each completes the job of a press, which has the options of the view; that is
+ * the invoker's own and of the action's kind.  False: the reply is made. */
 
-/* The command of the view once more, for its path. */
 static bool
-action_again(struct context *c)
+action_none(struct context *c)
 {
-	c->job.path = c->view.path;
-	c->job.share = c->view.share != 0;
+	(void)c;
 	return true;
 }
 
 static bool
 action_delete_yes(struct context *c)
 {
-	if (c->view.path[0] != '\0' && !submit_sandbox(c))
+	if (c->view.path[0] != '\0' && !route_sandbox(c))
 		return false;
 	if (strcmp(c->sandbox.id, c->view.path) != 0)
-		return submit_refuse(c, TEXT_GONE, "");
-	submit_job(c);
+		return route_refuse(c, TEXT_GONE, "");
+	route_job(c);
 	return false;
 }
 
@@ -49,12 +47,12 @@ read_input(struct context *c, const char *name, size_t max, const char **slot)
 {
 	const struct interaction_value *value = interaction_value(c->in, name);
 
-	return value == NULL || submit_text(c, value, max, slot);
+	return value == NULL || route_text(c, value, max, slot);
 }
 
-/* Read the code of an editor and its standard input. */
+/* The code of an editor and its standard input. */
 static bool
-read_code(struct context *c)
+action_code(struct context *c)
 {
 	struct job *job = &c->job;
 
@@ -63,20 +61,8 @@ read_code(struct context *c)
 		return false;
 	if (job->text == NULL ||
 	    job->text[strspn(job->text, " \t\r\n")] == '\0')
-		return submit_refuse(c, TEXT_NO_CODE, "");
+		return route_refuse(c, TEXT_NO_CODE, "");
 	return true;
-}
-
-static bool
-action_py(struct context *c)
-{
-	struct job *job = &c->job;
-
-	job->share = c->view.share != 0;
-	job->version = c->view.version;
-	job->timeit = c->view.timeit;
-	job->keep = c->view.keep;
-	return read_code(c);
 }
 
 /* The id's number and word are the options of the run. */
@@ -87,36 +73,27 @@ action_py_tried(struct context *c)
 
 	if (job->view_id > EDITOR_TRIED_TIMEIT ||
 	    strlen(c->word) > COMMAND_VERSION_MAX)
-		return submit_refuse(c, TEXT_UNKNOWN_BUTTON, "");
+		return route_refuse(c, TEXT_UNKNOWN_BUTTON, "");
 	job->timeit = job->view_id == EDITOR_TRIED_TIMEIT;
 	job->version = c->word;
 	job->view_id = 0;
-	return read_code(c);
+	return action_code(c);
 }
 
 static bool
 action_write(struct context *c)
 {
-	c->job.path = c->view.path;
 	return read_input(c, "content", COMMAND_CONTENT_MAX, &c->job.text);
 }
 
 /* ---- under the answer of a run ---- */
-
-static bool
-action_none(struct context *c)
-{
-	(void)c;
-	return true;
-}
 
 /* The code once more, with another input. */
 static bool
 action_py_input(struct context *c)
 {
 	c->job.has_text = false;
-	return action_again(c) &&
-	    read_input(c, "stdin", COMMAND_CODE_MAX, &c->job.input);
+	return read_input(c, "stdin", COMMAND_CODE_MAX, &c->job.input);
 }
 
 /* The choice in a menu of which one can be chosen; NULL: it is none of ours. */
@@ -139,16 +116,16 @@ action_py_version(struct context *c)
 
 	if (name == NULL || *name == '\0' ||
 	    !images_find(c->config->chat_images, name, &entry))
-		return submit_refuse(c, TEXT_NO_CHOICE, "");
+		return route_refuse(c, TEXT_NO_CHOICE, "");
 	c->job.version = c->in->values[0].text;
-	return action_again(c);
+	return true;
 }
 
 static bool
 action_py_share(struct context *c)
 {
 	if (!c->in->may_post)
-		return submit_refuse(c, TEXT_MAY_NOT_POST, "");
+		return route_refuse(c, TEXT_MAY_NOT_POST, "");
 	c->job.share = true;
 	return true;
 }
@@ -161,7 +138,7 @@ action_py_file(struct context *c)
 
 	if (number == NULL ||
 	    !text_parse_int(number, 1, VIEW_FILES_MAX, &c->job.page))
-		return submit_refuse(c, TEXT_NO_CHOICE, "");
+		return route_refuse(c, TEXT_NO_CHOICE, "");
 	return true;
 }
 
@@ -173,27 +150,11 @@ action_py_zip(struct context *c)
 	return true;
 }
 
-static bool
-action_py_install(struct context *c)
-{
-	c->job.share = c->view.share != 0;
-	return true;
-}
-
-/* Without a name: remove all packages that no other one needs any more. */
-static bool
-action_packages_rest(struct context *c)
-{
-	c->job.version = c->view.version;
-	return true;
-}
-
 /* The path of WRITE_OPEN is as its owner typed it, relative to the current
  * directory; that of LOOK_GO begins with "~" and leads there from any. */
 static bool
 action_path(struct context *c)
 {
-	c->job.path = c->view.path;
 	c->job.view_id = 0;
 	return true;
 }
@@ -206,7 +167,7 @@ action_example(struct context *c)
 	const struct help_example *example;
 
 	if (job->view_id > HELP_EXAMPLES)
-		return submit_refuse(c, TEXT_UNKNOWN_BUTTON, "");
+		return route_refuse(c, TEXT_UNKNOWN_BUTTON, "");
 	example = &help_examples[job->view_id - 1];
 	job->kind = example->kind;
 	job->view_id = 0;
@@ -226,13 +187,13 @@ action_cancel(struct context *c)
 	int found = job_owner(c->db, job_id, &owner, &c->reply->err);
 
 	if (found < 0)
-		return submit_fault(c, "database");
+		return route_fault(c, "database");
 	if (found == 1)
-		return submit_refuse(c, TEXT_OVER, "");
+		return route_refuse(c, TEXT_OVER, "");
 	if (owner != c->in->user_id)
-		return submit_refuse(c, TEXT_NOT_YOURS, "");
+		return route_refuse(c, TEXT_NOT_YOURS, "");
 	if (cancel_ask(c->config, job_id, &c->reply->err) != 0)
-		return submit_fault(c, "cancel");
+		return route_fault(c, "cancel");
 	/* the job's own message reports the end in a moment */
 	if (c->action == ACTION_CANCEL)
 		reply_set(c->reply, xstrdup(ANSWER_JSON_UPDATE), "cancel");
@@ -263,14 +224,14 @@ load_view(struct context *c, int64_t id, enum job_kind kind)
 	int found = view_find(c->db, id, &c->view, &c->reply->err);
 
 	if (found < 0)
-		return submit_fault(c, "database");
+		return route_fault(c, "database");
 	if (found == 1 || c->view.kind != kind)
-		return submit_refuse(c,
+		return route_refuse(c,
 		    kind == JOB_PY ? TEXT_CODE_GONE : TEXT_GONE, "");
 	/* a shared run may be tried by everybody */
 	if (c->view.user_id != c->in->user_id &&
 	    (c->action != ACTION_PY_TRY || c->view.share == 0))
-		return submit_refuse(c, TEXT_NOT_YOURS, "");
+		return route_refuse(c, TEXT_NOT_YOURS, "");
 	return true;
 }
 
@@ -303,7 +264,7 @@ route_action(struct context *c)
 	const struct command_action *row = &command_actions[action];
 
 	if (action == ACTION_COUNT) {
-		(void)submit_refuse(c, TEXT_UNKNOWN_BUTTON, "");
+		(void)route_refuse(c, TEXT_UNKNOWN_BUTTON, "");
 		return;
 	}
 	c->action = action;
@@ -313,10 +274,17 @@ route_action(struct context *c)
 	c->job.answer = answers[row->answer];
 	c->job.has_text = row->type == ACTION_EDITOR;
 	c->job.view_id = c->view.id = view_id;
+	c->job.path = c->view.path;
+	c->job.version = c->view.version;
+	c->job.timeit = c->view.timeit;
+	c->job.keep = c->view.keep;
+	/* what is run again is shown to those who have seen it */
+	c->job.share = c->view.share != 0 &&
+	    commands[row->job].needs == COMMAND_NEEDS_SANDBOX;
 	if (c->view.page + row->step > 1)
 		c->job.page = c->view.page + row->step;
 	if (actions[action](c) &&
 	    (commands[c->job.kind].needs != COMMAND_NEEDS_OWNER ||
-		submit_sandbox(c)))
-		submit_job(c);
+		route_sandbox(c)))
+		route_job(c);
 }

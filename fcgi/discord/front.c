@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "discord/submit.h"
+#include "discord/route.h"
 #include "server/http.h"
 
 #include "base/buf.h"
@@ -312,7 +312,7 @@ front_check(void *arg, struct http_request *req, size_t index)
 		.started_us = clock_monotonic_us(),
 		.received_ms = received_ms(req),
 	};
-	c->until_ms = c->received_ms + SUBMIT_WITHIN_MS;
+	c->until_ms = c->received_ms + ROUTE_WITHIN_MS;
 	front_wakes_begin(front->wakes, front->index, c->started_us / 1000);
 	if (!check_head(front, c) || !check_body(front, c, &signed_at))
 		return false;
@@ -426,7 +426,7 @@ note_handed(struct front_case *c)
 	c->http->relayed = true;
 	if (before_ms > 0 && before_ms < c->received_ms)
 		c->received_ms -= before_ms;
-	c->until_ms = c->received_ms + SUBMIT_RELAYED_MS;
+	c->until_ms = c->received_ms + ROUTE_RELAYED_MS;
 }
 
 /* Is the person settled here?  Not while they move or after they have moved,
@@ -448,7 +448,7 @@ is_settled(struct front *front, struct front_case *c, int slot,
 		    reply_differ(c, other->name);
 	case MOVE_UNKNOWN:
 		context = context_of(front, c);
-		return submit_fault(&context, "database");
+		return route_fault(&context, "database");
 	case MOVE_LEAVING:
 		(void)reply_words(c, TEXT_NODE_MOVES, "moves");
 		c->reply.said = CHAT_REFUSED;
@@ -547,7 +547,7 @@ decide_all(struct front *front, size_t count)
 		struct context context = context_of(front, c);
 
 		if (c->reply.pledged)
-			submit_lost(&context, &err);
+			route_lost(&context, &err);
 	}
 }
 
@@ -567,7 +567,7 @@ reply_instead(struct reply *reply, char *json)
 static bool
 delay_response(struct front *front, struct front_case *c)
 {
-	int64_t most_ms = c->until_ms - c->received_ms - SUBMIT_SPARE_MS;
+	int64_t most_ms = c->until_ms - c->received_ms - ROUTE_SPARE_MS;
 	int64_t left_ms = c->received_ms - clock_wall_ms() +
 	    (c->reply.hold_ms < most_ms ? c->reply.hold_ms : most_ms);
 	struct pending_case it = {

@@ -7,7 +7,7 @@
 
 #include "discord/interaction.h"
 #include "discord/pending.h"
-#include "discord/submit.h"
+#include "discord/route.h"
 #include "server/serve.h"
 
 #include "protocol/handover.h"

@@ -167,7 +167,8 @@ test_front(void)
 	    "it inserts jobs");
 	ok(db->statements[STATEMENT_SANDBOX_FIND].handle != NULL,
 	    "finds sandboxes");
-	ok(db->statements[STATEMENT_NAMES_SUGGEST].handle != NULL, "reads names");
+	ok(db->statements[STATEMENT_NAMES_SUGGEST].handle != NULL,
+	    "reads names");
 	ok(db->statements[STATEMENT_NAMES_ADD].handle == NULL,
 	    "and keeps none");
 	ok(db->statements[STATEMENT_JOB_CLAIM].handle == NULL, "claims no job");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SUBMIT_H
-#define SUBMIT_H
+#ifndef ROUTE_H
+#define ROUTE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,14 +21,14 @@ struct pending;
 
 /* Discord waits 3 s for an answer.  A later answer is lost, so no job is begun
  * for it. */
-#define SUBMIT_WITHIN_MS 2800
+#define ROUTE_WITHIN_MS 2800
 /* A node that has handed an interaction on waits for 1.9 s (nginx/discord.conf)
  * and tells the person then: nothing may be begun after that. */
-#define SUBMIT_RELAYED_MS 1800
+#define ROUTE_RELAYED_MS 1800
 /* An editor can only be the first response, so a worker has longer for it. */
-#define SUBMIT_EDITOR_MS 2300
+#define ROUTE_EDITOR_MS 2300
 /* A delayed response is sent so long before its time is over. */
-#define SUBMIT_SPARE_MS 100
+#define ROUTE_SPARE_MS 100
 
 /* The answer to Discord. */
 struct reply {
@@ -59,7 +59,7 @@ struct context {
 	 * released. */
 	struct job job;
 	struct rules rules;	/* filled once the person is let in */
-	struct sandbox sandbox; /* submit_sandbox() */
+	struct sandbox sandbox; /* route_sandbox() */
 	struct view view;	/* of the pressed button, or of the next one */
 	enum action action;	/* of a button or an editor */
 	const char *word;	/* of the action's id */
@@ -74,31 +74,22 @@ void reply_status(struct reply *reply, int status, const char *outcome);
 
 /* Answer with a private message, a REFUSAL of texts.def.  argument: for the
  * text's "{}", or "".  Always false, so that a check can end with it. */
-bool submit_refuse(struct context *c, enum text_id text, const char *argument);
-/* The same, with more text behind it. */
-bool submit_refuse_with(struct context *c, enum text_id text,
-    const char *argument, const struct buf *more);
-/* A text in which commands can be clicked; heap. */
-char *submit_clickable(struct context *c, const struct buf *text);
+bool route_refuse(struct context *c, enum text_id text, const char *argument);
 /* reply->err is filled: tell the person that it is our fault.  Always false. */
-bool submit_fault(struct context *c, const char *outcome);
+bool route_fault(struct context *c, const char *outcome);
 /* The commit failed with err: tell the person that it is our fault. */
-void submit_lost(struct context *c, const struct err *err);
+void route_lost(struct context *c, const struct err *err);
 
 /* Read the text of an option or an input, at most max bytes; an empty one is
  * NULL.  False: the reply says what is wrong with it. */
-bool submit_text(struct context *c, const struct interaction_value *value,
+bool route_text(struct context *c, const struct interaction_value *value,
     size_t max, const char **slot);
 /* Load the invoker's sandbox into c.  False: the reply says why it is not
  * usable. */
-bool submit_sandbox(struct context *c);
-/* Store a view of the invoker's.  False: the reply says that it failed. */
-bool submit_view(struct context *c, struct view *view);
+bool route_sandbox(struct context *c);
 /* Fill in the fields of the interaction, commit the job, and answer as its
  * answer and share say. */
-void submit_job(struct context *c);
-
-/* ---- route.c, actions.c ---- */
+void route_job(struct context *c);
 
 /* From an interaction (not a PING) to its reply.  Slash commands, buttons and
  * editors are rows of sandbox/store/commands.def. */
@@ -106,7 +97,7 @@ void route(struct context *c);
 /* The slot (protocol/node_table.h) of the row that a button refers to, or of
  * the invoker; -1: the interaction needs no sandbox and no row. */
 int route_slot(const struct interaction *in);
-/* The same for message components and modals. */
+/* The same for message components and modals (actions.c). */
 void route_action(struct context *c);
 int route_action_slot(const struct interaction *in);
 
