@@ -6,7 +6,7 @@
 #	awk -v out=h|c -v migrations=1 -f embed.awk sql/migrations/NNN-name.sql
 #	    migrations[], one for each file, numbered 1, 2, 3 without a gap
 #
-# `@job` and `@:job` stand for columns (sandbox/store/job.def, view.def).
+# `@job` and `@:job` stand for columns (sandbox/store/columns.def).
 # Comment lines and empty lines are dropped.  A mistake ends with status 1 and
 # FILE:LINE on standard error.
 
@@ -41,13 +41,12 @@ function begin_migration(   file, number) {
 	begin(substr(file, 5))
 }
 
-# The columns of sandbox/store/NAME.def, "view_text" being in view.def: their
-# names, or ":name" each.
+# The columns of sandbox/store/columns.def: their names, or ":name" each.
 function columns(word,   colon, file, macro, row, all) {
 	colon = sub(/^@:/, "", word) ? ":" : ""
 	sub(/^@/, "", word)
 	macro = toupper(word)
-	file = "sandbox/store/" (word ~ /^view/ ? "view" : word) ".def"
+	file = "sandbox/store/columns.def"
 	while ((getline row <file) > 0)
 		if (index(row, macro "(") == 1) {
 			sub(/^[^,]*, */, "", row)

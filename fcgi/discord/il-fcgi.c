@@ -32,8 +32,8 @@
  *
  * Files: server/ the processes, their loop and FastCGI; here front.c has the
  * order of checks, interaction.c the signature and the JSON, route.c and
- * actions.c the commands, job or refusal, chat_answer.c the JSON back, texts.def
- * the words.
+ * actions.c the commands, job or refusal, chat_answer.c the JSON back,
+ * texts.def the words.
  */
 #include <sodium.h>
 #include <sys/stat.h>

@@ -234,9 +234,9 @@ wire_view(const json_t *message, int64_t application_id)
 
 /* ---- parts of an interaction ---- */
 
-/* Each returns NULL, or what is wrong. */
+/* Each returns NULL, or a word that says what is wrong. */
 
-/* The envelope of all types but PING. */
+/* The envelope of all types but PING: ids, user and token must be there. */
 static const char *
 parse_envelope(struct interaction *in, const json_t *root)
 {
@@ -250,7 +250,7 @@ parse_envelope(struct interaction *in, const json_t *root)
 	    !wire_id(root, "application_id", &in->application_id) ||
 	    !wire_id(json_object_get(holder, "user"), "id", &in->user_id) ||
 	    !wire_is_token(token))
-		return "no id, application_id, user or token";
+		return "bad-envelope";
 	(void)wire_id(root, "guild_id", &in->guild_id);
 	in->token = token;
 	if (locale != NULL && strlen(locale) <= LOCALE_MAX)
@@ -435,11 +435,11 @@ parse_options(struct interaction *in, const json_t *options)
 		    wire_string(option, "name"));
 
 		if (value == NULL || !wire_int(option, "type", &value->type))
-			return "a bad option, or too many";
+			return "bad-option";
 		if (in->type == INTERACTION_AUTOCOMPLETE)
 			value_focus(in, value, option);
 		else if (!value_set(value, option))
-			return "a bad value of an option";
+			return "bad-value";
 	}
 	return NULL;
 }
@@ -474,7 +474,7 @@ parse_command(struct interaction *in, const json_t *data)
 {
 	in->name = wire_string(data, "name");
 	if (in->name == NULL)
-		return "no command name";
+		return "no-command-name";
 	in->command_type = 1;
 	(void)wire_int(data, "type", &in->command_type);
 	parse_attachments(in, data);
@@ -494,12 +494,12 @@ parse_component(struct interaction *in, const json_t *data)
 	(void)wire_int(data, "component_type", &type);
 	in->is_select = type == WIRE_SELECT;
 	if (in->is_select && !json_is_array(chosen))
-		return "a menu without values";
+		return "no-menu-values";
 	json_array_foreach(in->is_select ? chosen : NULL, i, text) {
 		struct interaction_value *value = value_new(in, "");
 
 		if (value == NULL || !value_set_text(value, text))
-			return "bad values";
+			return "bad-menu-value";
 	}
 	return NULL;
 }
@@ -520,7 +520,7 @@ parse_input(struct interaction *in, const json_t *input)
 		(text == NULL || json_is_null(text) ||
 		    value_set_text(value, text)) ?
 	    NULL :
-	    "a bad text input, or too many";
+	    "bad-input";
 }
 
 /* Both shapes: {18, component: input} and {1, components: [input]}. */
@@ -533,7 +533,7 @@ parse_modal(struct interaction *in, const json_t *data)
 	json_t *part;
 
 	if (!json_is_array(parts) || json_array_size(parts) > COMPONENTS_MAX)
-		return "bad components";
+		return "bad-components";
 	json_array_foreach(parts, i, part) {
 		int64_t type = 0;
 
@@ -563,7 +563,7 @@ parse_root(struct interaction *in, const json_t *root)
 
 	if (!wire_int(root, "type", &type) || type < INTERACTION_PING ||
 	    type > INTERACTION_MODAL)
-		return "unknown interaction type";
+		return "unknown-type";
 	in->type = (enum interaction_type)type;
 	if (in->type == INTERACTION_PING) {
 		/* a PING must work whatever else is or is not in it */
@@ -577,7 +577,7 @@ parse_root(struct interaction *in, const json_t *root)
 		return parse_command(in, data);
 	in->custom_id = wire_string(data, "custom_id");
 	if (in->custom_id == NULL)
-		return "no custom_id";
+		return "no-custom-id";
 	return in->type == INTERACTION_MODAL ? parse_modal(in, data) :
 					       parse_component(in, data);
 }

@@ -8,7 +8,6 @@
 
 #include "base/buf.h"
 #include "store/db.h"
-#include "store/job.h"
 
 /* Short forms of the options in commands.def. */
 #define NO_OPTIONS \

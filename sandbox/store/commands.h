@@ -13,7 +13,7 @@ struct err;
 /*
  * The tables of commands.def, where each command and each button has its row:
  * what Discord is told of a command, what il-fcgi takes for it, which kind of
- * job it makes.
+ * job it makes.  Options fill the fields of the job.
  */
 enum job_kind {
 #define COMMAND(kind, ...) JOB_##kind,
@@ -128,6 +128,32 @@ bool command_is_under_il(enum job_kind kind);
 bool command_spell(enum job_kind kind, char spelt[COMMAND_SPELT_MAX]);
 /* The kind of a name. */
 enum job_kind job_kind_find(const char *name);
+
+/* ---- the job of a command or an action ---- */
+
+/* First response to Discord, unless the answer is there in time: then that is
+ * the first response (protocol/handover.h). */
+enum job_answer {
+	ANSWER_DEFERRED,	/* type 5 was sent: PATCH @original */
+	ANSWER_DEFERRED_UPDATE, /* type 6 was sent: PATCH @original edits the
+				   * message that holds the button */
+	ANSWER_EDITOR, /* it opens an editor, or a button that asks again */
+};
+
+/* Everything of a job.  Strings are heap; in a job that was read they are never
+ * NULL ("" when absent) except where it says NULL.  job_init() leaves them
+ * NULL, which job_insert() stores as "".  job_release() frees them; il-fcgi
+ * lends its jobs the strings of the interaction, and releases none. */
+struct job {
+#define JOB(type, name) type name;
+#include "store/columns.def"
+	enum job_kind kind;
+	bool lost; /* its worker died during it: that is still to be told */
+	enum job_answer answer;
+	bool beside; /* job_insert(): it does not wait for its user's run */
+	char *body;  /* finished: the message, JSON; NULL before */
+};
+#define JOB_HELD_NOWHERE (-1) /* held_by */
 
 /* ---- ids of commands ---- */
 

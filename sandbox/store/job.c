@@ -24,7 +24,7 @@ static const char *const answer_names[] = {
 
 static const struct row_field job_fields[] = {
 #define JOB(type, name) ROW_FIELD(struct job, name),
-#include "store/job.def"
+#include "store/columns.def"
 	ROW_END
 };
 

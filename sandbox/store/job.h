@@ -26,30 +26,6 @@ struct err;
  * 1 says that the job was not in the expected state, and nothing has changed.
  */
 
-/* First response to Discord, unless the answer is there in time: then that is
- * the first response (protocol/handover.h). */
-enum job_answer {
-	ANSWER_DEFERRED,	/* type 5 was sent: PATCH @original */
-	ANSWER_DEFERRED_UPDATE, /* type 6 was sent: PATCH @original edits the
-				   * message that holds the button */
-	ANSWER_EDITOR, /* it opens an editor, or a button that asks again */
-};
-
-/* Everything of a job.  Strings are heap; in a job that was read they are never
- * NULL ("" when absent) except where it says NULL.  job_init() leaves them
- * NULL, which job_insert() stores as "".  job_release() frees them; il-fcgi
- * lends its jobs the strings of the interaction, and releases none. */
-struct job {
-#define JOB(type, name) type name;
-#include "store/job.def"
-	enum job_kind kind;
-	bool lost; /* its worker died during it: that is still to be told */
-	enum job_answer answer;
-	bool beside; /* job_insert(): it does not wait for its user's run */
-	char *body;  /* finished: the message, JSON; NULL before */
-};
-#define JOB_HELD_NOWHERE (-1) /* held_by */
-
 /* Zero, but page 1 and held by nobody. */
 void job_init(struct job *job);
 void job_release(struct job *job);

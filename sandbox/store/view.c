@@ -11,12 +11,12 @@
 
 static const struct row_field view_fields[] = {
 #define VIEW(type, name, ...) ROW_FIELD(struct view, name),
-#include "store/view.def"
+#include "store/columns.def"
 	ROW_END
 };
 static const struct row_field view_text_fields[] = {
 #define VIEW_TEXT(type, name) ROW_FIELD(struct view_texts, name),
-#include "store/view.def"
+#include "store/columns.def"
 	ROW_END
 };
 

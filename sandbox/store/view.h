@@ -13,7 +13,7 @@ struct err;
 /* Texts of a run. */
 struct view_texts {
 #define VIEW_TEXT(type, name) type name;
-#include "store/view.def"
+#include "store/columns.def"
 };
 
 /*
@@ -23,7 +23,7 @@ struct view_texts {
  */
 struct view {
 #define VIEW(type, name, ...) type name __VA_ARGS__;
-#include "store/view.def"
+#include "store/columns.def"
 	enum job_kind kind; /* the command it is of; JOB_UNKNOWN: a newer one */
 	/* borrowed, for view_insert() and view_set_run(); NULL: none */
 	const struct view_texts *texts;

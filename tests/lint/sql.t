@@ -21,7 +21,7 @@ def columns(match):
     """What @job and @:job stand for: sql/embed.awk does the same."""
     colon, word = match.groups()
     rows = re.findall(rf"^{word.upper()}\([^,]*, *(\w+)", read(
-        "sandbox/store/%s.def" % word.split("_")[0]), re.MULTILINE)
+        "sandbox/store/columns.def"), re.MULTILINE)
     return ", ".join(colon + row for row in rows)
 
 
