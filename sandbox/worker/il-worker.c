@@ -197,6 +197,10 @@ do_job(struct worker *worker, struct job *job)
 		.message = MESSAGE_FOR(&worker->ids),
 		.outcome = "done",
 		.env = {
+			.message = &task.message,
+			.run = &task.run,
+			.collect = &task.collect,
+			.path = task.path,
 			.kind = job->kind,
 			.reference = job->id,
 			.file_most = job->attachment_limit,

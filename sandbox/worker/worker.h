@@ -104,11 +104,12 @@ struct task {
 	bool at_packages; /* the cell mounts the packages alone */
 	bool renamed;	  /* the stored names may be out of date: job_run.c */
 
-	struct config limits; /* the settings, with the operator's rules for
+	struct config limits;  /* the settings, with the operator's rules for
 			       * this person: env.config */
-	struct render_env env;
+	struct render_env env; /* refers to what is here */
 	struct message message;
 	const char *outcome;  /* for statistics: "stored", "exit 0" */
+	struct err err;	      /* a fault of ours in a command; or all zero */
 	bool our_fault;	      /* the message says so */
 	char word[WORD_SIZE]; /* room for an outcome that is not static */
 	char *editor;	      /* heap: JSON of the first response that opens an

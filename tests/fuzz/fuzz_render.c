@@ -114,10 +114,7 @@ collect_all(struct collect *c, struct input *in)
 static void
 render(struct message *m, struct collect *c, struct input *in)
 {
-	struct render_env env = { .config = &config,
-		.reference = 1,
-		.file_most = 100,
-		.may_attach = take_byte(in) % 2 };
+	bool may_attach = take_byte(in) % 2;
 	unsigned which = take_byte(in) % 4;
 	struct run_outcome outcome = {
 		.end = take_byte(in) % 2 ?
@@ -135,24 +132,29 @@ render(struct message *m, struct collect *c, struct input *in)
 	};
 	char path[1025];
 	char *words[] = { path, NULL };
+	struct render_env env = { .message = m,
+		.run = &outcome,
+		.collect = c,
+		.path = path,
+		.config = &config,
+		.reference = 1,
+		.file_most = 100,
+		.may_attach = may_attach };
 
 	take_name(in, path, sizeof(path));
 	collect_all(c, in);
 	if (which == 0) {
-		render_run(m, &outcome, c, &env);
+		render_run(&env);
 	} else if (which == 1) {
-		render_pip(m, &outcome, &c->output, words, &env);
+		render_pip(&env, words);
 	} else if (which == 2 && c->file_count > 0) {
-		render_file(m, &c->files[0], c->files[0].size, &env);
+		render_file(&env);
 	} else {
-		struct render_listing l = { .path = path,
-			.collect = c,
-			.result = &outcome.result,
-			.page = 1,
-			.pages = 2,
-			.view_id = 1 };
+		struct render_listing l = {
+			.page = 1, .pages = 2, .view_id = 1
+		};
 
-		render_listing(m, &l, &config);
+		render_listing(&env, &l);
 	}
 }
 

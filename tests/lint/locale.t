@@ -44,8 +44,7 @@ WORDS = {
     "No matching distribution found for ": "pip's",
     "Inline: no project ": "the cell's",
     "Inline: no version ": "the cell's",
-    "Temporary failure in name resolution": "a C library's",
-    "Name or service not known": "a C library's",
+    "EOFError: EOF when reading a line": "Python's",
     "%d min %d s": "units",
     '{"content":"Sandbox error: the answer is lost.",'
     '"allowed_mentions":{"parse":[]}}': "where nothing else can be made",

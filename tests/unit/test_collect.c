@@ -42,6 +42,30 @@ is_folded(const struct collect *collect, const char *path, bool displayed)
 	    &(struct collected){ .path = copy, .displayed = displayed });
 }
 
+/* A cell that lies about its files does not get more memory than it may. */
+static void
+test_bounds(void)
+{
+	struct collect small;
+	struct cell_event event = { .kind = CELL_FILE, .size = 5, .name = "a" };
+
+	collect_init(&small, 4, 8);
+	collect_event(&small, &event);
+	collect_event(&small, &event);
+	is_int(small.file_count, 1, "over the total: not taken");
+	is_int(small.left_count, 1, "but named");
+	event.kind = CELL_BYTES;
+	event.data = (const unsigned char *)"12345";
+	event.len = 5;
+	collect_event(&small, &event);
+	is_int(small.files[0].data.len, 0, "its bytes go nowhere");
+	event.kind = CELL_OUTPUT;
+	collect_event(&small, &event);
+	collect_event(&small, &event);
+	is_str(buf_str(&small.output), "1234", "output up to its limit");
+	collect_release(&small);
+}
+
 int
 main(void)
 {
@@ -72,5 +96,6 @@ main(void)
 	ok(!is_folded(&c, "d/f.png", false), "an image is not");
 	ok(!is_folded(&c, "d/f", true), "nor is a picture");
 	collect_release(&c);
+	test_bounds();
 	return tap_done();
 }

@@ -22,12 +22,15 @@ static const struct config config = { .timeout_ms = 30000,
 	.pip_timeout_ms = 300000,
 	.pip_memory = 512 << 20,
 	.pip_quota = 512 << 20 };
-static struct render_env env = { .config = &config,
+static struct message m;
+static struct collect c;
+static struct render_env env = { .message = &m,
+	.collect = &c,
+	.path = "",
+	.config = &config,
 	.reference = 4711,
 	.file_most = 10 << 20,
 	.may_attach = true };
-static struct message m;
-static struct collect c;
 static char *content;
 
 static void
@@ -123,6 +126,17 @@ result(enum run_reason reason)
 	};
 }
 
+/* Render the result of a run, or of pip. */
+static void
+ended(const struct run_outcome *outcome, char *const *words)
+{
+	env.run = outcome;
+	if (words != NULL)
+		render_pip(&env, words);
+	else
+		render_run(&env);
+}
+
 static void
 test_ends(void)
 {
@@ -130,27 +144,27 @@ test_ends(void)
 
 	reset();
 	output("4\n");
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	is_str(shown(true), "```\n4\n```", "a run that went well is quiet");
 	reset();
 	output("4\n");
 	o.result.wall_us = 1250000;
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	is_str(shown(true), "```\n4\n```\n-# 1.25 s", "a long one");
 	reset();
 	output("4\n");
 	o.result.max_rss = 80 << 20;
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	is_str(shown(true), "```\n4\n```\n-# 1.25 s · 80 MiB", "a large one");
 	reset();
 	o.result.wall_us = 1000000;
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	is_str(shown(true), "No output.\n-# 80 MiB", "one that is only large");
 	reset();
 	output("4\n");
 	o = result(REASON_EXIT);
 	left_out("big.bin", 30 << 20, LEFT_OUT_SIZE);
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	is_str(shown(true),
 	    "```\n4\n```\nNot attached: `big.bin` (30 MiB, too large). An "
 	    "attached file may have 10 MiB.",
@@ -159,7 +173,7 @@ test_ends(void)
 	reset();
 	o.result.status = 3;
 	o.result.disk_full = DISK_FULL_FILES;
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("No output.", "no output says so");
 	has("\n-# exit 3\nThe disk", "exit status, and nothing that is usual");
 	has("disk quota is used up (10,000 files):", "number of files");
@@ -167,24 +181,24 @@ test_ends(void)
 	reset();
 	o = result(REASON_SIGNAL);
 	o.result.signal = SIGSEGV;
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("killed by SIGSEGV", "a signal by name");
 	reset();
 	o.result.signal = 63;
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("killed by signal 63", "a signal without one");
 
 	reset();
 	o = result(REASON_TIME);
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("stopped at the time limit of 30 s", "time limit");
 	reset();
 	o = result(REASON_MEMORY);
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("stopped at the memory limit of 256 MiB", "memory limit");
 	reset();
 	o = result(REASON_OUTPUT);
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("stopped at the output limit of 1 MiB", "output limit");
 }
 
@@ -204,7 +218,7 @@ hint(const char *said, enum slip_kind kind, const char *want, const char *name)
 	reset();
 	output("Traceback\n");
 	output(said);
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	env.slip = (struct slip){ .kind = SLIP_NONE };
 	if (want != NULL)
 		has(want, name);
@@ -258,24 +272,24 @@ test_hints(void)
 
 	reset();
 	output("[Errno -3]\n");
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	is_str(shown(true), "```\n[Errno -3]\n```", "it went well");
 	reset();
 	o = result(REASON_TIME);
 	o.result.wall_us = 30000000;
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("time limit of 30 s · 30.00 s\nThe run waited", "it waited");
 	reset();
 	o.result.cpu_us = 9000000;
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("\nSplit the work", "it was busy");
 	reset();
 	o = result(REASON_MEMORY);
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("of 256 MiB\nKeep less in memory", "memory");
 	reset();
 	o = result(REASON_OUTPUT);
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("of 1 MiB\nPrint less", "output");
 }
 
@@ -286,13 +300,13 @@ test_our_faults(void)
 
 	reset();
 	output("so far\n");
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("so far", "what came is shown");
 	has("Sandbox error, reference 4711", "our fault has a reference");
 	lacks("exit", "and no exit status");
 	reset();
 	o.end = RUN_STOPPED;
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("restarted", "the worker ends");
 	reset();
 	render_lost(&m, JOB_PIP, 4711);
@@ -308,7 +322,7 @@ test_long_output(void)
 	reset();
 	for (int i = 0; i < 5000; i++)
 		output("line ```\n");
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	is_int(m.file_count, 1, "long output becomes a file");
 	is_str(m.files[0].name, "output.txt", "of that name");
 	is_int(m.files[0].len, 5000 * 9, "with all of it");
@@ -320,7 +334,7 @@ test_long_output(void)
 	for (int i = 0; i < 100; i++)
 		output("\033[31m1%\r\033[K\xe2\x80\x8b"
 		       "2%\xff\n\033[0m");
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("```ansi\n\033[31m\\u200b2%", "as a terminal shows it");
 	is_int(m.file_count, 1, "its file is, too,");
 	is_mem(m.files[0].data, m.files[0].len < 12 ? 0 : 12,
@@ -331,7 +345,7 @@ test_long_output(void)
 	for (int i = 0; i < 100; i++)
 		output("\033[31m1%\r\033[K\xe2\x80\x8b"
 		       "2%\xff\n\033[0m");
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	env.file_most = 10 << 20;
 	is_int(m.files[0].len, 1196, "as much as may be sent, no half letter");
 	has("`output.txt` has more", "it says so");
@@ -341,7 +355,7 @@ test_long_output(void)
 	for (int i = 0; i < 5000; i++)
 		output("line\n");
 	file("a.txt", "x");
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	env.may_attach = true;
 	is_int(m.file_count, 0, "no permission, no files");
 	has("may not attach", "and it says so");
@@ -360,7 +374,7 @@ test_files(void)
 	left_out("late.png", 2, LEFT_OUT_TIME);
 	left_out("deep.png", 3, LEFT_OUT_PATH);
 	left_out("evil`\n@everyone", 1, LEFT_OUT_UNREADABLE);
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	is_int(m.file_count, 2, "two files");
 	is_str(m.files[0].name, "pl__t.png", "the image first");
 	is_str(m.files[1].name, "data.csv", "then the other");
@@ -383,7 +397,7 @@ test_files(void)
 	}
 	for (int i = 0; i < 3000; i++)
 		output("x\n");
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	is_int(m.file_count, 10, "ten files at most");
 	is_str(m.files[9].name, "output.txt", "the output among them");
 	has("`f10.gif`, `f11.gif`, `f9.gif`. A message takes 10 files",
@@ -393,12 +407,12 @@ test_files(void)
 	for (int i = 0; i < 500; i++)
 		left_out("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.png", 1,
 		    LEFT_OUT_COUNT);
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("and 494 more. A message takes 10 files", "a long list is counted");
 
 	reset();
 	file("empty", "");
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	is_int(m.file_count, 0, "an empty file is not attached");
 	lacks("No output.", "a file is enough of an answer");
 	has("Not attached: `empty` (empty)", "but named");
@@ -414,7 +428,7 @@ test_many_files(void)
 	for (int i = 0; i < 100; i++)
 		left_out("data/x", i % 2, LEFT_OUT_COUNT);
 	o.result.total = 200;
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("200 new or changed files in `~/data`", "many");
 }
 
@@ -429,7 +443,7 @@ test_pictures(void)
 	file("picture-2.jpg", "JPG");
 	displayed = false;
 	file("picture-1.png", "saved");
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	is_int(m.file_count, 3, "pictures and a file");
 	is_str(m.files[0].name, "picture-1.png", "in their order");
 	is_str(m.files[2].name, "picture-1-2.png", "names are unique");
@@ -446,7 +460,7 @@ test_pictures(void)
 	left_out("picture-1.png", 30 << 20, LEFT_OUT_SIZE);
 	for (int i = 0; i < 11; i++)
 		file("p.png", "x");
-	render_run(&m, &o, &c, &env);
+	ended(&o, NULL);
 	has("Not attached: `picture-1.png` (30 MiB, too large), `p.png`",
 	    "one too large, one too many");
 	has("A picture is kept if your code saves it", "what helps");
@@ -463,7 +477,9 @@ not_done(enum cell_error error, const char *path, const char *want)
 	o.result.error = error;
 	o.result.total = 3 << 20;
 	(void)strcpy(o.result.error_text, "/secret/internal");
-	render_not_done(&m, &o, path, &env);
+	env.run = &o;
+	env.path = path;
+	render_not_done(&env);
 	has(want, want);
 	lacks("secret", "no internal text");
 }
@@ -514,7 +530,8 @@ test_refusals(void)
 			.refusal = rows[i].refusal };
 
 		reset();
-		render_not_done(&m, &o, "", &env);
+		env.run = &o;
+		render_not_done(&env);
 		has(rows[i].text, rows[i].text);
 		is_str(render_word(&o, word), rows[i].word, "its word");
 	}
@@ -539,22 +556,20 @@ is_disabled(size_t i)
 static void
 test_listing(void)
 {
-	struct collect listed = { .entry_count = 20 };
-	struct collected *entries = listed.entries;
-	struct cell_result told = {
-		.total = 45, .used_bytes = 1 << 30, .used_files = 45
-	};
+	struct run_outcome o = { .end = RUN_RESULT,
+		.result = {
+		    .total = 45, .used_bytes = 1 << 30, .used_files = 45 } };
+	struct collected *entries = c.entries;
 	char *longest = malloc(300);
-	struct render_listing l = { .path = "a`b",
-		.collect = &listed,
-		.result = &told,
-		.page = 2,
-		.pages = 3,
-		.view_id = 9 };
+	struct render_listing l = { .page = 2, .pages = 3, .view_id = 9 };
 	size_t lines = 0;
 
 	memset(longest, '`', 299);
 	longest[299] = '\0';
+	reset();
+	env.run = &o;
+	env.path = "a`b";
+	c.entry_count = 20;
 	for (size_t i = 0; i < 20; i++)
 		entries[i] = (struct collected){ .path = longest,
 			.kind = ENTRY_FILE,
@@ -564,8 +579,7 @@ test_listing(void)
 		.kind = ENTRY_DIRECTORY,
 		.mtime = 1700000000 };
 	entries[1].kind = ENTRY_LINK;
-	reset();
-	render_listing(&m, &l, &config);
+	render_listing(&env, &l);
 	has("`~/a\xcb\x8b"
 	    "b`: 45 entries, page 2 of 3",
 	    "the head");
@@ -577,24 +591,22 @@ test_listing(void)
 	is_int(lines, 23, "twenty lines fit, each is one");
 	ok(button(1) != NULL && button(2) == NULL, "two buttons");
 	ok(!is_disabled(0) && !is_disabled(1), "both usable");
-	reset();
+	message_release(&m);
 	l.page = 1;
-	render_listing(&m, &l, &config);
+	render_listing(&env, &l);
 	ok(is_disabled(0), "no page before the first");
-	reset();
+	message_release(&m);
 	l.page = 3;
-	render_listing(&m, &l, &config);
+	render_listing(&env, &l);
 	ok(is_disabled(1), "none after the last");
-	reset();
 	free(entries[0].path);
-	listed.entry_count = 0;
-	told = (struct cell_result){ .used_bytes = -1, .used_packages = -1 };
-	l = (struct render_listing){ .path = "",
-		.collect = &listed,
-		.result = &told,
-		.page = 1,
-		.pages = 1 };
-	render_listing(&m, &l, &config);
+	c.entry_count = 0;
+	reset();
+	o.result = (struct cell_result){ .used_bytes = -1,
+		.used_packages = -1 };
+	env.path = "";
+	l = (struct render_listing){ .page = 1, .pages = 1 };
+	render_listing(&env, &l);
 	is_str(shown(true), "`~` is empty.", "an empty sandbox");
 	free(longest);
 }
@@ -602,9 +614,13 @@ test_listing(void)
 static void
 show(const char *name, const char *data, int64_t total)
 {
+	static struct run_outcome o;
+
+	o = (struct run_outcome){ .result = { .total = total } };
 	reset();
 	file(name, data);
-	render_file(&m, &c.files[0], total, &env);
+	env.run = &o;
+	render_file(&env);
 }
 
 static void
@@ -634,7 +650,7 @@ test_file(void)
 
 	reset();
 	file("x y.bin", "\1\2");
-	render_get(&m, &c.files[0], &env);
+	render_get(&env);
 	is_str(m.files[0].name, "x_y.bin", "get attaches");
 	is_str(m.titles[0], "x y.bin", "and keeps its name");
 }
@@ -673,14 +689,14 @@ test_pip(void)
 	has("\nDownloading\n 3 MB\n```", "a bar is one line");
 	reset();
 	output("Successfully installed\n");
-	render_pip(&m, &o, &c.output, words, &env);
+	ended(&o, words);
 	has("Installed `numpy`, `x\xcb\x8by`.", "what was installed");
 	ok(strchr(content, '\n') == NULL && m.file_count == 0,
 	    "in one line, and no more than that");
 	o.result.status = 1;
 	reset();
 	output("ERROR: No matching distribution found for x\n");
-	render_pip(&m, &o, &c.output, words, &env);
+	ended(&o, words);
 	has("Not installed: ", "what was not");
 	has("There is no `x` as a wheel", "and the likely cause");
 	lacks("```", "in the place of the log");
@@ -688,43 +704,43 @@ test_pip(void)
 	for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
 		reset();
 		output(missing[i][0]);
-		render_pip(&m, &o, &c.output, words, &env);
+		ended(&o, words);
 		has(missing[i][1], missing[i][1]);
 	}
 	reset();
 	output("x Inline: no project y\n");
-	render_pip(&m, &o, &c.output, words, &env);
+	ended(&o, words);
 	lacks("There is no", "but where the line begins so");
 	reset();
 	output("\033[31mERROR: x\rERROR: y\n");
-	render_pip(&m, &o, &c.output, words, &env);
+	ended(&o, words);
 	has("```ansi\n\033[31mERROR: y\n```\n-# exit 1", "no cause: its end");
 	is_mem(m.files[0].data, m.files[0].len, "ERROR: y\n", 9, "and all");
 	reset();
 	env.may_attach = false;
 	output("ERROR: y\n");
-	render_pip(&m, &o, &c.output, words, &env);
+	ended(&o, words);
 	env.may_attach = true;
 	ok(m.file_count == 0, "unless I may not attach files");
 	reset();
 	output("SSLError(1, '[SSL: CERTIFICATE_VERIFY_FAILED] x\n");
-	render_pip(&m, &o, &c.output, words, &env);
+	ended(&o, words);
 	has("`IL_PIP_CA_BUNDLE`", "a certificate");
 	reset();
 	output("[Errno 28] No space left on device\n");
-	render_pip(&m, &o, &c.output, words, &env);
+	ended(&o, words);
 	has("room for packages is used up (512 MiB)", "no room");
 	reset();
 	output("Failed to establish a new connection\n");
-	render_pip(&m, &o, &c.output, words, &env);
+	ended(&o, words);
 	has("cannot be reached", "no network");
 	reset();
 	o = result(REASON_TIME);
-	render_pip(&m, &o, &c.output, words, &env);
+	ended(&o, words);
 	has("stopped at the time limit of 300 s", "its own time limit");
 	reset();
 	o = result(REASON_MEMORY);
-	render_pip(&m, &o, &c.output, words, &env);
+	ended(&o, words);
 	has("memory limit of 512 MiB", "its own memory limit");
 }
 
@@ -734,13 +750,13 @@ test_sandbox(void)
 	struct sandbox sandbox = { .expires_at = 1800000000 };
 
 	reset();
-	render_created(&m, &sandbox, true, &config);
+	render_created(&env, &sandbox, true);
 	has("<t:1800000000:R>", "when it expires");
 	has("keeps it for 7 days more", "how long a use keeps it");
 	has("256 MiB in 10,000 files", "what it holds");
 	sandbox.pinned = true;
 	reset();
-	render_created(&m, &sandbox, false, &config);
+	render_created(&env, &sandbox, false);
 	has("You have a sandbox already", "it is there already");
 	has("does not expire", "pinned");
 	reset();
@@ -749,30 +765,6 @@ test_sandbox(void)
 	reset();
 	render_made(&m, 0);
 	has("-# A sandbox of your own", "the first one");
-}
-
-/* A cell that lies about its files does not get more memory than it may. */
-static void
-test_collect(void)
-{
-	struct collect small;
-	struct cell_event event = { .kind = CELL_FILE, .size = 5, .name = "a" };
-
-	collect_init(&small, 4, 8);
-	collect_event(&small, &event);
-	collect_event(&small, &event);
-	is_int(small.file_count, 1, "over the total: not taken");
-	is_int(small.left_count, 1, "but named");
-	event.kind = CELL_BYTES;
-	event.data = (const unsigned char *)"12345";
-	event.len = 5;
-	collect_event(&small, &event);
-	is_int(small.files[0].data.len, 0, "its bytes go nowhere");
-	event.kind = CELL_OUTPUT;
-	collect_event(&small, &event);
-	collect_event(&small, &event);
-	is_str(buf_str(&small.output), "1234", "output up to its limit");
-	collect_release(&small);
 }
 
 int
@@ -792,7 +784,6 @@ main(void)
 	test_file();
 	test_pip();
 	test_sandbox();
-	test_collect();
 	message_release(&m);
 	collect_release(&c);
 	free(content);

@@ -17,12 +17,18 @@
 
 /* ---- the current directory ---- */
 
-/* Send one more request to the leased cell. */
-static bool
+/* Send one more request to the leased cell.  task->run stays as it is. */
+static struct run_outcome
 place_ask(struct task *task, enum cell_op op, const char *path)
 {
-	return command_ask(task,
+	struct run_outcome before = task->run;
+	struct run_outcome result;
+
+	(void)command_ask(task,
 	    (struct cell_request){ .op = op, .path = path });
+	result = task->run;
+	task->run = before;
+	return result;
 }
 
 /* Is the path missing or closed? */
@@ -60,22 +66,22 @@ place_set(struct task *task, const char *path)
 bool
 place_find(struct task *task)
 {
-	struct run_outcome failed = task->run;
+	struct run_outcome asked = task->run;
 	char path[PATH_SIZE];
 	char was[PATH_SIZE];
-	bool found;
 
-	memcpy(was, task->sandbox.cwd, sizeof(was));
-	if (was[0] == '\0' || !place_is_lost(&failed))
+	if (task->sandbox.cwd[0] == '\0' || !place_is_lost(&asked))
 		return false;
+	memcpy(was, task->sandbox.cwd, sizeof(was));
 	memcpy(path, was, sizeof(path));
-	found = place_ask(task, OP_LIST, path);
-	while (!found && place_is_lost(&task->run)) {
+	asked = place_ask(task, OP_LIST, path);
+	while (path[0] != '\0' && place_is_lost(&asked)) {
 		cut_last_name(path);
-		found = path[0] == '\0' || place_ask(task, OP_LIST, path);
+		if (path[0] != '\0')
+			asked = place_ask(task, OP_LIST, path);
 	}
-	task->run = failed;
-	if (!found || strcmp(path, was) == 0 || !place_set(task, path))
+	if ((path[0] != '\0' && !outcome_succeeded(&asked)) ||
+	    strcmp(path, was) == 0 || !place_set(task, path))
 		return false;
 	memcpy(task->gone, was, sizeof(was));
 	return true;
@@ -84,20 +90,18 @@ place_find(struct task *task)
 bool
 place_find_room(struct task *task, const char *name)
 {
-	struct run_outcome failed = task->run;
-	const char *typed = task->job->path;
+	struct run_outcome asked;
 	char folder[PATH_SIZE];
 	char path[PATH_SIZE];
 
 	if (!place_find(task) || task->job->view_id != 0 ||
-	    path_resolve(task->sandbox.cwd, typed, folder) != PATH_OK ||
+	    path_resolve(task->sandbox.cwd, task->job->path, folder) !=
+		PATH_OK ||
 	    path_resolve(folder, name, path) != PATH_OK)
 		return false;
-	if (place_ask(task, OP_STAT, path) ||
-	    !outcome_failed_with(&task->run, ERROR_NOT_FOUND)) {
-		task->run = failed;
+	asked = place_ask(task, OP_STAT, path);
+	if (!outcome_failed_with(&asked, ERROR_NOT_FOUND))
 		return false;
-	}
 	memcpy(task->path, path, sizeof(path));
 	return true;
 }
@@ -105,18 +109,18 @@ place_find_room(struct task *task, const char *name)
 void
 place_look_at_top(struct task *task)
 {
-	struct run_outcome failed = task->run;
-	const char *typed = task->job->path;
+	struct run_outcome asked;
 	char path[PATH_SIZE];
 
 	if (task->job->view_id != 0 ||
-	    !outcome_failed_with(&failed, ERROR_NOT_FOUND) ||
-	    path_resolve("", typed, path) != PATH_OK || path[0] == '\0' ||
-	    strcmp(path, task->path) == 0 || path_in_packages(path) != NULL)
+	    !outcome_failed_with(&task->run, ERROR_NOT_FOUND) ||
+	    path_resolve("", task->job->path, path) != PATH_OK ||
+	    path[0] == '\0' || strcmp(path, task->path) == 0 ||
+	    path_in_packages(path) != NULL)
 		return;
-	if (place_ask(task, OP_STAT, path))
+	asked = place_ask(task, OP_STAT, path);
+	if (outcome_succeeded(&asked))
 		memcpy(task->elsewhere, path, sizeof(path));
-	task->run = failed;
 }
 
 void
@@ -131,15 +135,13 @@ place_leave(struct task *task, const char *removed)
 		return;
 	(void)snprintf(path, sizeof(path), "%s", removed);
 	cut_last_name(path);
-	if (!place_set(task, path))
-		return;
-	task->place_told = true;
-	render_place(&task->message.tail, path, "", true);
+	task->place_told = place_set(task, path);
+	if (task->place_told)
+		render_place(&task->message.tail, path, "", true);
 }
 
 int64_t
-place_make_way(struct task *task, enum job_kind kind, const char *path,
-    struct err *err)
+place_make_way(struct task *task, enum job_kind kind, const char *path)
 {
 	struct view view = { .kind = kind, .user_id = task->job->user_id };
 	/* a path with a tilde is as if it had been typed */
@@ -149,19 +151,17 @@ place_make_way(struct task *task, enum job_kind kind, const char *path,
 
 	if (len >= (int)sizeof(view.path))
 		return 0;
-	return view_insert(task->worker->db, &view, err) < 0 ? -1 : view.id;
+	return command_store_view(task, &view);
 }
 
 /* Add a button to this path. */
 static void
-offer(struct task *task, enum job_kind kind, const char *path)
+offer(struct task *task, const char *path)
 {
-	struct err err = { 0 };
-	int64_t view_id = place_make_way(task, kind, path, &err);
+	enum job_kind kind = task->job->kind;
+	int64_t view_id = place_make_way(task, kind, path);
 
-	if (view_id < 0)
-		log_warn("no button: %s job=%" PRId64, err.text, task->job->id);
-	else if (view_id > 0)
+	if (view_id != 0)
 		render_way(&task->message,
 		    kind == JOB_LOOK ? WAY_LOOK : WAY_GET, view_id, path);
 }
@@ -171,19 +171,18 @@ static void
 place_offer(struct task *task)
 {
 	enum job_kind kind = task->job->kind;
+	const char *elsewhere = task->elsewhere;
 
 	if (!outcome_failed_with(&task->run, ERROR_NOT_FOUND))
 		return;
-	if (task->elsewhere[0] != '\0') {
+	if (*elsewhere != '\0')
 		buf_addf(&task->message.lead, _(TEXT_ELSEWHERE),
-		    phrase_path(task->elsewhere).text);
-		if (kind == JOB_LOOK || kind == JOB_GET)
-			offer(task, kind, task->elsewhere);
-	}
+		    phrase_path(elsewhere).text);
+	if (*elsewhere != '\0' && (kind == JOB_LOOK || kind == JOB_GET))
+		offer(task, elsewhere);
 	if (kind == JOB_LOOK &&
-	    (task->elsewhere[0] == '\0' ||
-		strcmp(task->elsewhere, task->sandbox.cwd) != 0))
-		offer(task, kind, task->sandbox.cwd);
+	    (*elsewhere == '\0' || strcmp(elsewhere, task->sandbox.cwd) != 0))
+		offer(task, task->sandbox.cwd);
 }
 
 /* Name the current directory below an answer, outside of the top. */
@@ -199,8 +198,7 @@ place_tell(struct task *task)
 /* ---- jobs ---- */
 
 /* The function of each kind of job, from the rows of commands.def. */
-static int (*const functions[JOB_UNKNOWN])(struct task *task,
-    struct err *err) = {
+static bool (*const functions[JOB_UNKNOWN])(struct task *task) = {
 #define COMMAND(kind, name, function, ...) [JOB_##kind] = cmd_##function,
 #include "store/commands.def"
 };
@@ -225,15 +223,23 @@ command_set(const char **field, char *text)
 }
 
 int
-command_load_view(struct task *task, int64_t id, struct err *err)
+command_load_view(struct task *task, int64_t id)
 {
-	int result;
-
 	view_texts_release(&task->texts);
-	result = view_load(task->worker->db, id, &task->view, &task->texts,
-	    err);
 	task->view.texts = &task->texts;
-	return result;
+	return view_load(task->worker->db, id, &task->view, &task->texts,
+	    &task->err);
+}
+
+int64_t
+command_store_view(struct task *task, struct view *view)
+{
+	struct err err = { 0 };
+
+	if (view_insert(task->worker->db, view, &err) == 0)
+		return view->id;
+	log_err("no button: %s job=%" PRId64, err.text, task->job->id);
+	return 0;
 }
 
 bool
@@ -257,11 +263,11 @@ command_choose_version(struct task *task)
 }
 
 /* il-fcgi makes no jobs of these commands. */
-int
-cmd_none(struct task *task, struct err *err)
+bool
+cmd_none(struct task *task)
 {
-	return err_set(err, ERR_INPUT, "%s makes no job",
-	    commands[task->job->kind].name);
+	return err_set(&task->err, ERR_INPUT, "%s makes no job",
+		   commands[task->job->kind].name) == 0;
 }
 
 /* A button's view has the whole path; a typed one is relative to the current
@@ -282,18 +288,16 @@ command_resolve(struct task *task)
 	return false;
 }
 
-int
+bool
 command_open_editor(struct task *task, const char *custom_id, const char *title,
-    json_t *inputs, struct err *err)
+    json_t *inputs)
 {
 	json_auto_t *modal = editor_open(custom_id, title, inputs);
 
-	if (modal != NULL)
-		task->editor = json_dumps(modal, JSON_COMPACT);
-	if (task->editor == NULL)
-		return err_set(err, ERR_INPUT, "no editor for this text");
+	task->editor = json_dumps(modal, JSON_COMPACT);
 	task->outcome = "editor";
-	return 0;
+	return task->editor != NULL ||
+	    err_set(&task->err, ERR_INPUT, "no editor for this text") == 0;
 }
 
 /* A usage that cannot be stored now is replaced after the next request. */
@@ -319,7 +323,7 @@ void
 command_not_done(struct task *task)
 {
 	message_release(&task->message);
-	render_not_done(&task->message, &task->run, task->path, &task->env);
+	render_not_done(&task->env);
 	place_offer(task);
 	task->outcome = render_word(&task->run, task->word);
 }
@@ -445,66 +449,51 @@ command_remove_files(struct worker *worker, const char *sandbox, int wait_ms)
 }
 
 /* Find the sandbox of a command that needs one, or make it, as `/il create`
- * does.  An editor that Discord waits for opens without one.  1: the message
- * says why there is none. */
-static int
-command_find_sandbox(struct task *task, struct err *err)
+ * does.  An editor that Discord waits for opens without one. */
+static bool
+command_find_sandbox(struct task *task)
 {
 	struct sandbox *sandbox = &task->sandbox;
 	int result = sandbox_find(task->worker->db, task->job->user_id, sandbox,
-	    err);
+	    &task->err);
 
 	/* each use extends its life; it may expire in between */
 	if (result == 0 && sandbox_is_usable(sandbox)) {
 		result = sandbox_touch(task->worker->db, sandbox->id,
-		    task->worker->config->retention_seconds, err);
+		    task->worker->config->retention_seconds, &task->err);
 	} else if (result == 0) {
 		task->lost_at = sandbox->expires_at;
 		result = 1;
 	}
-	if (result != 1)
-		return result;
-	if (task->job->answer == ANSWER_EDITOR) {
+	if (result == 1 && task->job->answer == ANSWER_EDITOR) {
 		*sandbox = (struct sandbox){ .user_id = task->job->user_id };
-		return 0;
+		return true;
 	}
-	return command_make_sandbox(task, &task->made_sandbox, err);
-}
-
-/* Name the current directory below the answer, and say if the sandbox is
- * new. */
-static void
-command_tell_sandbox(struct task *task, enum command_needs needs)
-{
-	if (needs >= COMMAND_NEEDS_SANDBOX && !task->remove)
-		place_tell(task);
-	if (task->made_sandbox)
-		render_made(&task->message, task->lost_at);
+	return result == 0 ||
+	    (result == 1 && command_make_sandbox(task, &task->made_sandbox));
 }
 
 void
 command_run(struct task *task)
 {
 	enum job_kind kind = task->job->kind;
-	struct err err = { 0 };
-	int result = 0;
+	const struct command *command = &commands[kind];
+	/* commands that need no sandbox look for one themselves */
+	bool needs = command->needs >= COMMAND_NEEDS_SANDBOX;
 
 	if (kind == JOB_UNKNOWN) {
 		(void)command_say(task, "unknown kind", _(TEXT_UNKNOWN));
-		return;
+	} else if (!needs || command_find_sandbox(task)) {
+		(void)functions[kind](task);
+		if (needs && !task->remove && !task->taken)
+			place_tell(task);
+		if (task->made_sandbox && !task->taken)
+			render_made(&task->message, task->lost_at);
 	}
-	/* Commands that need no sandbox look for one themselves. */
-	if (commands[kind].needs >= COMMAND_NEEDS_SANDBOX)
-		result = command_find_sandbox(task, &err);
-	if (result == 0) {
-		result = functions[kind](task, &err);
-		if (result >= 0 && !task->taken)
-			command_tell_sandbox(task, commands[kind].needs);
-	}
-	if (result >= 0)
+	if (task->err.code == ERR_NONE)
 		return;
-	log_err("%s job=%" PRId64 " kind=%s", err.text, task->job->id,
-	    commands[kind].name);
+	log_err("%s job=%" PRId64 " kind=%s", task->err.text, task->job->id,
+	    command->name);
 	message_release(&task->message);
 	render_error(&task->message, task->job->id);
 	task->outcome = "error";

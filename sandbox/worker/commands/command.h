@@ -8,10 +8,16 @@
 
 struct source;
 
-/* One function per kind of job.  0 or 1: the message holds the answer; -1: our
- * fault, the message is replaced by "sandbox error" with a reference. */
+/*
+ * In this room a bool that a function of a task returns is false when the
+ * command ends here: message and outcome word are the answer, or another worker
+ * has the job, or task->err is set.  That is a fault of ours, and the message
+ * is replaced by "sandbox error" with a reference.
+ */
+
+/* One function per kind of job. */
 #define COMMAND(kind, name, function, ...) \
-	int cmd_##function(struct task *task, struct err *err);
+	bool cmd_##function(struct task *task);
 #include "store/commands.def"
 
 /* Do the task's job: check its sandbox, call its command.  The message is ready
@@ -23,19 +29,19 @@ bool command_say(struct task *task, const char *outcome, const char *format,
     ...) __attribute__((format(printf, 3, 4)));
 /* Give a field of the job another text, which is moved. */
 void command_set(const char **field, char *text);
-/* Load a view into task->view.  1: there is none. */
-int command_load_view(struct task *task, int64_t id, struct err *err);
-/* Choose the job's Python, by default the first one.  False: the message says
- * that there is no such Python. */
+/* Load a view into task->view.  1: there is none; -1: task->err is set. */
+int command_load_view(struct task *task, int64_t id);
+/* Store the view of a button.  0: that failed, and is logged. */
+int64_t command_store_view(struct task *task, struct view *view);
+/* Choose the job's Python, by default the first one. */
 bool command_choose_version(struct task *task);
 /* Resolve the job's path into task->path: a view's path from the top of the
- * sandbox, any other from its current directory.  False: the message says what
- * is wrong. */
+ * sandbox, any other from its current directory. */
 bool command_resolve(struct task *task);
 /* Answer with an editor, which comes back with this id.  The inputs are
  * moved. */
-int command_open_editor(struct task *task, const char *custom_id,
-    const char *title, json_t *inputs, struct err *err);
+bool command_open_editor(struct task *task, const char *custom_id,
+    const char *title, json_t *inputs);
 /* Store the sandbox's usage that the last request reported. */
 void command_note_usage(struct task *task);
 /* Fill message and outcome word for a request that did not succeed. */
@@ -43,23 +49,21 @@ void command_not_done(struct task *task);
 /* For task->tick: show the output so far, and a button that cancels the job.  A
  * failure is ignored, as the answer follows. */
 void command_show_progress(void *task);
-/* Did the last request succeed?  False: message and outcome word say why not,
- * or another worker has the job. */
+/* Did the last request succeed? */
 bool command_succeeded(struct task *task);
-/* Did the program run, however it ended?  False: as command_succeeded(). */
+/* Did the program run, however it ended? */
 bool command_has_run(struct task *task);
 /* Send one request about a path to the leased cell, after dropping the results
  * of the one before.  Did it succeed? */
 bool command_ask(struct task *task, struct cell_request request);
 /* Fetch an uploaded file of at most max bytes.  Heap, with a NUL behind; NULL:
- * message and outcome word say why not. */
+ * the answer says why not. */
 void *command_download(struct task *task, const char *url, int64_t max,
     size_t *len);
 /* Answer that the file could not be fetched, as its length differs from the
  * announced one.  Returns false. */
 bool command_not_as_announced(struct task *task);
-/* Lease a cell of the user's for one request.  False: message and outcome word
- * say why it failed. */
+/* Lease a cell of the user's for one request. */
 bool command_do(struct task *task, struct cell_request *request);
 /* ---- the current directory ---- */
 
@@ -81,38 +85,32 @@ void place_look_at_top(struct task *task);
  * current one, and the answer says so. */
 void place_leave(struct task *task, const char *removed);
 /* Store the view of a button that looks at a path from the top, or gets it.  0:
- * the path is too long for a view; -1: error. */
-int64_t place_make_way(struct task *task, enum job_kind kind, const char *path,
-    struct err *err);
+ * there is none, as for a path that is too long for a view. */
+int64_t place_make_way(struct task *task, enum job_kind kind, const char *path);
 
 /* ---- the program of a job ---- */
-
-/* If these functions return false or 1, message and outcome word say why there
- * is no program.  Release the source in any case. */
 
 /* Find the code in the text of a message and in its files, which are fetched.
  * view_id: the view of the run that the message answers, whose code has
  * precedence; 0: the message is no answer of ours.  If that run was of a file,
- * the source is empty and the job's path is that of the file. */
-int program_find(struct task *task, int64_t view_id, struct source *source,
-    struct err *err);
-/* Read the code of the option, of the editor or of the uploaded file. */
-bool program_read(struct task *task, struct source *source);
+ * the source is empty and the job's path is that of the file.  Release the
+ * source in any case. */
+bool program_find(struct task *task, int64_t view_id, struct source *source);
+/* Read the code of the uploaded file; release the source in any case. */
+bool program_read_file(struct task *task, struct source *source);
+/* Answer that the source has too many pieces.  Returns false. */
+bool program_refuse_many(struct task *task);
 /* Run the source, or the file of the job's path, as `/il py` does, and say what
  * was left out. */
-int program_run(struct task *task, struct source *source, struct err *err);
-
-/* ---- the views of runs, for the buttons below them ---- */
-
+bool py_run_source(struct task *task, struct source *source);
 /* Answer with an editor that comes back with this id, filled with code and
  * input.  code NULL: with the input alone, which is required then. */
-int py_view_editor(struct task *task, const char *custom_id, const char *code,
-    const char *input, struct err *err);
+bool py_open_editor(struct task *task, const char *custom_id, const char *code,
+    const char *input);
 
 /* Make the sandbox of the job's user, unless there is a usable one; an expired
- * one is replaced.  1: message and outcome word say why not, or another worker
- * has the job. */
-int command_make_sandbox(struct task *task, bool *created, struct err *err);
+ * one is replaced. */
+bool command_make_sandbox(struct task *task, bool *created);
 /* Remove the files of a sandbox whose row says so, and then the row.  The
  * sweeper removes what is left. */
 bool command_remove_files(struct worker *worker, const char *sandbox,
@@ -122,7 +120,7 @@ bool command_remove_files(struct worker *worker, const char *sandbox,
  * and may change line ends. */
 bool command_is_editable(const char *text, size_t len);
 /* Read task->path for an editor into task->collect, as its only file; may_miss:
- * a missing file is no error.  False: message and outcome word say why not. */
+ * a missing file is no error. */
 bool command_read_editable(struct task *task, bool may_miss);
 
 /* Wall clock limit of an operation on files. */

@@ -96,8 +96,8 @@ look_list_page(struct task *task, struct render_listing *listing)
 }
 
 /* Store the view of the buttons.  A button that was pressed has one already. */
-static int
-note_view(struct task *task, struct render_listing *listing, struct err *err)
+static bool
+look_store_view(struct task *task, struct render_listing *listing)
 {
 	struct db *db = task->worker->db;
 	struct view view = {
@@ -108,72 +108,68 @@ note_view(struct task *task, struct render_listing *listing, struct err *err)
 
 	listing->view_id = task->job->view_id;
 	if (listing->view_id != 0)
-		return view_set_page(db, listing->view_id, listing->page, err);
+		return view_set_page(db, listing->view_id, listing->page,
+			   &task->err) >= 0;
 	if (listing->pages <= 1)
-		return 0;
+		return true;
 	/* its buttons ask for this path again */
 	memcpy(view.path, task->path, sizeof(task->path));
-	if (view_insert(db, &view, err) < 0)
-		return -1;
+	if (view_insert(db, &view, &task->err) < 0)
+		return false;
 	listing->view_id = view.id;
-	return 0;
+	return true;
 }
 
 /* Change the directory and offer a button back, or offer a button to the
  * top. */
-static int
-go_there(struct task *task, struct render_listing *listing, struct err *err)
+static void
+look_go_there(struct task *task, struct render_listing *listing)
 {
 	const char *cwd = task->sandbox.cwd;
+	bool moves = strcmp(task->path, cwd) != 0;
 
-	listing->moved = strcmp(task->path, cwd) != 0;
-	if (!listing->moved && *cwd == '\0')
-		return 0;
+	if (!moves && *cwd == '\0')
+		return;
 	(void)snprintf(listing->back, sizeof(listing->back), "%s",
-	    listing->moved ? cwd : "");
-	listing->back_id = place_make_way(task, JOB_LOOK, listing->back, err);
-	if (listing->back_id < 0)
-		return -1;
-	if (!listing->moved)
-		return 0;
-	listing->moved = place_set(task, task->path);
+	    moves ? cwd : "");
+	listing->moved = moves && place_set(task, task->path);
 	/* without a change there is nothing to go back to */
-	if (!listing->moved)
-		listing->back_id = 0;
-	task->place_told = listing->back_id != 0;
-	return 0;
+	if (listing->moved == moves)
+		listing->back_id = place_make_way(task, JOB_LOOK,
+		    listing->back);
+	task->place_told = listing->moved && listing->back_id != 0;
 }
 
 /* The directory becomes the current one, and gets a view when it has pages. */
-static int
-show_directory(struct task *task, struct render_listing *listing,
-    struct err *err)
+static bool
+show_directory(struct task *task, struct render_listing *listing)
 {
 	/* paging through another directory's listing does not go there */
-	if (task->job->view_id == 0 && go_there(task, listing, err) < 0)
-		return -1;
-	if (note_view(task, listing, err) < 0)
-		return -1;
-	listing->path = task->path;
-	listing->collect = &task->collect;
-	listing->result = &task->run.result;
-	render_listing(&task->message, listing, task->worker->config);
+	if (task->job->view_id == 0)
+		look_go_there(task, listing);
+	if (!look_store_view(task, listing))
+		return false;
+	render_listing(&task->env, listing);
 	task->outcome = "listed";
-	return 0;
+	return true;
 }
 
-static int
-show_file(struct task *task, struct err *err)
+/* Has the cell sent the file? */
+static bool
+file_is_there(struct task *task)
 {
-	struct collected *file = &task->collect.files[0];
-	int64_t total = task->run.result.total;
+	return task->collect.file_count == 1 ||
+	    err_set(&task->err, ERR_PROTOCOL, "the cell sent no file") == 0;
+}
 
-	if (task->collect.file_count != 1)
-		return err_set(err, ERR_PROTOCOL, "the cell sent no file");
-	render_file(&task->message, file,
-	    total > file->size ? total : file->size, &task->env);
+static bool
+show_file(struct task *task)
+{
+	if (!file_is_there(task))
+		return false;
+	render_file(&task->env);
 	task->outcome = "shown";
-	return 0;
+	return true;
 }
 
 /* List a directory, or read a file: only the cell knows which the path is.  A
@@ -201,16 +197,15 @@ look_read(struct task *task, void *arg)
 }
 
 /* `/il look` lists a directory, and shows a file. */
-int
-cmd_look(struct task *task, struct err *err)
+bool
+cmd_look(struct task *task)
 {
 	struct render_listing listing;
 
 	collect_init(&task->collect, 0, (size_t)task->env.file_most);
-	if (!command_resolve(task) || !file_look(task, look_read, &listing))
-		return 0;
-	return listing.pages > 0 ? show_directory(task, &listing, err) :
-				   show_file(task, err);
+	return command_resolve(task) && file_look(task, look_read, &listing) &&
+	    (listing.pages > 0 ? show_directory(task, &listing) :
+				 show_file(task));
 }
 
 /* ---- /il get ---- */
@@ -237,24 +232,20 @@ get_read(struct task *task, void *arg)
 	return *is_archive && command_ask(task, read);
 }
 
-int
-cmd_get(struct task *task, struct err *err)
+bool
+cmd_get(struct task *task)
 {
-	struct collect *collect = &task->collect;
 	bool is_archive = false;
 
-	collect_init(collect, 0, (size_t)task->env.file_most);
+	collect_init(&task->collect, 0, (size_t)task->env.file_most);
 	if (!command_resolve(task) || !file_look(task, get_read, &is_archive))
-		return 0;
+		return false;
 	if (is_archive)
-		render_archive(&task->message, task->path, collect,
-		    task->run.result.total, &task->env);
-	else if (collect->file_count == 1)
-		render_get(&task->message, &collect->files[0], &task->env);
-	else
-		return err_set(err, ERR_PROTOCOL, "the cell sent no file");
+		render_archive(&task->env);
+	else if (file_is_there(task))
+		render_get(&task->env);
 	task->outcome = "sent";
-	return 0;
+	return true;
 }
 
 /* ---- /il put ---- */
@@ -307,8 +298,7 @@ append_name(struct task *task)
 	return false;
 }
 
-/* Append the file's name if the path is that of an existing directory.  False:
- * message and outcome word say why not. */
+/* Append the file's name if the path is that of an existing directory. */
 static bool
 look_at_target(struct task *task)
 {
@@ -341,32 +331,30 @@ put_store(struct task *task, const char *name, const void *data, size_t len)
 	if (!command_succeeded(task))
 		return;
 	command_note_usage(task);
-	render_written(&task->message, task->path, (int64_t)len, &task->run,
-	    &task->env);
+	render_written(&task->env, len);
 	task->outcome = "stored";
 }
 
 /* Without a path the file goes into the current directory. */
-int
-cmd_put(struct task *task, struct err *err)
+bool
+cmd_put(struct task *task)
 {
 	bool folder = path_means_folder(task->job->path);
 	auto_free void *data = NULL;
 	size_t len = 0;
 
-	(void)err;
 	if (!command_resolve(task) || (folder && !append_name(task)))
-		return 0;
+		return false;
 	data = put_fetch(task, &len);
 	if (data == NULL)
-		return 0;
+		return false;
 	/* the file is fetched first, so that a slow host holds no cell */
 	if (!run_open(task, "user", ACCESS_WRITE, 3 * FILE_OP_MS))
 		command_not_done(task);
 	else if (folder || look_at_target(task))
 		put_store(task, folder ? path_name(task->path) : "", data, len);
 	run_close(task);
-	return 0;
+	return true;
 }
 
 /* ---- /il write ---- */
@@ -387,8 +375,8 @@ command_is_editable(const char *text, size_t len)
 }
 
 /* Open the editor with the content of the file. */
-static int
-write_open_editor(struct task *task, const struct buf *data, struct err *err)
+static bool
+write_open_editor(struct task *task, const struct buf *data)
 {
 	struct view view = { .kind = JOB_WRITE, .user_id = task->job->user_id };
 	auto_free char *title = message_line(_("Edit "), path_name(task->path),
@@ -397,14 +385,13 @@ write_open_editor(struct task *task, const struct buf *data, struct err *err)
 	auto_free char *custom_id = NULL;
 
 	memcpy(view.path, task->path, sizeof(task->path));
-	if (view_insert(task->worker->db, &view, err) < 0)
-		return -1;
+	if (view_insert(task->worker->db, &view, &task->err) < 0)
+		return false;
 	custom_id = editor_id(ACTION_WRITE, view.id);
 	return command_open_editor(task, custom_id, title,
 	    json_pack("[o]",
 		editor_input("content", label, NULL, false,
-		    data->len > 0 ? buf_str(data) : NULL)),
-	    err);
+		    data->len > 0 ? buf_str(data) : NULL)));
 }
 
 bool
@@ -438,33 +425,29 @@ command_read_editable(struct task *task, bool may_miss)
 }
 
 /* Open an editor; a file that does not exist is edited as an empty one. */
-int
-cmd_write_edit(struct task *task, struct err *err)
+bool
+cmd_write_edit(struct task *task)
 {
-	if (!file_resolve_file(task))
-		return 0;
 	/* a person without a sandbox gets one when the editor comes back */
-	return task->sandbox.id[0] == '\0' ||
-		command_read_editable(task, true) ?
-	    write_open_editor(task, &task->collect.files[0].data, err) :
-	    0;
+	return file_resolve_file(task) &&
+	    (task->sandbox.id[0] == '\0' ||
+		command_read_editable(task, true)) &&
+	    write_open_editor(task, &task->collect.files[0].data);
 }
 
-int
-cmd_write(struct task *task, struct err *err)
+bool
+cmd_write(struct task *task)
 {
 	struct cell_request request = { .op = OP_WRITE };
 	auto_free char *content = source_content(task->job->text,
 	    &request.content_len);
 
-	(void)err;
 	request.content = content;
 	if (!file_resolve_file(task) || !command_do(task, &request))
-		return 0;
-	render_written(&task->message, task->path, (int64_t)request.content_len,
-	    &task->run, &task->env);
+		return false;
+	render_written(&task->env, request.content_len);
 	task->outcome = "written";
-	return 0;
+	return true;
 }
 
 /* ---- /il rm ---- */
@@ -480,32 +463,32 @@ names_top(const struct job *job, const char *cwd)
 				   job->path[strspn(job->path, "./~")] == '\0';
 }
 
-int
-cmd_rm(struct task *task, struct err *err)
+/* The user's cells cannot write to packages, so a cell that mounts nothing else
+ * removes them. */
+static bool
+rm_of_packages(struct task *task, struct cell_request *request)
+{
+	run_once(task, "packages", request);
+	return command_succeeded(task);
+}
+
+bool
+cmd_rm(struct task *task)
 {
 	struct cell_request request = {
 		.op = OP_REMOVE,
 		.recursive = task->job->recursive,
 		.wall_ms = FILE_OP_MS,
 	};
-	bool good;
 
-	(void)err;
 	if (names_top(task->job, task->sandbox.cwd))
 		return command_say(task, "stays", _(TEXT_SANDBOX_STAYS));
 	if (!command_resolve(task))
-		return 0;
+		return false;
 	request.path = path_in_packages(task->path);
-	if (request.path == NULL) {
-		good = command_do(task, &request);
-	} else {
-		/* The user's cells cannot write to packages, so a cell that
-		 * mounts nothing else removes them. */
-		run_once(task, "packages", &request);
-		good = command_succeeded(task);
-	}
-	if (!good)
-		return 0;
+	if (!(request.path != NULL ? rm_of_packages(task, &request) :
+				     command_do(task, &request)))
+		return false;
 	place_leave(task, task->path);
 	return command_say(task, "removed", _(TEXT_REMOVED_PATH),
 	    phrase_path(task->path).text);

@@ -21,14 +21,13 @@
 #include "store/view.h"
 #include "worker/commands/source.h"
 
-#define NODE_AWAY 2
 #define NODE_MS 1500 /* deadline of another node's answer */
 _Static_assert(NODE_VIEW_TEXT_MAX <= SOURCE_TEXT_MAX, "what comes has room");
 
 #define MARK "\xef\xbb\xbf" /* "I am UTF-8", at the begin of a file */
 
-static bool
-refuse_many(struct task *task)
+bool
+program_refuse_many(struct task *task)
 {
 	return command_say(task, "too many blocks", _(TEXT_TOO_MANY_BLOCKS),
 	    SOURCE_PIECES_MAX);
@@ -56,7 +55,7 @@ read_script(struct task *task, struct source *source, const char *name,
 		task->outcome = "not a notebook";
 		return false;
 	}
-	return !source->too_many || refuse_many(task);
+	return !source->too_many || program_refuse_many(task);
 }
 
 /* Fetch and read a file. *left: bytes of all files that are still announced. */
@@ -189,13 +188,12 @@ program_copy_run(struct job *job, struct source *source,
 /* Copy the run from this node's row.  1: there is none that the user may
  * have. */
 static int
-find_own_run(struct task *task, int64_t view_id, struct source *source,
-    struct err *err)
+find_own_run(struct task *task, int64_t view_id, struct source *source)
 {
 	struct job *job = task->job;
 	struct view *view = &task->view;
 	struct view_texts *texts = &task->texts;
-	int found = command_load_view(task, view_id, err);
+	int found = command_load_view(task, view_id);
 
 	if (found != 0)
 		return found;
@@ -230,8 +228,8 @@ find_node(struct worker *worker, int64_t view_id)
 	return other;
 }
 
-/* Copy a shared run from another node's row (protocol/node_ask.h).  NODE_AWAY:
- * that node does not answer. */
+/* Copy a shared run from another node's row (protocol/node_ask.h).  -1: that
+ * node does not answer, and the message says so. */
 static int
 find_shared_run(struct task *task, const struct node_entry *node,
     int64_t view_id, struct source *source)
@@ -262,20 +260,7 @@ find_shared_run(struct task *task, const struct node_entry *node,
 	log_warn("node %s does not say what view %" PRId64 " is: %s",
 	    node->name, view_id, err.text);
 	(void)command_say(task, "node away", _(TEXT_CODE_AWAY));
-	return NODE_AWAY;
-}
-
-/* Find the run that the message answers, if the user may have its code.  1:
- * there is none.  Then only blocks marked as Python count in that message, as
- * others may be output. */
-static int
-find_run(struct task *task, int64_t view_id, struct source *source,
-    struct err *err)
-{
-	const struct node_entry *entry = find_node(task->worker, view_id);
-
-	return entry != NULL ? find_shared_run(task, entry, view_id, source) :
-			       find_own_run(task, view_id, source, err);
+	return -1;
 }
 
 static bool
@@ -293,35 +278,39 @@ program_find_code(struct task *task, bool ours, struct source *source)
 	if (wants_scripts(job, source) && !append_scripts(task, source))
 		return false;
 	if (source->too_many || source->code.overflow)
-		return refuse_many(task);
+		return program_refuse_many(task);
 	if (source->pieces > 0)
 		return true;
 	refuse_message(task, source, one ? job->attachment_name : NULL);
 	return false;
 }
 
-int
-program_find(struct task *task, int64_t view_id, struct source *source,
-    struct err *err)
+/* The code of the run that the message answers has precedence, if the user may
+ * have it.  Without it only blocks marked as Python count in that message, as
+ * others may be output. */
+bool
+program_find(struct task *task, int64_t view_id, struct source *source)
 {
-	int found = view_id == 0 ? 1 : find_run(task, view_id, source, err);
+	const struct node_entry *node;
+	int found = 1;
 
-	if (found != 1)
-		return found == NODE_AWAY ? 1 : found;
-	return program_find_code(task, view_id != 0, source) ? 0 : 1;
+	if (view_id != 0) {
+		node = find_node(task->worker, view_id);
+		found = node != NULL ?
+		    find_shared_run(task, node, view_id, source) :
+		    find_own_run(task, view_id, source);
+	}
+	return found == 0 ||
+	    (found == 1 && program_find_code(task, view_id != 0, source));
 }
 
 bool
-program_read(struct task *task, struct source *source)
+program_read_file(struct task *task, struct source *source)
 {
 	struct job *job = task->job;
 	const char *name = job->attachment_name;
 	int64_t left = job->attachment_size;
 
-	if (job->attachment_url[0] == '\0') {
-		source_read(source, job->text, SOURCE_TEXT);
-		return !source->too_many || refuse_many(task);
-	}
 	if (!fetch_script(task, source, job->attachment_url, name, &left) ||
 	    (left != 0 && !command_not_as_announced(task)))
 		return false;
@@ -335,12 +324,10 @@ program_read(struct task *task, struct source *source)
 
 /* ---- the menu of a message ---- */
 
-static int
-edit_open(struct task *task, const char *code, const char *input,
-    struct err *err)
+/* The view of the program that the job's options belong to. */
+static struct view
+edit_view(const struct job *job)
 {
-	const struct job *job = task->job;
-	auto_free char *custom_id = NULL;
 	struct view view = {
 		.kind = JOB_PY,
 		.user_id = job->user_id,
@@ -348,22 +335,30 @@ edit_open(struct task *task, const char *code, const char *input,
 	};
 
 	(void)snprintf(view.version, sizeof(view.version), "%s", job->version);
-	if (view_insert(task->worker->db, &view, err) < 0)
-		return -1;
+	return view;
+}
+
+static bool
+edit_open(struct task *task, const char *code, const char *input)
+{
+	auto_free char *custom_id = NULL;
+	struct view view = edit_view(task->job);
+
+	if (view_insert(task->worker->db, &view, &task->err) < 0)
+		return false;
 	custom_id = editor_id(ACTION_PY, view.id);
-	return py_view_editor(task, custom_id, code, input, err);
+	return py_open_editor(task, custom_id, code, input);
 }
 
 /* Load the code that was found in the message earlier, if any, from the job's
  * view.  *run: the view of the run that the message answers, or 0.  1: this
  * person has no such view. */
 static int
-load_code(struct task *task, struct source *source, char **code, int64_t *run,
-    struct err *err)
+load_code(struct task *task, struct source *source, char **code, int64_t *run)
 {
 	struct job *job = task->job;
 	const struct view *view = &task->view;
-	int found = command_load_view(task, job->view_id, err);
+	int found = command_load_view(task, job->view_id);
 
 	if (found != 0)
 		return found;
@@ -381,85 +376,70 @@ load_code(struct task *task, struct source *source, char **code, int64_t *run,
 }
 
 /* Store the code in the job's view, for its button. */
-static int
-keep_code(struct task *task, char *code, const struct source *source,
-    struct err *err)
+static bool
+edit_keep(struct task *task, char *code, const struct source *source)
 {
-	const struct job *job = task->job;
 	auto_free char *input = xstrdup(buf_str(&source->input));
 	struct view_texts texts = { .text = code, .input = input };
-	struct view view = {
-		.id = job->view_id,
-		.timeit = job->timeit,
-		.texts = &texts,
-	};
+	struct view view = edit_view(task->job);
 
-	(void)snprintf(view.version, sizeof(view.version), "%s", job->version);
-	return view_set_program(task->worker->db, &view, err);
+	view.id = task->job->view_id;
+	view.texts = &texts;
+	return view_set_program(task->worker->db, &view, &task->err) >= 0;
 }
 
-/* Find the code of the message, or of the file whose run it answers.  1: the
- * message says that there is none. */
-static int
-edit_find_code(struct task *task, int64_t run, struct source *source,
-    char **code, struct err *err)
+/* Find the code of the message, or of the file whose run it answers. */
+static bool
+edit_find(struct task *task, int64_t run, struct source *source, char **code)
 {
-	int none = program_find(task, run, source, err);
-	struct job *job = task->job;
+	struct buf *from = &source->code;
 
-	if (none != 0)
-		return none;
-	if (job->path[0] == '\0') {
-		*code = buf_steal(&source->code, NULL);
-		return 0;
+	if (!program_find(task, run, source))
+		return false;
+	if (task->job->path[0] != '\0') {
+		if (task->sandbox.id[0] == '\0')
+			return command_say(task, "gone", _(TEXT_CODE_GONE));
+		if (!command_resolve(task) ||
+		    !command_read_editable(task, false))
+			return false;
+		from = &task->collect.files[0].data;
 	}
-	if (task->sandbox.id[0] == '\0')
-		return !command_say(task, "gone", _(TEXT_CODE_GONE));
-	if (!command_resolve(task) || !command_read_editable(task, false))
-		return 1;
-	*code = buf_steal(&task->collect.files[0].data, NULL);
-	return 0;
+	*code = buf_steal(from, NULL);
+	return true;
 }
 
 /* "Edit and run" of a message's menu.  If the editor comes too late, a button
  * asks again.  The code is stored for that, as links to files expire. */
-int
-cmd_message_edit(struct task *task, struct err *err)
+bool
+cmd_message_edit(struct task *task)
 {
 	auto_source struct source source = { .pieces = 0 };
 	auto_free char *code = NULL;
 	int64_t run = 0;
-	int found = load_code(task, &source, &code, &run, err);
+	int found = load_code(task, &source, &code, &run);
 
-	if (found < 0)
-		return -1;
-	if (code == NULL) {
-		int none = edit_find_code(task, run, &source, &code, err);
-
-		if (none != 0)
-			return none;
-		if (found == 0 && keep_code(task, code, &source, err) < 0)
-			return -1;
-	}
+	if (found < 0 ||
+	    (code == NULL &&
+		(!edit_find(task, run, &source, &code) ||
+		    (found == 0 && !edit_keep(task, code, &source)))))
+		return false;
 	if (text_codepoints(code, strlen(code)) <= EDITOR_POINTS)
-		return edit_open(task, code, buf_str(&source.input), err);
+		return edit_open(task, code, buf_str(&source.input));
 	/* the code can be edited as a file */
-	render_long_code(&task->message, code, &task->env);
+	render_long_code(&task->env, code);
 	task->outcome = "too long to edit";
-	return 0;
+	return false;
 }
 
 /* "Run Python" of a message's menu: it finds the code, and runs it as `/il py`
  * does. */
-int
-cmd_message_run(struct task *task, struct err *err)
+bool
+cmd_message_run(struct task *task)
 {
 	auto_source struct source source = { .pieces = 0 };
-	int found = program_find(task, task->job->view_id, &source, err);
 
-	if (found != 0)
-		return found;
+	if (!program_find(task, task->job->view_id, &source))
+		return false;
 	task->job->view_id = 0; /* the run gets a view of its own */
-	return command_choose_version(task) ? program_run(task, &source, err) :
-					      0;
+	return command_choose_version(task) && py_run_source(task, &source);
 }

@@ -25,46 +25,42 @@
 /* In tracebacks: File "/code/main.py", line 1. */
 #define SOURCE_NAME "main.py"
 
-/* Say that the code is not stored any more.  Returns 1. */
-static int
+static bool
 say_gone(struct task *task)
 {
-	return !command_say(task, "gone", _(TEXT_CODE_GONE));
+	return command_say(task, "gone", _(TEXT_CODE_GONE));
 }
 
-/* Load the job's view, if its user may have it.  1: the message says that it is
- * gone. */
-static int
-py_view_load(struct task *task, struct err *err)
+/* Load the job's view, if its user may have it. */
+static bool
+py_view_load(struct task *task)
 {
 	const struct job *job = task->job;
 	const struct view *view = &task->view;
-	int found = command_load_view(task, job->view_id, err);
+	int found = command_load_view(task, job->view_id);
 
 	if (found < 0)
-		return -1;
-	if (found == 0 && view->kind == JOB_PY &&
-	    (view->user_id == job->user_id ||
-		(job->kind == JOB_PY_TRY && view->share != 0)))
-		return 0;
-	return say_gone(task);
+		return false;
+	return (found == 0 && view->kind == JOB_PY &&
+		   (view->user_id == job->user_id ||
+		       (job->kind == JOB_PY_TRY && view->share != 0))) ||
+	    say_gone(task);
 }
 
-/* Fill the job from its view's run; its own input and version have precedence.
- * 1: the message says that the run is not stored any more. */
-static int
-py_view_again(struct task *task, struct err *err)
+/* Fill the job from its view's run; its own input and version have
+ * precedence. */
+static bool
+py_view_again(struct task *task)
 {
 	struct job *job = task->job;
 	const struct view *view = &task->view;
 	const struct view_texts *texts = &task->texts;
-	int result = py_view_load(task, err);
 
-	if (result != 0)
-		return result;
-	if (texts->text[0] == '\0' && view->path[0] == '\0')
-		return say_gone(task);
+	if (!py_view_load(task))
+		return false;
 	job->has_text = texts->text[0] != '\0';
+	if (!job->has_text && view->path[0] == '\0')
+		return say_gone(task);
 	command_set(&job->text, xstrdup(texts->text));
 	command_set(&job->path, xstrdup(view->path));
 	if (job->input[0] == '\0')
@@ -74,7 +70,7 @@ py_view_again(struct task *task, struct err *err)
 	job->timeit = view->timeit;
 	job->keep = view->keep;
 	job->share = view->share != 0;
-	return 0;
+	return true;
 }
 
 /* Output as it is shown, cut to VIEW_TEXT_MAX; heap. */
@@ -194,9 +190,9 @@ py_view_keep(struct task *task, const struct cell_request *request, bool again)
 	/* its view may have been deleted during the run */
 	if (result != 0)
 		return;
-	render_buttons(&task->message, &view, task->elsewhere,
+	render_buttons(&task->env, &view, task->elsewhere,
 	    texts.output[0] != '\0' && !message_fits(&task->message),
-	    need.input, &task->env);
+	    need.input);
 }
 
 /* Add the buttons of the job's own view to an answer that it cannot run
@@ -204,8 +200,7 @@ py_view_keep(struct task *task, const struct cell_request *request, bool again)
 static void
 py_view_offer(struct task *task)
 {
-	render_buttons(&task->message, &task->view, "", false, false,
-	    &task->env);
+	render_buttons(&task->env, &task->view, "", false, false);
 }
 
 /* ---- editors ---- */
@@ -222,9 +217,9 @@ make_input(const char *input, bool required)
 		NULL);
 }
 
-int
-py_view_editor(struct task *task, const char *custom_id, const char *code,
-    const char *input, struct err *err)
+bool
+py_open_editor(struct task *task, const char *custom_id, const char *code,
+    const char *input)
 {
 	json_t *inputs = code == NULL ?
 	    json_pack("[o]", make_input(input, true)) :
@@ -232,111 +227,103 @@ py_view_editor(struct task *task, const char *custom_id, const char *code,
 		editor_input("code", _("Code"), NULL, true, code),
 		make_input(input, false));
 
-	return command_open_editor(task, custom_id, _("Run Python"), inputs,
-	    err);
+	return command_open_editor(task, custom_id, _("Run Python"), inputs);
 }
 
 /* ---- buttons ---- */
 
 /* Open an editor with a run's code and input, for its owner or for somebody who
  * tries a shared run; or with the input alone. */
-int
-cmd_py_edit(struct task *task, struct err *err)
+bool
+cmd_py_edit(struct task *task)
 {
 	enum job_kind kind = task->job->kind;
 	const struct view *view = &task->view;
 	const char *code = NULL;
 	auto_free char *custom_id = NULL;
-	int result = py_view_load(task, err);
 
-	if (result != 0)
-		return result;
+	if (!py_view_load(task))
+		return false;
 	if (kind != JOB_PY_GIVE)
 		code = task->texts.text;
 	if (code != NULL && !command_is_editable(code, strlen(code))) {
-		render_long_code(&task->message, code, &task->env);
+		render_long_code(&task->env, code);
 		task->outcome = "not editable";
-		return 0;
+		return false;
 	}
 	/* shared code runs as one's own, on a node that may not have its row */
 	custom_id = kind == JOB_PY_TRY ?
 	    editor_id_tried(view->version, view->timeit) :
 	    editor_id(code == NULL ? ACTION_PY_INPUT : ACTION_PY, view->id);
-	return py_view_editor(task, custom_id, code, task->texts.input, err);
+	return py_open_editor(task, custom_id, code, task->texts.input);
 }
 
-int
-cmd_py_output(struct task *task, struct err *err)
+bool
+cmd_py_output(struct task *task)
 {
 	int64_t page = task->job->page;
-	int result = py_view_load(task, err);
 
-	if (result != 0)
-		return result;
+	if (!py_view_load(task))
+		return false;
 	render_output(&task->message, &task->view, &page);
 	task->outcome = "output";
-	return view_set_page(task->worker->db, task->view.id, page, err) < 0 ?
-	    -1 :
-	    0;
+	return view_set_page(task->worker->db, task->view.id, page,
+		   &task->err) >= 0;
 }
 
-/* Share a run.  The shared message is a copy, which outlives the answer. */
-int
-cmd_py_share(struct task *task, struct err *err)
+/* Share a run.  The shared message is a copy, which outlives the answer.  A run
+ * is shared once: if this worker dies, the next one must not report that as
+ * "shared before". */
+bool
+cmd_py_share(struct task *task)
 {
 	int64_t copy = 0;
-	int result = py_view_load(task, err);
+	int result;
 
 	/* an error concerns one person */
-	task->apart = result != 0;
-	if (result != 0)
-		return result;
-	/* a run is shared once; if this worker dies, the next one must not
-	 * report that as "shared before" */
+	task->apart = true;
+	if (!py_view_load(task))
+		return false;
+	task->apart = false;
 	if (!run_start(task))
-		return 0;
-	result = view_share(task->worker->db, &task->view, &copy, err);
-	if (result < 0)
-		return -1;
-	if (result == 1) {
-		task->apart = true;
+		return false;
+	result = view_share(task->worker->db, &task->view, &copy, &task->err);
+	task->apart = result == 1;
+	if (result == 1)
 		return command_say(task, "shared before", _(TEXT_SHARED_NOW));
-	}
-	render_shared(&task->message, &task->view, copy, &task->env);
+	render_shared(&task->env, &task->view, copy);
 	task->outcome = "shared";
-	return 0;
+	return true;
 }
 
 /* Install the missing package of a run, as /il pip does, and run again, with
  * one answer in the place of the one before. */
-int
-cmd_py_install(struct task *task, struct err *err)
+bool
+cmd_py_install(struct task *task)
 {
 	auto_free char *package = NULL;
-	int result = py_view_load(task, err);
+	bool installed;
 
-	if (result != 0)
-		return result;
+	if (!py_view_load(task))
+		return false;
 	package = xstrdup(task->texts.package);
 	command_set(&task->job->version, xstrdup(task->view.version));
 	command_set(&task->job->text, xstrdup(package));
 	task->job->kind = JOB_PIP; /* its texts are those of /il pip */
-	result = cmd_pip(task, err);
+	installed = cmd_pip(task);
 	task->job->kind = JOB_PY_INSTALL;
-	if (result != 0 || task->taken)
-		return result;
-	if (!outcome_succeeded(&task->run)) {
-		py_view_offer(task);
-		return 0;
+	if (!installed) {
+		if (!task->taken)
+			py_view_offer(task);
+		return false;
 	}
 	message_release(&task->message);
 	collect_release(&task->collect);
 	task->job->has_text = false;
-	result = cmd_py(task, err);
-	if (result >= 0 && !task->taken)
-		buf_addf(&task->message.tail, _(TEXT_INSTALLED),
-		    phrase_name(package, PACKAGE_SIZE).text);
-	return result;
+	(void)cmd_py(task);
+	buf_addf(&task->message.tail, _(TEXT_INSTALLED),
+	    phrase_name(package, PACKAGE_SIZE).text);
+	return true;
 }
 
 /* Path at this index of the list (view.h), from 1; heap, NULL: none. */
@@ -352,53 +339,47 @@ find_path(const char *list, int64_t place)
 	return end == NULL ? NULL : xstrndup(list, (size_t)(end - list));
 }
 
-/* Set the job's path to the one at this index.  1: the message says that it is
- * gone. */
-static int
-choose_path(struct task *task, int64_t place, struct err *err)
+/* Set the job's path to the one at this index. */
+static bool
+choose_path(struct task *task, int64_t place)
 {
 	char *path;
-	int result = py_view_load(task, err);
 
-	if (result != 0)
-		return result;
+	if (!py_view_load(task))
+		return false;
 	path = find_path(task->texts.files, place);
 	if (path == NULL)
 		return say_gone(task);
 	command_set(&task->job->path, path);
-	return 0;
+	return true;
 }
 
 /* Get a file of the view, as /il get does. */
-int
-cmd_py_file(struct task *task, struct err *err)
+bool
+cmd_py_file(struct task *task)
 {
-	int result = choose_path(task, task->job->page, err);
-
-	return result != 0 ? result : cmd_get(task, err);
+	return choose_path(task, task->job->page) && cmd_get(task);
 }
 
 /* List the folder of the run's files, as /il look does. */
-int
-cmd_py_show(struct task *task, struct err *err)
+bool
+cmd_py_show(struct task *task)
 {
-	int result = choose_path(task, 1, err);
-
-	if (result != 0)
-		return result;
+	if (!choose_path(task, 1))
+		return false;
 	/* the path is one from the top, as if it had been typed */
 	command_set(&task->job->path, xprintf("~/%s", task->job->path));
 	task->job->view_id = 0;
-	return cmd_look(task, err);
+	return cmd_look(task);
 }
 
 /* The row goes first: if the message stays, it says so and has no buttons. */
-int
-cmd_py_remove(struct task *task, struct err *err)
+bool
+cmd_py_remove(struct task *task)
 {
 	if (view_remove(task->worker->db, task->job->view_id,
-		task->job->user_id, err) < 0)
-		return -1;
+		task->job->user_id, &task->err) < 0)
+		return false;
 	task->remove = true;
 	return command_say(task, "removed", _(TEXT_REMOVED));
 }
@@ -410,23 +391,22 @@ cmd_py_remove(struct task *task, struct err *err)
  */
 
 /* Before the lease: is the interpreter to be kept, and is there one? */
-static int
+static bool
 kept_before(struct task *task, struct cell_request *request,
-    struct session *session, struct err *err)
+    struct session *session)
 {
 	struct db *db = task->worker->db;
 	struct session begun;
 
-	if (session_find(db, task->sandbox.id, session, err) != 0)
-		return -1;
+	if (session_find(db, task->sandbox.id, session, &task->err) != 0)
+		return false;
 	request->keep = task->worker->config->sessions > 0 &&
 	    (session->started_at != 0 || task->job->keep);
 	task->keep = request->keep || session->kept_at != 0;
-	if (!task->keep)
-		return 0;
 	begun = (struct session){ .started_at = session->started_at,
 		.ended = KEPT_BROKEN_OFF };
-	return session_put(db, task->sandbox.id, &begun, err);
+	return !task->keep ||
+	    session_put(db, task->sandbox.id, &begun, &task->err) == 0;
 }
 
 /* After the run: store the session.  Returns why its interpreter was gone
@@ -484,8 +464,8 @@ run_in_place(struct task *task, struct cell_request *request)
 }
 
 /* Run Python within the operator's limits. */
-static int
-run_python(struct task *task, struct cell_request *request, struct err *err)
+static bool
+run_python(struct task *task, struct cell_request *request)
 {
 	const struct config *config = task->worker->config;
 	struct render_env *env = &task->env;
@@ -493,8 +473,8 @@ run_python(struct task *task, struct cell_request *request, struct err *err)
 	struct session session;
 	enum kept_end ended;
 
-	if (kept_before(task, request, &session, err) != 0)
-		return -1;
+	if (!kept_before(task, request, &session))
+		return false;
 	request->op = OP_RUN;
 	request->input = task->job->input;
 	request->input_len = strlen(task->job->input);
@@ -515,10 +495,10 @@ run_python(struct task *task, struct cell_request *request, struct err *err)
 	env->has_input = request->input_len > 0;
 	ended = kept_after(task, request->keep, &session);
 	if (!command_has_run(task))
-		return 0;
-	render_run(&task->message, &task->run, &task->collect, env);
+		return false;
+	render_run(env);
 	render_session_ended(&task->message, ended);
-	return 0;
+	return true;
 }
 
 /* Program that measures a file, whatever bytes are in its name; heap.  A file
@@ -542,103 +522,109 @@ measure_file(const struct task *task, const char *path)
 	    below ? "os.getcwd()" : "'/workspace'", buf_str(&name));
 }
 
-/* Run the program as a notebook's cell that begins with %%timeit. */
-static int
-measure_python(struct task *task, struct cell_request request, struct err *err)
+/* Run the request and store its view; again: in the place of the answer before.
+ * timeit: it runs as a notebook's cell that begins with %%timeit. */
+static bool
+run_chosen(struct task *task, struct cell_request *request, bool again)
 {
-	auto_free char *source = request.path != NULL ?
-	    measure_file(task, request.path) :
-	    xprintf("%%%%timeit\n%s", request.source);
+	struct cell_request run = *request;
+	auto_free char *source = NULL;
 
-	request.path = NULL;
-	request.source = source;
-	request.source_len = strlen(source);
-	return run_python(task, &request, err);
-}
-
-/* Run the request and store its view; again: in the place of the answer
- * before. */
-static int
-run_chosen(struct task *task, struct cell_request *request, bool again,
-    struct err *err)
-{
-	request->name = SOURCE_NAME;
-	if ((task->job->timeit ? measure_python(task, *request, err) :
-				 run_python(task, request, err)) != 0)
-		return -1;
+	if (task->job->timeit) {
+		source = run.path != NULL ?
+		    measure_file(task, run.path) :
+		    xprintf("%%%%timeit\n%s", run.source);
+		run.path = NULL;
+		run.source = source;
+		run.source_len = strlen(source);
+	}
+	run.name = SOURCE_NAME;
+	/* an answer that says why nothing ran has the buttons, too */
+	if (!run_python(task, &run) && task->err.code != ERR_NONE)
+		return false;
 	py_view_keep(task, request, again);
-	return 0;
+	return true;
 }
 
 /* Run a file of the sandbox as it is. */
-static int
-run_file(struct task *task, bool again, struct err *err)
+static bool
+run_file(struct task *task, bool again)
 {
 	struct cell_request request = { .path = task->path };
 
-	return command_resolve(task) ? run_chosen(task, &request, again, err) :
-				       0;
+	return command_resolve(task) && run_chosen(task, &request, again);
 }
 
-int
-program_run(struct task *task, struct source *source, struct err *err)
+bool
+py_run_source(struct task *task, struct source *source)
 {
 	struct cell_request request = {
 		.source = buf_str(&source->code),
 		.source_len = source->code.len,
 	};
 	struct job *job = task->job;
-	int result;
+	bool run;
 
 	task->env.slip = source->slip;
 	if (job->input[0] == '\0' && source->input.len > 0)
 		command_set(&job->input, buf_steal(&source->input, NULL));
-	result = job->path[0] != '\0' ? run_file(task, false, err) :
-					run_chosen(task, &request, false, err);
-	if (result == 0 && !task->taken)
+	run = job->path[0] != '\0' ? run_file(task, false) :
+				     run_chosen(task, &request, false);
+	if (source->other_count > 0)
 		render_left_out(&task->message, source->others,
 		    source->other_count);
-	return result;
+	return run;
 }
 
 /* Run the program of the button's view once more, byte for byte. */
-static int
-run_again(struct task *task, struct err *err)
+static bool
+run_again(struct task *task)
 {
 	struct cell_request request = { .path = NULL };
 	struct job *job = task->job;
 	auto_source struct source source = { .pieces = 0 };
-	int result = py_view_again(task, err);
 
-	if (result != 0)
-		return result;
+	if (!py_view_again(task))
+		return false;
 	if (!command_choose_version(task)) {
 		py_view_offer(task);
-		return 0;
+		return false;
 	}
 	if (!job->has_text)
-		return run_file(task, true, err);
+		return run_file(task, true);
 	request.source = job->text;
 	request.source_len = strlen(job->text);
 	source_read(&source, job->text, SOURCE_TEXT);
 	task->env.slip = source.slip;
-	return run_chosen(task, &request, true, err);
+	return run_chosen(task, &request, true);
 }
 
-int
-cmd_py(struct task *task, struct err *err)
+/* Run the code of the option or of the editor, or an uploaded file. */
+static bool
+run_typed(struct task *task)
 {
 	const struct job *job = task->job;
 	auto_source struct source source = { .pieces = 0 };
 
+	if (job->attachment_url[0] != '\0')
+		return program_read_file(task, &source) &&
+		    py_run_source(task, &source);
+	source_read(&source, job->text, SOURCE_TEXT);
+	return (!source.too_many || program_refuse_many(task)) &&
+	    py_run_source(task, &source);
+}
+
+bool
+cmd_py(struct task *task)
+{
+	const struct job *job = task->job;
+
 	if (job->view_id != 0 && !job->has_text)
-		return run_again(task, err);
+		return run_again(task);
 	if (!command_choose_version(task))
-		return 0;
-	if (job->attachment_url[0] != '\0' || job->has_text ||
-	    job->path[0] == '\0')
-		return program_read(task, &source) ?
-		    program_run(task, &source, err) :
-		    0;
-	return run_file(task, false, err);
+		return false;
+	return job->attachment_url[0] == '\0' && !job->has_text &&
+		job->path[0] != '\0' ?
+	    run_file(task, false) :
+	    run_typed(task);
 }

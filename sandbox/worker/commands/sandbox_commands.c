@@ -28,8 +28,8 @@
 
 /* The row comes first, the workspace second.  If a worker dies between them,
  * the next /il create completes the sandbox. */
-int
-command_make_sandbox(struct task *task, bool *created, struct err *err)
+bool
+command_make_sandbox(struct task *task, bool *created)
 {
 	struct worker *worker = task->worker;
 	const struct config *config = worker->config;
@@ -38,13 +38,12 @@ command_make_sandbox(struct task *task, bool *created, struct err *err)
 	struct err why = { 0 };
 
 	/* a started job counts as one that uses the sandbox */
-	if (!task->started && sandbox_give_up(worker->db, user_id, err) < 0)
-		return -1;
-	if (!run_start(task))
-		return 1;
-	if (sandbox_create(worker->db, user_id, config->retention_seconds,
-		&task->sandbox, created, err) < 0)
-		return -1;
+	if ((!task->started &&
+		sandbox_give_up(worker->db, user_id, &task->err) < 0) ||
+	    !run_start(task) ||
+	    sandbox_create(worker->db, user_id, config->retention_seconds,
+		&task->sandbox, created, &task->err) < 0)
+		return false;
 	task->run.end = RUN_REFUSED;
 	task->run.refusal = lease_command(NULL, worker->lease_socket,
 	    &(struct lease_command){ .kind = FRAME_CREATE,
@@ -53,7 +52,7 @@ command_make_sandbox(struct task *task, bool *created, struct err *err)
 		.quota_files = config->files },
 	    CREATE_WAIT_MS, &why);
 	if (task->run.refusal == REFUSAL_NONE)
-		return 0;
+		return true;
 	log_warn("no workspace: %s job=%" PRId64, why.text, task->job->id);
 	/* A row without a workspace is removed, so that the next command makes
 	 * the sandbox anew. */
@@ -62,66 +61,56 @@ command_make_sandbox(struct task *task, bool *created, struct err *err)
 	else if (*created)
 		(void)command_remove_files(worker, id, REMOVE_WAIT_MS);
 	command_not_done(task);
-	return 1;
+	return false;
 }
 
-int
-cmd_create(struct task *task, struct err *err)
+bool
+cmd_create(struct task *task)
 {
 	bool created = false;
-	int result = command_make_sandbox(task, &created, err);
 
-	if (result != 0)
-		return result;
-	render_created(&task->message, &task->sandbox, created,
-	    task->env.config);
+	if (!command_make_sandbox(task, &created))
+		return false;
+	render_created(&task->env, &task->sandbox, created);
 	task->outcome = created ? "created" : "exists";
-	return 0;
+	return true;
 }
 
 /* ---- /il delete ---- */
 
-/* Delete the views of this person's answers. */
-static int
-delete_views(struct task *task, struct err *err)
-{
-	if (!run_start(task))
-		return 0;
-	if (view_forget(task->worker->db, task->job->user_id, err) < 0)
-		return -1;
-	return command_say(task, "forgotten", _(TEXT_FORGOTTEN));
-}
-
-/* Mark the sandbox as removed and delete its owner's views, at once. */
-static int
-remove_rows(struct task *task, struct err *err)
+/* Mark the sandbox as removed, if there is one, and delete its owner's views,
+ * at once. */
+static bool
+remove_rows(struct task *task, bool sandbox)
 {
 	struct db *db = task->worker->db;
+	struct err *err = &task->err;
 
 	if (db_begin(db, err) != 0)
-		return -1;
-	if (sandbox_remove(db, task->sandbox.id, err) >= 0 &&
-	    view_forget(db, task->job->user_id, err) >= 0 &&
-	    db_commit(db, err) == 0)
-		return 0;
-	db_rollback(db);
-	return -1;
+		return false;
+	return db_end(db,
+		   (sandbox && sandbox_remove(db, task->sandbox.id, err) < 0) ||
+			   view_forget(db, task->job->user_id, err) < 0 ?
+		       -1 :
+		       0,
+		   err) == 0;
 }
 
 /* Find the sandbox that the question was about, not one that was made since.
- * 1: it is gone; NONE_THEN: there was none, and the question was about the
- * views. */
+ * 1: it is gone; -1: an error; NONE_THEN: there was none, and the question was
+ * about the views. */
 static int
-find_asked(struct task *task, struct err *err)
+find_asked(struct task *task)
 {
 	struct db *db = task->worker->db;
-	int found = sandbox_find(db, task->job->user_id, &task->sandbox, err);
+	int found = sandbox_find(db, task->job->user_id, &task->sandbox,
+	    &task->err);
 	struct view view;
 	int asked;
 
 	if (found < 0 || task->job->view_id == 0)
 		return found;
-	asked = view_find(db, task->job->view_id, &view, err);
+	asked = view_find(db, task->job->view_id, &view, &task->err);
 	if (asked != 0)
 		return asked;
 	if (view.path[0] == '\0')
@@ -130,105 +119,105 @@ find_asked(struct task *task, struct err *err)
 }
 
 /* The sweeper removes a folder that cannot be removed now. */
-int
-cmd_delete(struct task *task, struct err *err)
+bool
+cmd_delete(struct task *task)
 {
-	int found = find_asked(task, err);
-	bool removed;
+	int found = find_asked(task);
 
-	if (found < 0)
-		return -1;
-	if (found == NONE_THEN)
-		return delete_views(task, err);
-	if (found == 1 || task->sandbox.state != SANDBOX_ACTIVE)
+	if (found == 1 || (found == 0 && task->sandbox.state != SANDBOX_ACTIVE))
 		return command_say(task, "no sandbox", _(TEXT_NO_SANDBOX));
-	if (!run_start(task))
-		return 0;
-	if (remove_rows(task, err) < 0)
-		return -1;
-	removed = command_remove_files(task->worker, task->sandbox.id,
-	    DELETE_WAIT_MS);
-	return removed ? command_say(task, "deleted", _(TEXT_DELETED)) :
-			 command_say(task, "removing", _(TEXT_REMOVING));
+	if (found < 0 || !run_start(task) || !remove_rows(task, found == 0))
+		return false;
+	if (found == NONE_THEN)
+		return command_say(task, "forgotten", _(TEXT_FORGOTTEN));
+	return command_remove_files(task->worker, task->sandbox.id,
+		   DELETE_WAIT_MS) ?
+	    command_say(task, "deleted", _(TEXT_DELETED)) :
+	    command_say(task, "removing", _(TEXT_REMOVING));
 }
 
 /* ---- /il session ---- */
 
+/* Start the job, and read the session's row. */
+static bool
+session_read(struct task *task, struct session *session)
+{
+	return run_start(task) &&
+	    session_find(task->worker->db, task->sandbox.id, session,
+		&task->err) == 0;
+}
+
+static bool
+session_store(struct task *task, const struct session *session)
+{
+	return session_put(task->worker->db, task->sandbox.id, session,
+		   &task->err) == 0;
+}
+
 /* Read the session's row, and ask the broker for its interpreter; *rest_ms: -1
- * if there is none.  1: the message says why that failed. */
-static int
+ * if there is none. */
+static bool
 session_ask(struct task *task, struct session *session, bool stop,
-    int64_t *rest_ms, struct err *err)
+    int64_t *rest_ms)
 {
 	struct err why = { 0 };
 
-	if (!run_start(task))
-		return 1;
-	if (session_find(task->worker->db, task->sandbox.id, session, err) != 0)
-		return -1;
+	if (!session_read(task, session))
+		return false;
 	task->run.end = RUN_REFUSED;
 	task->run.refusal = lease_kept(task->worker->lease_socket,
 	    task->sandbox.id, stop, rest_ms, SESSION_WAIT_MS, &why);
-	if (task->run.refusal == REFUSAL_NONE)
-		return 0;
-	command_not_done(task);
-	return 1;
+	if (task->run.refusal != REFUSAL_NONE)
+		command_not_done(task);
+	return task->run.refusal == REFUSAL_NONE;
 }
 
-int
-cmd_session_start(struct task *task, struct err *err)
+bool
+cmd_session_start(struct task *task)
 {
 	const struct config *config = task->worker->config;
 	struct session session;
 
-	if (!run_start(task))
-		return 0;
-	if (session_find(task->worker->db, task->sandbox.id, &session, err) !=
-	    0)
-		return -1;
+	if (!session_read(task, &session))
+		return false;
 	if (session.started_at == 0)
 		session.started_at = clock_wall_ms() / 1000;
 	if (config->sessions == 0)
 		return command_say(task, "no sessions", _(TEXT_NO_SESSIONS));
-	if (session_put(task->worker->db, task->sandbox.id, &session, err) != 0)
-		return -1;
-	return command_say(task, "session", _(TEXT_SESSION_ON),
-	    phrase_span(config->session_seconds).text);
+	return session_store(task, &session) &&
+	    command_say(task, "session", _(TEXT_SESSION_ON),
+		phrase_span(config->session_seconds).text);
 }
 
-int
-cmd_session_stop(struct task *task, struct err *err)
+bool
+cmd_session_stop(struct task *task)
 {
 	static const struct session none = { 0 };
 	struct session session;
 	int64_t rest_ms;
-	int result = session_ask(task, &session, true, &rest_ms, err);
 
-	if (result != 0)
-		return result;
-	if (session_put(task->worker->db, task->sandbox.id, &none, err) != 0)
-		return -1;
-	return command_say(task, "stopped", "%s",
-	    session.started_at != 0 || rest_ms >= 0 ? _(TEXT_SESSION_OVER) :
-						      _(TEXT_NO_SESSION));
+	return session_ask(task, &session, true, &rest_ms) &&
+	    session_store(task, &none) &&
+	    command_say(task, "stopped", "%s",
+		session.started_at != 0 || rest_ms >= 0 ? _(TEXT_SESSION_OVER) :
+							  _(TEXT_NO_SESSION));
 }
 
-int
-cmd_session_status(struct task *task, struct err *err)
+bool
+cmd_session_status(struct task *task)
 {
 	struct session session;
 	int64_t rest_ms;
 	int64_t until = 0;
-	int result = session_ask(task, &session, false, &rest_ms, err);
 
-	if (result != 0)
-		return result;
+	if (!session_ask(task, &session, false, &rest_ms))
+		return false;
 	if (rest_ms >= 0)
 		until = clock_wall_ms() / 1000 - rest_ms / 1000 +
 		    task->worker->config->session_seconds;
 	render_session_status(&task->message, &session, until);
 	task->outcome = "told";
-	return 0;
+	return true;
 }
 
 /* ---- /il pip ---- */
@@ -256,8 +245,8 @@ open_pip_cell(struct task *task, const struct cell_request *request)
 	return false;
 }
 
-int
-cmd_pip(struct task *task, struct err *err)
+bool
+cmd_pip(struct task *task)
 {
 	auto_requirements struct requirements words;
 	enum requirements_result result = requirements_parse(&words,
@@ -269,32 +258,31 @@ cmd_pip(struct task *task, struct err *err)
 		.output_max = PIP_LOG_MAX,
 	};
 
-	(void)err;
 	if (!command_choose_version(task))
-		return 0;
+		return false;
 	/* only requirements reach pip */
 	if (result != REQUIREMENTS_OK) {
 		render_bad_requirements(&task->message, result, &words);
 		task->outcome = "not a requirement";
-		return 0;
+		return false;
 	}
 	task->tick = command_show_progress;
 	collect_init(&task->collect, PIP_LOG_MAX, 0);
 	if (open_pip_cell(task, &request))
 		(void)run_request(task, &request);
 	run_close(task);
-	if (command_has_run(task))
-		render_pip(&task->message, &task->run, &task->collect.output,
-		    words.words, &task->env);
-	return 0;
+	if (!command_has_run(task))
+		return false;
+	render_pip(&task->env, words.words);
+	return outcome_succeeded(&task->run);
 }
 
 /* ---- /il packages ---- */
 
 /* The list comes from a cell of the user's, which can read packages and is
  * warm. */
-int
-cmd_packages_list(struct task *task, struct err *err)
+bool
+cmd_packages_list(struct task *task)
 {
 	struct cell_request request = {
 		.op = OP_PACKAGES,
@@ -303,14 +291,12 @@ cmd_packages_list(struct task *task, struct err *err)
 		.output_max = LIST_MAX,
 	};
 
-	(void)err;
 	collect_init(&task->collect, LIST_MAX, 0);
 	if (!command_choose_version(task) || !command_do(task, &request))
-		return 0;
-	render_packages(&task->message, &task->collect.output,
-	    &task->run.result, &task->env);
+		return false;
+	render_packages(&task->env);
 	task->outcome = "listed";
-	return 0;
+	return true;
 }
 
 /* Store the view of a button that removes unneeded packages; 0: there are none,
@@ -318,25 +304,19 @@ cmd_packages_list(struct task *task, struct err *err)
 static int64_t
 offer_rest(struct task *task)
 {
-	struct err err = { 0 };
 	struct view view = { .kind = JOB_PACKAGES_REMOVE,
 		.user_id = task->job->user_id };
 
-	if (task->collect.output.len == 0)
-		return 0;
 	(void)snprintf(view.version, sizeof(view.version), "%s",
 	    task->job->version);
-	if (view_insert(task->worker->db, &view, &err) < 0) {
-		log_err("no button: %s job=%" PRId64, err.text, task->job->id);
-		return 0;
-	}
-	return view.id;
+	return task->collect.output.len == 0 ? 0 :
+					       command_store_view(task, &view);
 }
 
 /* Code cannot write to packages, so a cell that mounts nothing else removes
  * them.  A button names no package: it removes unneeded ones. */
-int
-cmd_packages_remove(struct task *task, struct err *err)
+bool
+cmd_packages_remove(struct task *task)
 {
 	const char *name = task->job->view_id == 0 ? task->job->text : NULL;
 	struct cell_request request = {
@@ -346,11 +326,9 @@ cmd_packages_remove(struct task *task, struct err *err)
 		.output_max = LIST_MAX,
 		.wall_ms = FILE_OP_MS,
 	};
-	const struct cell_result *result = &task->run.result;
 
-	(void)err;
 	if (!command_choose_version(task))
-		return 0;
+		return false;
 	collect_init(&task->collect, LIST_MAX, 0);
 	run_once(task, "packages", &request);
 	/* nothing was installed for that Python, or not this package */
@@ -361,14 +339,9 @@ cmd_packages_remove(struct task *task, struct err *err)
 		return command_say(task, "not installed", _(TEXT_NO_PACKAGE),
 		    phrase_name(name, PACKAGE_SHOWN).text);
 	if (!command_succeeded(task))
-		return 0;
+		return false;
+	render_uninstalled(&task->env, name,
+	    name != NULL ? offer_rest(task) : 0);
 	task->outcome = "removed";
-	if (name == NULL) {
-		render_rest_removed(&task->message, &task->collect.output,
-		    result, task->env.config);
-		return 0;
-	}
-	render_uninstalled(&task->message, name, &task->collect.output,
-	    offer_rest(task), result, task->env.config);
-	return 0;
+	return true;
 }

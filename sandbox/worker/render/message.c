@@ -59,28 +59,37 @@ message_release(struct message *message)
 
 /* ---- text ---- */
 
-/* The name is cleaned before it is cut, so that dropped characters take no
- * room. */
-void
-message_add_word(struct buf *out, const char *name, size_t most)
+/* Append a name as one clean line, at most `most` code points.  False: it is
+ * cut.  It is cleaned first, so that dropped characters take no room. */
+static bool
+add_line(struct buf *out, const char *name, size_t most)
 {
-	size_t len = strlen(name);
-	auto_buf struct buf clean = BUF_INIT(3 * len + 1);
+	auto_buf struct buf clean = BUF_INIT(3 * strlen(name) + 1);
 	size_t shown;
 
-	text_add_clean(&clean, name, len);
+	text_add_clean(&clean, name, strlen(name));
 	shown = text_prefix(buf_str(&clean), clean.len, most);
 	for (size_t i = 0; i < shown; i++) {
 		char c = clean.data[i];
 
-		if (c == '`')
-			buf_adds(out, TICK_LOOKALIKE);
-		else
-			buf_addc(out, c == '\n' || c == '\t' ? ' ' : c);
+		buf_addc(out, c == '\n' || c == '\t' ? ' ' : c);
 	}
-	if (shown < clean.len)
+	return shown == clean.len;
+}
+
+void
+message_add_word(struct buf *out, const char *name, size_t most)
+{
+	auto_buf struct buf line = BUF_INIT(4 * most + 1);
+	bool whole = add_line(&line, name, most);
+	char *next = line.data;
+	char *part;
+
+	while ((part = strsep(&next, "`")) != NULL)
+		buf_addf(out, "%s%s", part, next != NULL ? TICK_LOOKALIKE : "");
+	if (!whole)
 		buf_adds(out, ELLIPSIS);
-	else if (shown == 0)
+	else if (line.len == 0)
 		buf_addc(out, ' ');
 }
 
@@ -95,15 +104,11 @@ message_add_name(struct buf *out, const char *name, size_t most)
 char *
 message_line(const char *prefix, const char *name, size_t most)
 {
-	size_t len = strlen(name);
-	auto_buf struct buf line = BUF_INIT(strlen(prefix) + 3 * len + 1);
+	auto_buf struct buf line = BUF_INIT(strlen(prefix) + 4 * most + 1);
 
 	buf_adds(&line, prefix);
-	text_add_clean(&line, name, len);
-	for (size_t i = 0; i < line.len; i++)
-		if (line.data[i] == '\n' || line.data[i] == '\t')
-			line.data[i] = ' ';
-	buf_cut(&line, text_prefix(buf_str(&line), line.len, most));
+	(void)add_line(&line, name,
+	    most - text_codepoints(prefix, strlen(prefix)));
 	return line.len > 0 ? buf_steal(&line, NULL) : NULL;
 }
 
@@ -118,34 +123,28 @@ message_part(struct buf *out, const char *next)
 	return next;
 }
 
-/* Move the text to the block, without the line ends at its end.  No two
- * back-ticks may be adjacent in a block. */
+/* Make the text the block, without the line ends at its end.  No two back-ticks
+ * may be adjacent in it. */
 static void
-set_defused(struct message *message, struct buf *text)
+set_block(struct message *message, struct buf *text, const char *language,
+    enum message_cut cut, size_t lines_max)
 {
-	const char *s = buf_str(text);
-	size_t len = text->len;
+	struct buf *block = &message->block;
+	char *next = text->data;
+	char *part;
 
-	while (len > 0 && s[len - 1] == '\n')
-		len--;
-	buf_release(&message->block);
-	if (memmem(s, len, "``", 2) == NULL) {
-		buf_cut(text, len);
-		message->block = *text;
-		*text = (struct buf)BUF_INIT(0);
-		return;
+	while (text->len > 0 && text->data[text->len - 1] == '\n')
+		buf_cut(text, text->len - 1);
+	buf_release(block);
+	buf_init(block, 4 * text->len + 1); /* were it all back-ticks */
+	while ((part = strsep(&next, "`")) != NULL) {
+		buf_adds(block, part);
+		if (next != NULL)
+			buf_adds(block, *next == '`' ? "`" APART : "`");
 	}
-	buf_init(&message->block, 4 * len + 1); /* were it all back-ticks */
-	while (len > 0) {
-		const char *tick = memchr(s, '`', len);
-		size_t n = tick == NULL ? len : (size_t)(tick - s) + 1;
-
-		buf_add(&message->block, s, n);
-		s += n;
-		len -= n;
-		if (len > 0 && tick != NULL && *s == '`')
-			buf_adds(&message->block, APART);
-	}
+	message->language = language;
+	message->cut = cut;
+	message->lines_max = lines_max;
 }
 
 void
@@ -171,10 +170,7 @@ message_set_block(struct message *message, const char *text, size_t len,
 	auto_buf struct buf clean = BUF_INIT(3 * len + 1);
 
 	text_add_clean(&clean, text, len);
-	set_defused(message, &clean);
-	message->language = language;
-	message->cut = cut;
-	message->lines_max = 0;
+	set_block(message, &clean, language, cut, 0);
 }
 
 void
@@ -184,10 +180,8 @@ message_set_output(struct message *message, const char *text, size_t len,
 	auto_buf struct buf shown = BUF_INIT(TERMINAL_SHOWN_MAX(len));
 	bool coloured = terminal_show(&shown, text, len, TERMINAL_COLOURS);
 
-	set_defused(message, &shown);
-	message->language = coloured ? "ansi" : "";
-	message->cut = cut;
-	message->lines_max = MESSAGE_LINES_MAX;
+	set_block(message, &shown, coloured ? "ansi" : "", cut,
+	    MESSAGE_LINES_MAX);
 }
 
 /* ---- cutting a block ---- */
@@ -223,35 +217,35 @@ lines_begin(const char *text, size_t len, size_t lines)
 	return at != NULL ? (size_t)(at + 1 - text) : 0;
 }
 
-/* Colour sequence that holds at a place in a text, which is the last one before
- * it (terminal.h).  Empty: none holds. */
-struct style {
-	const char *sequence;
-	size_t len;
-};
-
-static struct style
-style_at(const char *text, size_t at)
+/* The sequence before a place in a text, which has the colours that hold there
+ * (terminal.h); "": there is none. */
+static const char *
+sequence_before(const char *text, size_t at)
 {
-	struct style style = { .sequence = text };
 	const char *escape = memrchr(text, '\033', at);
 
-	if (escape == NULL ||
-	    strncmp(escape, SGR_RESET, strlen(SGR_RESET)) == 0)
-		return style;
-	style.sequence = escape;
-	style.len = strcspn(escape, "m") + 1;
-	return style;
+	return escape != NULL ? escape : "";
+}
+
+/* Length of a sequence with colours; 0: it ends them, or is none. */
+static int
+colours(const char *sequence)
+{
+	return *sequence == '\0' ||
+		strncmp(sequence, SGR_RESET, strlen(SGR_RESET)) == 0 ?
+	    0 :
+	    (int)strcspn(sequence, "m") + 1;
 }
 
 /* Move a place within a sequence before that sequence. */
 static size_t
-before_sequence(const char *text, size_t at)
+outside(const char *text, size_t at)
 {
-	const char *escape = memrchr(text, '\033', at);
+	const char *sequence = sequence_before(text, at);
 
-	return escape != NULL && escape + strcspn(escape, "m") >= text + at ?
-	    (size_t)(escape - text) :
+	return *sequence != '\0' &&
+		sequence + strcspn(sequence, "m") >= text + at ?
+	    (size_t)(sequence - text) :
 	    at;
 }
 
@@ -262,12 +256,9 @@ seen_points(const char *text, size_t len)
 	size_t points = text_codepoints(text, len);
 	const char *end = text + len;
 
-	while ((text = memchr(text, '\033', (size_t)(end - text))) != NULL) {
-		size_t n = strcspn(text, "m") + 1;
-
-		points -= n;
-		text += n;
-	}
+	for (; (text = memchr(text, '\033', (size_t)(end - text))) != NULL;
+	     text++)
+		points -= strcspn(text, "m") + 1;
 	return points;
 }
 
@@ -286,18 +277,13 @@ add_left_out(struct buf *out, const char *text, size_t len, size_t head,
 		lines += text[i] == '\n' ? 1 : 0;
 	amount = whole ? lines : seen_points(text + head, tail - head);
 	buf_addf(out, "%s" ELLIPSIS " ", head > 0 ? "\n" : "");
-	if (whole)
-		buf_addf(out,
-		    /* Translators: at most 40 characters */
-		    Q_("%zu line left out", "%zu lines left out",
-			(int64_t)amount),
-		    amount);
-	else
-		buf_addf(out,
-		    /* Translators: at most 40 characters */
-		    Q_("%zu character left out", "%zu characters left out",
-			(int64_t)amount),
-		    amount);
+	buf_addf(out,
+	    whole ? /* Translators: at most 40 characters */
+		Q_("%zu line left out", "%zu lines left out", (int64_t)amount) :
+		/* Translators: at most 40 characters */
+		Q_("%zu character left out", "%zu characters left out",
+		    (int64_t)amount),
+	    amount);
 	buf_addf(out, " " ELLIPSIS "%s", tail < len ? "\n" : "");
 }
 
@@ -323,8 +309,7 @@ cut_head(const char *text, size_t len, size_t points, size_t lines)
 	if (end <= head)
 		return end;
 	line = memrchr(text + head - near, '\n', near);
-	return line != NULL ? (size_t)(line - text) :
-			      before_sequence(text, head);
+	return line != NULL ? (size_t)(line - text) : outside(text, head);
 }
 
 /* The beginning of the part that is shown of the end. */
@@ -341,8 +326,7 @@ cut_tail(const char *text, size_t len, size_t points, size_t lines)
 	if (begin >= tail)
 		return begin;
 	line = memchr(text + tail, '\n', near);
-	return line != NULL ? (size_t)(line + 1 - text) :
-			      before_sequence(text, tail);
+	return line != NULL ? (size_t)(line + 1 - text) : outside(text, tail);
 }
 
 /* Append the text, cut if it does not fit. */
@@ -354,7 +338,7 @@ add_cut(struct buf *out, const char *text, size_t len, enum message_cut cut,
 	size_t lines = lines_max > 0 ? lines_max - 1 : 0;
 	size_t head = 0;
 	size_t tail = len;
-	struct style style;
+	const char *sequence;
 
 	if (cut_fits(text, len, lines_max, room)) {
 		buf_add(out, text, len);
@@ -370,14 +354,12 @@ add_cut(struct buf *out, const char *text, size_t len, enum message_cut cut,
 	}
 	/* colours end before the line that counts, and go on after it */
 	buf_add(out, text, head);
-	style = style_at(text, head);
-	if (style.len > 0)
+	if (colours(sequence_before(text, head)) > 0)
 		buf_adds(out, SGR_RESET);
 	add_left_out(out, text, len, head, tail);
-	if (tail < len) {
-		style = style_at(text, tail);
-		buf_add(out, style.sequence, style.len);
-	}
+	sequence = sequence_before(text, tail);
+	if (tail < len)
+		buf_addf(out, "%.*s", colours(sequence), sequence);
 	buf_add(out, text + tail, len - tail);
 }
 
@@ -537,49 +519,23 @@ enum component {
 	COMPONENT_SELECT = 3,
 };
 
-static const json_t *
-last_component(const json_t *array)
-{
-	size_t count = json_array_size(array);
-
-	return count == 0 ? NULL : json_array_get(array, count - 1);
-}
-
-/* The parts of a row; *type: the type of the last one. */
-static json_t *
-parts_of(const json_t *row, int *type)
-{
-	json_t *parts = json_object_get(row, "components");
-
-	*type = (int)json_integer_value(json_object_get(last_component(parts),
-	    "type"));
-	return parts;
-}
-
-/* Append a new row; NULL: there are five. */
+/* Append a row.  Returns its parts; NULL: there are five rows. */
 static json_t *
 add_row(struct message *message)
 {
+	json_t *parts = NULL;
+
 	if (message->rows == NULL)
 		message->rows = json_array();
-	if (json_array_size(message->rows) == ROWS_MAX)
-		return NULL;
-	json_array_append_new(message->rows,
-	    json_pack("{s:i, s:[]}", "type", COMPONENT_ROW, "components"));
-	return json_object_get(last_component(message->rows), "components");
-}
-
-/* Row of the next button. */
-static json_t *
-button_row(struct message *message)
-{
-	int type;
-	json_t *parts = parts_of(last_component(message->rows), &type);
-
-	if (type == COMPONENT_BUTTON &&
-	    json_array_size(parts) < ROW_BUTTONS_MAX)
-		return parts;
-	return add_row(message);
+	message->buttons = NULL;
+	message->options = NULL;
+	if (json_array_size(message->rows) < ROWS_MAX) {
+		parts = json_array();
+		json_array_append_new(message->rows,
+		    json_pack("{s:i, s:o}", "type", COMPONENT_ROW, "components",
+			parts));
+	}
+	return parts;
 }
 
 void
@@ -587,13 +543,15 @@ message_add_button(struct message *message, enum action action, int64_t view_id,
     const char *label, int style, bool disabled)
 {
 	auto_free char *id = editor_id(action, view_id);
-	json_t *row = button_row(message);
 
-	if (row != NULL)
-		json_array_append_new(row,
-		    json_pack("{s:i, s:i, s:s, s:s, s:b}", "type",
-			COMPONENT_BUTTON, "style", style, "label", label,
-			"custom_id", id, "disabled", (int)disabled));
+	if (message->buttons == NULL ||
+	    json_array_size(message->buttons) == ROW_BUTTONS_MAX)
+		message->buttons = add_row(message);
+	/* without a row for it the button is dropped */
+	json_array_append_new(message->buttons,
+	    json_pack("{s:i, s:i, s:s, s:s, s:b}", "type", COMPONENT_BUTTON,
+		"style", style, "label", label, "custom_id", id, "disabled",
+		(int)disabled));
 }
 
 void
@@ -603,28 +561,27 @@ message_add_menu(struct message *message, enum action action, int64_t view_id,
 	auto_free char *id = editor_id(action, view_id);
 	json_t *row = add_row(message);
 
-	if (row != NULL)
-		json_array_append_new(row,
-		    json_pack("{s:i, s:s, s:s, s:[]}", "type", COMPONENT_SELECT,
-			"custom_id", id, "placeholder", hint, "options"));
+	json_array_append_new(row,
+	    json_pack("{s:i, s:s, s:s, s:[]}", "type", COMPONENT_SELECT,
+		"custom_id", id, "placeholder", hint, "options"));
+	message->options = json_object_get(json_array_get(row, 0), "options");
 }
 
 /* Is the label blank?  Discord refuses such a label; characters without width
  * are named already. */
 static bool
-message_is_blank(const char *text)
+message_is_blank(const struct buf *label)
 {
-	size_t left = strlen(text);
+	size_t step = 0;
+	size_t at = 0;
 
-	while (left > 0) {
-		size_t step = utf8_step(text, left);
-
-		if (step == 0 || !utf8_is_blank(utf8_decode(text, step)))
-			return false;
-		text += step;
-		left -= step;
+	for (; at < label->len; at += step) {
+		step = utf8_step(label->data + at, label->len - at);
+		if (step == 0 ||
+		    !utf8_is_blank(utf8_decode(label->data + at, step)))
+			break;
 	}
-	return true;
+	return at == label->len;
 }
 
 void
@@ -632,21 +589,17 @@ message_add_option(struct message *message, const char *name, const char *value,
     bool chosen)
 {
 	auto_buf struct buf label = BUF_INIT(16 * LABEL_MOST);
-	int type;
-	json_t *parts = parts_of(last_component(message->rows), &type);
-	json_t *options = json_object_get(last_component(parts), "options");
 
-	if (type != COMPONENT_SELECT ||
-	    json_array_size(options) == MESSAGE_OPTIONS_MAX)
+	if (json_array_size(message->options) == MESSAGE_OPTIONS_MAX)
 		return;
 	/* the ellipsis counts, too */
 	message_add_word(&label, name, LABEL_MOST - 1);
-	if (message_is_blank(buf_str(&label))) {
+	if (message_is_blank(&label)) {
 		buf_reset(&label);
 		buf_addf(&label, _("(a name of blanks, %zu bytes)"),
 		    strlen(name));
 	}
-	json_array_append_new(options,
+	json_array_append_new(message->options,
 	    json_pack("{s:s, s:s, s:b}", "label", buf_str(&label), "value",
 		value, "default", (int)chosen));
 }
@@ -687,23 +640,16 @@ message_describe(struct message *message, const char *text, const char *name)
 
 /* ---- JSON ---- */
 
-/* Rows of a message; an empty list removes those that it had. */
-static json_t *
-json_rows(const struct message *m)
-{
-	return m->rows == NULL ? json_array() : json_incref(m->rows);
-}
-
 /* Attachments of a message; an empty list removes the files of an earlier
  * edit. */
 static json_t *
 json_attachments(const struct message *m, bool with_files)
 {
 	json_t *list = json_array();
-	char id[24];
 
 	for (size_t i = 0; with_files && i < m->file_count; i++) {
-		(void)snprintf(id, sizeof(id), "%zu", i);
+		auto_free char *id = xprintf("%zu", i);
+
 		json_array_append_new(list,
 		    json_pack("{s:s, s:s, s:s*, s:s*}", "id", id, "filename",
 			m->files[i].name, "title", m->titles[i], "description",
@@ -733,11 +679,13 @@ json_body(const struct message *message, bool with_files, int flags)
 {
 	auto_buf struct buf content = BUF_INIT(MESSAGE_PART_MAX * 4);
 
+	/* an empty list of rows removes those that there were */
 	compose(&content, message, with_files);
 	return json_pack("{s:s, s:{s:[]}, s:o, s:o, s:i}", "content",
 	    buf_str(&content), "allowed_mentions", "parse", "attachments",
 	    json_attachments(message, with_files), "components",
-	    json_rows(message), "flags", FLAG_NO_EMBEDS | flags);
+	    message->rows == NULL ? json_array() : json_incref(message->rows),
+	    "flags", FLAG_NO_EMBEDS | flags);
 }
 
 char *

@@ -51,6 +51,10 @@ struct message {
 	size_t file_count;
 	json_t *rows; /* of buttons and menus, as Discord takes them; NULL:
 		       * none */
+	/* of those, borrowed: the last row if it has buttons, the options of
+	 * the last menu; or NULL */
+	json_t *buttons;
+	json_t *options;
 	/* ids of the commands that its texts name in back-ticks, `/il rm`, and
 	 * that can be clicked then (commands.h); borrowed, NULL: none */
 	const struct command_ids *ids;

@@ -121,10 +121,16 @@ phrase_name(const char *name, size_t most)
 	return phrase_words("%s", buf_str(&out));
 }
 
+char *
+phrase_tilde(const char *path)
+{
+	return xprintf(path[0] != '\0' ? "~/%s" : "~%s", path);
+}
+
 struct phrase
 phrase_path(const char *path)
 {
-	auto_free char *shown = xprintf(path[0] != '\0' ? "~/%s" : "~%s", path);
+	auto_free char *shown = phrase_tilde(path);
 
 	return phrase_name(shown, PATH_SHOWN);
 }

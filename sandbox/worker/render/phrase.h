@@ -29,7 +29,9 @@ struct phrase phrase_duration(int64_t us);
 struct phrase phrase_span(int64_t seconds);
 /* A stranger's word as inline code, at most `most` (<= 80) code points. */
 struct phrase phrase_name(const char *name, size_t most);
-/* A path of a sandbox, as `~/name`. */
+/* A path of a sandbox, as ~/name; heap. */
+char *phrase_tilde(const char *path);
+/* The same as inline code. */
 struct phrase phrase_path(const char *path);
 
 #endif

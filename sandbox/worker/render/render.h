@@ -55,7 +55,11 @@ enum source_fault {
  * never show an internal text.
  */
 struct render_env {
-	const struct config *config; /* for the limits in texts */
+	struct message *message;
+	const struct run_outcome *run; /* of the last request */
+	struct collect *collect;       /* what the cell has sent for it */
+	const char *path;	       /* in the sandbox, that it is about */
+	const struct config *config;   /* for the limits in texts */
 	enum job_kind kind;
 	int64_t reference; /* the job's id */
 	int64_t file_most; /* bytes of one attachment */
@@ -68,8 +72,7 @@ struct render_env {
 /* ---- render_run.c: results of runs ---- */
 
 /* A run: its output, its end, its files (they move into the message). */
-void render_run(struct message *message, const struct run_outcome *outcome,
-    struct collect *collect, const struct render_env *env);
+void render_run(const struct render_env *env);
 /* Outcome of a request for statistics, as "exit 0"; in word, or static. */
 #define WORD_SIZE 48
 const char *render_word(const struct run_outcome *outcome,
@@ -80,17 +83,15 @@ void render_session_ended(struct message *message, enum kept_end why);
 void render_progress(struct message *message, enum job_kind kind,
     int64_t job_id, const struct buf *output, int64_t elapsed_ms);
 /* Result of pip.  words: the requirements. */
-void render_pip(struct message *message, const struct run_outcome *outcome,
-    const struct buf *log, char *const *words, const struct render_env *env);
+void render_pip(const struct render_env *env, char *const *words);
 
 /* ---- render_fault.c: refusals and failures ---- */
 
 /* The operator has blocked this person, or all of a server. */
 void render_blocked(struct message *message, enum rule_subject who,
     const char *reason);
-/* A request that did not succeed; path: its path, "" for a run. */
-void render_not_done(struct message *message, const struct run_outcome *outcome,
-    const char *path, const struct render_env *env);
+/* A request that did not succeed. */
+void render_not_done(const struct render_env *env);
 /* The same in a word, for statistics. */
 const char *render_refusal_word(enum refusal refusal);
 void render_error(struct message *message, int64_t reference);
@@ -150,19 +151,18 @@ void render_bad_requirements(struct message *message,
 /* view: with its texts; elsewhere: path at the top of the file that was not
  * found, or ""; cut: not all of the output is shown; input: the run needs
  * input. */
-void render_buttons(struct message *message, const struct view *view,
-    const char *elsewhere, bool cut, bool input, const struct render_env *env);
+void render_buttons(const struct render_env *env, const struct view *view,
+    const char *elsewhere, bool cut, bool input);
 /* A shared run: code, input and output. */
-void render_shared(struct message *message, const struct view *view,
-    int64_t copy_id, const struct render_env *env);
+void render_shared(const struct render_env *env, const struct view *view,
+    int64_t copy_id);
 /* A page of output; *page becomes the last page if it is beyond that. */
 void render_output(struct message *message, const struct view *view,
     int64_t *page);
 /* Note below a run that needed the package. */
 #define TEXT_INSTALLED N_("\n-# %s was installed first")
 /* Code that is too long for an editor, as a file. */
-void render_long_code(struct message *message, const char *code,
-    const struct render_env *env);
+void render_long_code(const struct render_env *env, const char *code);
 
 /* ---- render_fault.c: code that was not run, and why ---- */
 

@@ -77,34 +77,21 @@ render_error(struct message *message, int64_t reference)
 	    reference);
 }
 
-/* Add a reference where the operator's log says more. */
 static void
-render_refusal(struct message *m, enum refusal refusal, int64_t reference)
+add_no_space(const struct render_env *env)
 {
-	if (refusals[refusal].text == NULL) {
-		render_error(m, reference);
-		return;
-	}
-	buf_adds(&m->lead, _(refusals[refusal].text));
-	if (refusals[refusal].ours)
-		buf_addf(&m->lead, _(" (reference %" PRId64 ")"), reference);
-}
+	const struct config *config = env->config;
 
-static void
-add_no_space(struct message *m, const struct cell_result *result,
-    const struct config *config)
-{
-	buf_addf(&m->lead,
+	buf_addf(&env->message->lead,
 	    _("There is no room for that: your sandbox may hold %s in %s. `/il "
 	      "rm` makes room."),
 	    phrase_size(config->quota).text, phrase_files(config->files).text);
-	render_space(&m->tail, result, config);
+	render_space(env);
 }
 
 /* Most errors are about a path, and their texts follow its name. */
 static void
-render_cell_error(struct message *m, const struct cell_result *result,
-    const char *path, const struct render_env *env)
+render_cell_error(const struct render_env *env)
 {
 	/* clang-tidy takes two lines in a table for a forgotten comma */
 	static const char not_empty[] =
@@ -124,22 +111,23 @@ render_cell_error(struct message *m, const struct cell_result *result,
 		[ERROR_NOT_REGULAR] = N_(" is neither a file nor a directory."),
 		[ERROR_PERMISSION] = no_permission,
 	};
-	struct buf *lead = &m->lead;
+	const struct cell_result *result = &env->run->result;
+	struct buf *lead = &env->message->lead;
 
 	if (result->error == ERROR_NOT_INSIDE)
-		render_path(m, PATH_OUTSIDE);
+		render_path(env->message, PATH_OUTSIDE);
 	else if (result->error == ERROR_NO_SPACE)
-		add_no_space(m, result, env->config);
+		add_no_space(env);
 	else if (result->error == ERROR_READ_ONLY)
 		buf_adds(lead,
-		    path_in_packages(path) != NULL ?
+		    path_in_packages(env->path) != NULL ?
 			_("Installed packages cannot be changed that way: `/il "
 			  "pip` installs them, `/il rm` removes them.") :
 			_("Nothing can be written there at the moment."));
 	else if (of_path[result->error] == NULL)
-		render_error(m, env->reference);
+		render_error(env->message, env->reference);
 	else
-		buf_addf(lead, "%s%s", phrase_path(path).text,
+		buf_addf(lead, "%s%s", phrase_path(env->path).text,
 		    _(of_path[result->error]));
 	/* `/il look` has just failed itself */
 	if (result->error == ERROR_NOT_FOUND && env->kind != JOB_LOOK)
@@ -167,29 +155,43 @@ render_blocked(struct message *message, enum rule_subject who,
 		rule_add_text(&message->lead, reason);
 }
 
-void
-render_not_done(struct message *message, const struct run_outcome *outcome,
-    const char *path, const struct render_env *env)
+/* Text for an end without a result; NULL: a fault of ours.  *ours: it has a
+ * reference, as the operator's log says more. */
+static const char *
+text_of_end(const struct run_outcome *run, bool *ours)
 {
-	if (outcome->end == RUN_REFUSED)
-		render_refusal(message, outcome->refusal, env->reference);
-	else if (outcome->end == RUN_TOO_LATE)
-		buf_adds(&message->lead,
-		    _("Your command waited too long for its turn and was not "
-		      "run. Please try again."));
-	else if (outcome->end == RUN_CANCELLED)
-		buf_adds(&message->lead, _("Cancelled before it began."));
-	else if (outcome->end == RUN_STOPPED)
-		buf_addf(&message->lead,
-		    _("Interrupted: Inline is being restarted. Try again in a "
-		      "moment. (reference %" PRId64 ")"),
-		    env->reference);
-	else if (outcome->end == RUN_RESULT &&
-	    outcome->result.reason == REASON_ERROR)
-		render_cell_error(message, &outcome->result, path, env);
-	else
+	*ours = run->end == RUN_STOPPED ||
+	    (run->end == RUN_REFUSED && refusals[run->refusal].ours);
+	if (run->end == RUN_REFUSED)
+		return refusals[run->refusal].text;
+	if (run->end == RUN_TOO_LATE)
+		return N_("Your command waited too long for its turn and was "
+			  "not run. Please try again.");
+	if (run->end == RUN_CANCELLED)
+		return N_("Cancelled before it began.");
+	return run->end == RUN_STOPPED ?
+	    N_("Interrupted: Inline is being restarted. Try again in a "
+	       "moment.") :
+	    NULL;
+}
+
+void
+render_not_done(const struct render_env *env)
+{
+	struct buf *lead = &env->message->lead;
+	bool ours;
+	const char *text = text_of_end(env->run, &ours);
+
+	if (env->run->end == RUN_RESULT &&
+	    env->run->result.reason == REASON_ERROR)
+		render_cell_error(env);
+	else if (text == NULL)
 		/* limits are far above the needs of an operation on files */
-		render_error(message, env->reference);
+		render_error(env->message, env->reference);
+	else
+		buf_adds(lead, _(text));
+	if (text != NULL && ours)
+		buf_addf(lead, _(" (reference %" PRId64 ")"), env->reference);
 }
 
 void
@@ -335,10 +337,8 @@ render_left_out(struct message *message, const struct slip *others,
 {
 	auto_free char *languages = list_languages(others, count);
 
-	if (count > 0)
-		buf_addf(&message->tail,
-		    _("\n-# Left out, as only Python runs here: %s"),
-		    languages);
+	buf_addf(&message->tail,
+	    _("\n-# Left out, as only Python runs here: %s"), languages);
 }
 
 void
@@ -346,17 +346,18 @@ render_not_python(struct message *message, const char *name,
     const struct slip *others, size_t count)
 {
 	auto_free char *languages = list_languages(others, count);
+	struct phrase as = phrase_name(name, SCRIPT_SHOWN);
 
 	if (count > 0)
 		buf_addf(&message->lead,
 		    _("The code in %s is marked %s, but only Python runs "
 		      "here."),
-		    phrase_name(name, SCRIPT_SHOWN).text, languages);
+		    as.text, languages);
 	else
 		buf_addf(&message->lead,
 		    _("%s does not look like Python, so it was not run. Is it "
 		      "Python? Then give it a name that ends in `.py`."),
-		    phrase_name(name, SCRIPT_SHOWN).text);
+		    as.text);
 }
 
 void
@@ -366,33 +367,25 @@ render_not_notebook(struct message *message, const char *name,
 	struct phrase as = phrase_name(name, SCRIPT_SHOWN);
 	struct buf *lead = &message->lead;
 
-	switch (fault) {
-	case SOURCE_FINE:
-		break;
-	case SOURCE_NOT_JSON:
+	if (fault == SOURCE_NOT_JSON)
 		buf_addf(lead,
 		    _("%s is a broken notebook: its JSON has an error in line "
 		      "%d. Save it in Jupyter once more, then upload it "
 		      "again."),
 		    as.text, line);
-		break;
-	case SOURCE_NO_CELLS:
+	else if (fault == SOURCE_NO_CELLS)
 		buf_addf(lead,
 		    _("%s is no notebook: it has no list of cells. Save it in "
 		      "Jupyter once more, then upload it again."),
 		    as.text);
-		break;
-	case SOURCE_NO_CODE:
+	else if (fault == SOURCE_NO_CODE)
 		buf_addf(lead,
 		    _("%s is a notebook without a code cell, so nothing was "
 		      "run."),
 		    as.text);
-		break;
-	case SOURCE_TOO_DEEP:
+	else if (fault == SOURCE_TOO_DEEP)
 		buf_addf(lead,
 		    _("%s has more parts than I can read. Clear its outputs in "
 		      "Jupyter and save it, then upload it again."),
 		    as.text);
-		break;
-	}
 }

@@ -41,31 +41,30 @@ begin_note(struct buf *tail)
 
 /* Limit that was reached, of so many bytes and files. */
 static struct phrase
-phrase_full(const struct cell_result *result, int64_t bytes, int64_t files)
+phrase_full(const struct render_env *env, int64_t bytes, int64_t files)
 {
-	return result->disk_full == DISK_FULL_FILES ? phrase_files(files) :
-						      phrase_size(bytes);
+	return env->run->result.disk_full == DISK_FULL_FILES ?
+	    phrase_files(files) :
+	    phrase_size(bytes);
 }
 
 void
-render_quota_used(struct buf *tail, const struct cell_result *result,
-    const struct config *config)
+render_quota_used(const struct render_env *env)
 {
-	buf_addf(tail,
+	buf_addf(&env->message->tail,
 	    _("\nThe disk quota is used up (%s): `/il rm` makes room."),
-	    phrase_full(result, config->quota, config->files).text);
+	    phrase_full(env, env->config->quota, env->config->files).text);
 }
 
 void
-render_packages_full(struct buf *tail, const struct cell_result *result,
-    const struct config *config)
+render_packages_full(const struct render_env *env)
 {
-	buf_addf(tail,
+	int64_t quota = env->config->pip_quota;
+
+	buf_addf(&env->message->tail,
 	    _("\nThe room for packages is used up (%s): `/il rm "
 	      ".site-packages recursive:True` empties it."),
-	    phrase_full(result, config->pip_quota,
-		config->pip_quota / CONFIG_PACKAGE_FILE_BYTES)
-		.text);
+	    phrase_full(env, quota, quota / CONFIG_PACKAGE_FILE_BYTES).text);
 }
 
 /* Used size, at most the quota: a volume holds a little more than that. */
@@ -75,10 +74,26 @@ used_size(int64_t used, int64_t quota)
 	return phrase_size(used < quota ? used : quota);
 }
 
-void
-render_space(struct buf *tail, const struct cell_result *result,
-    const struct config *config)
+/* Say how full the packages are; -1: that is not known. */
+static void
+add_packages_space(const struct render_env *env, int64_t used)
 {
+	int64_t quota = env->config->pip_quota;
+
+	if (used < 0)
+		return;
+	begin_note(&env->message->tail);
+	buf_addf(&env->message->tail, _("packages: %s of %s"),
+	    used_size(used, quota).text, phrase_size(quota).text);
+}
+
+void
+render_space(const struct render_env *env)
+{
+	struct buf *tail = &env->message->tail;
+	const struct cell_result *result = &env->run->result;
+	const struct config *config = env->config;
+
 	if (result->used_bytes >= 0) {
 		begin_note(tail);
 		buf_addf(tail, _("%s of %s used"),
@@ -89,12 +104,7 @@ render_space(struct buf *tail, const struct cell_result *result,
 		buf_addf(tail, _(", %s of %s"),
 		    phrase_count(result->used_files).text,
 		    phrase_files(config->files).text);
-	if (result->used_packages < 0)
-		return;
-	begin_note(tail);
-	buf_addf(tail, _("packages: %s of %s"),
-	    used_size(result->used_packages, config->pip_quota).text,
-	    phrase_size(config->pip_quota).text);
+	add_packages_space(env, result->used_packages);
 }
 
 void
@@ -114,22 +124,22 @@ render_place(struct buf *tail, const char *cwd, const char *gone, bool moved)
 struct phrase
 render_way_label(enum way way, const char *path)
 {
-	auto_free char *whole = xprintf(path[0] != '\0' ? "~/%s" : "~%s", path);
+	auto_free char *whole = phrase_tilde(path);
 	auto_buf struct buf shown = BUF_INIT(sizeof(struct phrase) - 1);
 
 	message_add_word(&shown, whole, LABEL_SHOWN);
-	switch (way) {
-	case WAY_BACK: /* Translators: at most 30 characters without %s */
-		return phrase_words(_("Back to %s"), buf_str(&shown));
-	case WAY_LOOK: /* Translators: at most 30 characters without %s */
-		return phrase_words(_("Look at %s"), buf_str(&shown));
-	case WAY_GET: /* Translators: at most 30 characters without %s */
-		return phrase_words(_("Get %s"), buf_str(&shown));
-	case WAY_RUN:
-		break;
-	}
-	/* Translators: at most 30 characters without %s */
-	return phrase_words(_("Run %s"), buf_str(&shown));
+	return phrase_words(way == WAY_BACK ?
+		/* Translators: at most 30 characters without %s */
+		_("Back to %s") :
+		way == WAY_LOOK ?
+		/* Translators: at most 30 characters without %s */
+		    _("Look at %s") :
+		    way == WAY_GET ?
+		    /* Translators: at most 30 characters without %s */
+			_("Get %s") :
+			/* Translators: at most 30 characters without %s */
+			_("Run %s"),
+	    buf_str(&shown));
 }
 
 void
@@ -158,16 +168,10 @@ entry_size(const struct collected *entry)
 {
 	if (entry->kind == ENTRY_FILE)
 		return phrase_size(entry->size);
-	if (entry->kind == ENTRY_DIRECTORY)
-		return phrase_words("%s", _("dir"));
 	return phrase_words("%s",
-	    entry->kind == ENTRY_LINK ? _("link") : _("other"));
-}
-
-static int
-points(const struct phrase *word)
-{
-	return (int)text_codepoints(word->text, strlen(word->text));
+	    entry->kind == ENTRY_DIRECTORY ? _("dir") :
+		entry->kind == ENTRY_LINK  ? _("link") :
+					     _("other"));
 }
 
 /* Set the block to a line for each entry. */
@@ -176,22 +180,22 @@ set_entries(struct message *m, const struct collect *c)
 {
 	auto_buf struct buf lines = BUF_INIT(65536);
 	struct phrase sizes[COLLECT_ENTRIES];
+	int points[COLLECT_ENTRIES];
 	int width = 0;
 
 	/* no wider than it must be: on a telephone a line has some 37
 	 * columns */
 	for (size_t i = 0; i < c->entry_count; i++) {
-		int len;
-
 		sizes[i] = entry_size(&c->entries[i]);
-		len = points(&sizes[i]);
-		width = len > width ? len : width;
+		points[i] = (int)text_codepoints(sizes[i].text,
+		    strlen(sizes[i].text));
+		width = points[i] > width ? points[i] : width;
 	}
 	for (size_t i = 0; i < c->entry_count; i++) {
 		const struct collected *entry = &c->entries[i];
 
 		/* an impossible time is as wide as any other */
-		buf_addf(&lines, "%*s%s  %s  ", width - points(&sizes[i]), "",
+		buf_addf(&lines, "%*s%s  %s  ", width - points[i], "",
 		    sizes[i].text,
 		    entry->mtime < 0 || entry->mtime > TIME_LAST ?
 			"       ?        " :
@@ -203,20 +207,19 @@ set_entries(struct message *m, const struct collect *c)
 }
 
 void
-render_listing(struct message *m, const struct render_listing *l,
-    const struct config *config)
+render_listing(const struct render_env *env, const struct render_listing *l)
 {
-	int64_t total = l->result->total;
+	struct message *m = env->message;
+	struct phrase path = phrase_path(env->path);
+	int64_t total = env->run->result.total;
 
 	if (l->moved && l->back_id != 0)
-		buf_addf(&m->lead, _("You are in %s now.\n"),
-		    phrase_path(l->path).text);
+		buf_addf(&m->lead, _("You are in %s now.\n"), path.text);
 	if (total == 0)
-		buf_addf(&m->lead, _("%s is empty."),
-		    phrase_path(l->path).text);
+		buf_addf(&m->lead, _("%s is empty."), path.text);
 	else
 		buf_addf(&m->lead, Q_("%s: %s entry", "%s: %s entries", total),
-		    phrase_path(l->path).text, phrase_count(total).text);
+		    path.text, phrase_count(total).text);
 	if (l->pages > 1)
 		buf_addf(&m->lead, _(", page %" PRId64 " of %" PRId64), l->page,
 		    l->pages);
@@ -225,8 +228,8 @@ render_listing(struct message *m, const struct render_listing *l,
 		buf_addf(&m->lead, _("There is no page %" PRId64 "."),
 		    l->asked);
 	}
-	set_entries(m, l->collect);
-	render_space(&m->tail, l->result, config);
+	set_entries(m, env->collect);
+	render_space(env);
 	if (l->back_id != 0)
 		render_way(m, WAY_BACK, l->back_id, l->back);
 	if (l->view_id != 0)
@@ -251,11 +254,13 @@ is_text(const struct buf *data)
 	return false;
 }
 
-/* Attach a file's data, or say why that is not possible. */
+/* Attach the file that the cell has sent, or say why that is not possible.
+ * total: its real size. */
 static void
-attach(struct message *m, struct collected *file, int64_t total,
-    const struct render_env *env)
+attach(const struct render_env *env, int64_t total)
 {
+	struct message *m = env->message;
+	struct collected *file = &env->collect->files[0];
 	bool whole = total <= (int64_t)file->data.len;
 
 	if (!env->may_attach)
@@ -275,11 +280,16 @@ attach(struct message *m, struct collected *file, int64_t total,
 /* A text that fits is shown; any other file is attached, and the beginning of a
  * longer text shown. */
 void
-render_file(struct message *m, struct collected *file, int64_t total,
-    const struct render_env *env)
+render_file(const struct render_env *env)
 {
+	struct message *m = env->message;
+	const struct collected *file = &env->collect->files[0];
 	bool text = is_text(&file->data);
 	size_t shown = file->data.len < SHOWN_MAX ? file->data.len : SHOWN_MAX;
+	/* a file that is too large was cut */
+	int64_t total = env->run->result.total > file->size ?
+	    env->run->result.total :
+	    file->size;
 
 	buf_addf(&m->lead, "%s: %s%s", phrase_path(file->path).text,
 	    phrase_size(total).text, total == 0 ? _(", it is empty.") : "");
@@ -288,71 +298,73 @@ render_file(struct message *m, struct collected *file, int64_t total,
 	if (text)
 		message_set_block(m, buf_str(&file->data), shown,
 		    filename_language(file->path), MESSAGE_CUT_END);
-	if (text && m->block.len > 0 && message_fits(m) &&
-	    total == (int64_t)shown)
-		return;
-	attach(m, file, total, env);
+	if (!text || m->block.len == 0 || !message_fits(m) ||
+	    total != (int64_t)shown)
+		attach(env, total);
 }
 
 void
-render_get(struct message *message, struct collected *file,
-    const struct render_env *env)
+render_get(const struct render_env *env)
 {
-	buf_addf(&message->lead, "%s: %s", phrase_path(file->path).text,
+	struct message *m = env->message;
+	const struct collected *file = &env->collect->files[0];
+
+	buf_addf(&m->lead, "%s: %s", phrase_path(file->path).text,
 	    phrase_size(file->size).text);
 	if (file->size == 0)
-		buf_adds(&message->tail, _("It is empty."));
+		buf_adds(&m->tail, _("It is empty."));
 	else
-		attach(message, file, file->size, env);
+		attach(env, file->size);
 }
 
 /* Name the first few entries that are not in the zip. */
 static void
-name_not_archived(struct buf *out, const struct collect *c, int64_t count)
+name_not_archived(const struct render_env *env)
 {
+	struct buf *out = &env->message->tail;
+	const struct collect *c = env->collect;
 	size_t shown = c->left_count < LEFT_MOST ? c->left_count : LEFT_MOST;
 
-	if (shown == 0)
-		return;
-	buf_adds(out,
-	    _("\nNot in it, as they are no files, too many or not readable: "));
 	for (size_t i = 0; i < shown; i++) {
-		buf_adds(out, i > 0 ? ", " : "");
+		buf_adds(out,
+		    i > 0 ? ", " :
+			    _("\nNot in it, as they are no files, too many or "
+			      "not readable: "));
 		message_add_name(out, c->left[i].path, LEFT_NAME_MOST);
 	}
-	if (count > (int64_t)shown)
-		buf_addf(out, _(" and %zu more"), (size_t)count - shown);
+	if (shown > 0 && env->run->result.total > (int64_t)shown)
+		buf_addf(out, _(" and %zu more"),
+		    (size_t)env->run->result.total - shown);
 }
 
 void
-render_archive(struct message *message, const char *path,
-    struct collect *collect, int64_t left_out, const struct render_env *env)
+render_archive(const struct render_env *env)
 {
-	struct collected *file = &collect->files[0];
+	struct buf *lead = &env->message->lead;
+	struct phrase path = phrase_path(env->path);
+	int64_t size = env->collect->files[0].size;
 
-	if (collect->file_count == 0) {
-		buf_addf(&message->lead, _("%s is empty."),
-		    phrase_path(path).text);
+	if (env->collect->file_count == 0) {
+		buf_addf(lead, _("%s is empty."), path.text);
 	} else {
-		buf_addf(&message->lead, _("%s as a zip: %s"),
-		    phrase_path(path).text, phrase_size(file->size).text);
-		attach(message, file, file->size, env);
+		buf_addf(lead, _("%s as a zip: %s"), path.text,
+		    phrase_size(size).text);
+		attach(env, size);
 	}
-	name_not_archived(&message->tail, collect, left_out);
+	name_not_archived(env);
 }
 
 void
-render_written(struct message *message, const char *path, int64_t size,
-    const struct run_outcome *outcome, const struct render_env *env)
+render_written(const struct render_env *env, size_t size)
 {
-	const struct cell_result *result = &outcome->result;
+	const struct cell_result *result = &env->run->result;
 
-	buf_addf(&message->lead, _("Saved %s: %s."), phrase_path(path).text,
-	    phrase_size(size).text);
+	buf_addf(&env->message->lead, _("Saved %s: %s."),
+	    phrase_path(env->path).text, phrase_size((int64_t)size).text);
 	/* a sandbox that is nearly full is mentioned */
 	if (result->used_bytes / 3 >= env->config->quota / 4 ||
 	    result->used_files / 3 >= env->config->files / 4)
-		render_space(&message->tail, result, env->config);
+		render_space(env);
 }
 
 /* ---- packages ---- */
@@ -406,89 +418,70 @@ add_package_lines(struct buf *lines, const struct buf *list)
 }
 
 void
-render_packages(struct message *message, const struct buf *list,
-    const struct cell_result *result, const struct render_env *env)
+render_packages(const struct render_env *env)
 {
+	struct message *m = env->message;
 	auto_buf struct buf lines = BUF_INIT(LINES_MAX);
-	int64_t count = (int64_t)add_package_lines(&lines, list);
+	int64_t count = (int64_t)add_package_lines(&lines,
+	    &env->collect->output);
 
-	render_space(&message->tail, result, env->config);
+	render_space(env);
 	if (count == 0) {
-		buf_adds(&message->lead,
+		buf_adds(&m->lead,
 		    _("No packages are installed. `/il pip` installs some."));
 		return;
 	}
-	buf_addf(&message->lead, Q_("%s package:", "%s packages:", count),
+	buf_addf(&m->lead, Q_("%s package:", "%s packages:", count),
 	    phrase_count(count).text);
-	message_set_block(message, buf_str(&lines), lines.len, "",
-	    MESSAGE_CUT_END);
-	if (!message_fits(message) && env->may_attach &&
+	message_set_block(m, buf_str(&lines), lines.len, "", MESSAGE_CUT_END);
+	if (!message_fits(m) && env->may_attach &&
 	    (int64_t)lines.len <= env->file_most)
-		(void)message_attach(message, LIST_NAME, &lines);
+		(void)message_attach(m, LIST_NAME, &lines);
 }
 
-/* Name the first few packages of a list. */
-static void
-add_names(struct buf *out, const struct buf *list)
+/* The names of the first few packages that the cell has listed; heap. */
+static char *
+list_names(const struct render_env *env)
 {
-	const char *at = buf_str(list);
-	const char *end = at + list->len;
+	auto_buf struct buf names = BUF_INIT(MESSAGE_PART_MAX);
+	const char *at = buf_str(&env->collect->output);
+	const char *end = at + env->collect->output.len;
 	struct package package;
 	size_t count = 0;
 
 	for (; next_package(&at, end, &package); count++)
 		if (count < PACKAGES_NAMED)
-			buf_addf(out, "%s%s", count > 0 ? ", " : "",
+			buf_addf(&names, "%s%s", count > 0 ? ", " : "",
 			    phrase_name(package.name, PACKAGE_SHOWN).text);
 	if (count > PACKAGES_NAMED)
-		buf_addf(out, _(" and %zu more"), count - PACKAGES_NAMED);
+		buf_addf(&names, _(" and %zu more"), count - PACKAGES_NAMED);
+	return buf_steal(&names, NULL);
 }
 
-/* Add the space of the packages, which a cell that mounts them alone reports as
- * its only usage. */
-static void
-add_space(struct buf *tail, const struct cell_result *result,
-    const struct config *config)
-{
-	struct cell_result packages = { .used_bytes = -1,
-		.used_packages = result->used_bytes };
-
-	render_space(tail, &packages, config);
-}
-
+/* A cell that mounts the packages alone reports their space as its only
+ * usage. */
 void
-render_uninstalled(struct message *message, const char *name,
-    const struct buf *rest, int64_t view_id, const struct cell_result *result,
-    const struct config *config)
+render_uninstalled(const struct render_env *env, const char *name,
+    int64_t view_id)
 {
-	auto_buf struct buf names = BUF_INIT(MESSAGE_PART_MAX);
+	struct message *m = env->message;
+	auto_free char *names = list_names(env);
 
-	buf_addf(&message->lead, _("Removed the package %s."),
-	    phrase_name(name, PACKAGE_SHOWN).text);
-	add_space(&message->tail, result, config);
-	if (view_id == 0)
-		return;
-	add_names(&names, rest);
-	buf_addf(&message->lead, _(" Nothing needs these any more: %s."),
-	    buf_str(&names));
-	message_add_button(message, ACTION_PACKAGES_REST, view_id,
-	    _("Remove these, too"), 2, false);
-}
-
-void
-render_rest_removed(struct message *message, const struct buf *rest,
-    const struct cell_result *result, const struct config *config)
-{
-	auto_buf struct buf names = BUF_INIT(MESSAGE_PART_MAX);
-
-	add_names(&names, rest);
-	if (names.len == 0)
-		buf_adds(&message->lead,
+	add_packages_space(env, env->run->result.used_bytes);
+	if (name != NULL)
+		buf_addf(&m->lead, _("Removed the package %s."),
+		    phrase_name(name, PACKAGE_SHOWN).text);
+	else if (*names == '\0')
+		buf_adds(&m->lead,
 		    _("Nothing was removed: all installed packages are "
 		      "needed."));
 	else
-		buf_addf(&message->lead, _("Removed %s."), buf_str(&names));
-	add_space(&message->tail, result, config);
+		buf_addf(&m->lead, _("Removed %s."), names);
+	if (view_id == 0)
+		return;
+	buf_addf(&m->lead, _(" Nothing needs these any more: %s."), names);
+	message_add_button(m, ACTION_PACKAGES_REST, view_id,
+	    _("Remove these, too"), 2, false);
 }
 
 /* ---- packages that pip did not find ---- */
@@ -518,11 +511,9 @@ add_nearest(struct buf *out, const char *name)
 {
 	struct nearest near = render_need_nearest(name);
 
-	if (near.count == 0)
-		return;
-	buf_adds(out, _(" Nearest to that:"));
 	for (size_t i = 0; i < near.count; i++)
-		buf_addf(out, "%s `%s`", i > 0 ? "," : "", near.of[i].name);
+		buf_addf(out, "%s `%s`", i > 0 ? "," : _(" Nearest to that:"),
+		    near.of[i].name);
 }
 
 /* "demo==9: 2.0, 1.0" */
@@ -548,9 +539,10 @@ add_known_versions(struct buf *out, char *line)
 }
 
 bool
-render_pip_missing(struct buf *out, const struct buf *log,
-    const struct config *config)
+render_pip_missing(const struct render_env *env)
 {
+	struct buf *out = &env->message->tail;
+	const struct buf *log = &env->collect->output;
 	auto_free char *project = find_line(log, "Inline: no project ");
 	auto_free char *version = find_line(log, "Inline: no version ");
 	const char *found = strstr(buf_str(log), NOT_FOUND);
@@ -566,7 +558,7 @@ render_pip_missing(struct buf *out, const struct buf *log,
 		found += strlen(NOT_FOUND);
 		name = xstrndup(found, strcspn(found, "\r\n"));
 		buf_addf(out,
-		    config->pip_allow_sdist ?
+		    env->config->pip_allow_sdist ?
 			_("\nThere is no %s for this Python.") :
 			_("\nThere is no %s as a wheel for this Python: "
 			  "packages that must be built are not installed "
@@ -579,10 +571,11 @@ render_pip_missing(struct buf *out, const struct buf *log,
 /* ---- sandboxes ---- */
 
 void
-render_created(struct message *message, const struct sandbox *sandbox,
-    bool created, const struct config *config)
+render_created(const struct render_env *env, const struct sandbox *sandbox,
+    bool created)
 {
-	struct buf *lead = &message->lead;
+	struct buf *lead = &env->message->lead;
+	const struct config *config = env->config;
 
 	buf_adds(lead,
 	    created ? _("Your sandbox is ready. ") :
@@ -597,13 +590,14 @@ render_created(struct message *message, const struct sandbox *sandbox,
 	    phrase_size(config->memory).text,
 	    phrase_thousandths(config->milli_cpus).text,
 	    config->milli_cpus > 1000 ? _("CPUs") : _("CPU"));
-	if (sandbox->pinned) {
+	if (sandbox->pinned)
 		buf_adds(lead, _("\nIt does not expire."));
-		return;
-	}
-	buf_addf(lead,
-	    _("\nIt expires <t:%" PRId64 ":R>; each use keeps it for %s more."),
-	    sandbox->expires_at, phrase_span(config->retention_seconds).text);
+	else
+		buf_addf(lead,
+		    _("\nIt expires <t:%" PRId64
+		      ":R>; each use keeps it for %s more."),
+		    sandbox->expires_at,
+		    phrase_span(config->retention_seconds).text);
 }
 
 void

@@ -21,15 +21,12 @@ struct session;
 #define TEXT_REMOVED_PATH N_("Removed %s.")
 
 /* Say in the tail which quota a run has used up: bytes, or number of files. */
-void render_quota_used(struct buf *tail, const struct cell_result *result,
-    const struct config *config);
+void render_quota_used(const struct render_env *env);
 /* Say the same of the quota of packages. */
-void render_packages_full(struct buf *tail, const struct cell_result *result,
-    const struct config *config);
+void render_packages_full(const struct render_env *env);
 /* Say in the tail how full the sandbox is, its files and its packages, as far
  * as the cell reported it. */
-void render_space(struct buf *tail, const struct cell_result *result,
-    const struct config *config);
+void render_space(const struct render_env *env);
 /* Name the current directory in the tail; moved: it is a new one; gone: the
  * directory that was the current one, or "". */
 void render_place(struct buf *tail, const char *cwd, const char *gone,
@@ -54,12 +51,10 @@ void render_pages(struct message *message, enum action previous,
 
 /* ---- files ---- */
 
+/* The directory is that of env->path, its entries are in env->collect. */
 struct render_listing {
-	const char *path;		  /* of the directory */
-	const struct collect *collect;	  /* its entries */
-	const struct cell_result *result; /* with their number, and the usage */
-	int64_t page;			  /* from 1 */
-	int64_t asked;			  /* the page that was asked for */
+	int64_t page;  /* from 1 */
+	int64_t asked; /* the page that was asked for */
 	int64_t pages;
 	int64_t view_id;      /* for the buttons; 0: no buttons */
 	bool moved;	      /* the current directory was another one */
@@ -67,40 +62,33 @@ struct render_listing {
 	int64_t back_id;      /* view of that button; 0: no button */
 };
 
-void render_listing(struct message *message,
-    const struct render_listing *listing, const struct config *config);
-/* Show a file: text in a block, else as attachment.  total: its real size.
- * The data moves into the message. */
-void render_file(struct message *message, struct collected *file, int64_t total,
-    const struct render_env *env);
-/* Send a file; the data moves into the message. */
-void render_get(struct message *message, struct collected *file,
-    const struct render_env *env);
-/* Send a directory's zip; left_out: number of files that are not in it. */
-void render_archive(struct message *message, const char *path,
-    struct collect *collect, int64_t left_out, const struct render_env *env);
-void render_written(struct message *message, const char *path, int64_t size,
-    const struct run_outcome *outcome, const struct render_env *env);
+void render_listing(const struct render_env *env,
+    const struct render_listing *listing);
+/* Show the file that the cell has sent: text in a block, else as attachment.
+ * In these functions its data moves into the message. */
+void render_file(const struct render_env *env);
+/* Send it. */
+void render_get(const struct render_env *env);
+/* Send a directory's zip; the result's total is the number of files that are
+ * not in it. */
+void render_archive(const struct render_env *env);
+void render_written(const struct render_env *env, size_t size);
 
 /* ---- packages ---- */
 
-/* Installed packages; list: the output of the cell (frame.h, OP_PACKAGES). */
-void render_packages(struct message *message, const struct buf *list,
-    const struct cell_result *result, const struct render_env *env);
+/* Installed packages; the output is a list (frame.h, OP_PACKAGES). */
+void render_packages(const struct render_env *env);
 #define TEXT_NO_PACKAGE \
 	N_("%s is not installed. `/il packages list` lists all packages.")
 #define PACKAGE_SHOWN 40 /* code points of a name or a version */
-/* rest: unneeded packages (cell/python/packages.py); view_id: of the button
- * that removes them.  result: of a cell that mounts the packages. */
-void render_uninstalled(struct message *message, const char *name,
-    const struct buf *rest, int64_t view_id, const struct cell_result *result,
-    const struct config *config);
-void render_rest_removed(struct message *message, const struct buf *rest,
-    const struct cell_result *result, const struct config *config);
+/* name: the removed package, and the output lists those that are unneeded
+ * (cell/python/packages.py); NULL: it lists those that were removed.  view_id:
+ * of the button that removes unneeded ones, 0: none. */
+void render_uninstalled(const struct render_env *env, const char *name,
+    int64_t view_id);
 /* Say which project, version or wheel pip did not find, by its log.  False: the
  * log does not say so. */
-bool render_pip_missing(struct buf *out, const struct buf *log,
-    const struct config *config);
+bool render_pip_missing(const struct render_env *env);
 
 /* ---- sandboxes and their sessions ---- */
 
@@ -118,7 +106,7 @@ void render_session_status(struct message *message,
 /* Say below an answer that a sandbox was made; lost_at: when the one before it
  * expired, or 0. */
 void render_made(struct message *message, int64_t lost_at);
-void render_created(struct message *message, const struct sandbox *sandbox,
-    bool created, const struct config *config);
+void render_created(const struct render_env *env, const struct sandbox *sandbox,
+    bool created);
 
 #endif

@@ -13,9 +13,6 @@
 #include "base/utf8.h"
 #include "worker/render/terminal.h"
 
-#define TEXT_TABS \
-	N_("\nTabs and spaces are mixed where lines begin: use one of them " \
-	   "throughout.")
 #define TEXT_LESS_MEMORY \
 	N_("\nKeep less in memory at a time: read files line by line, use " \
 	   "generators instead of lists, and `del` large objects that you no " \
@@ -31,82 +28,80 @@
 #define MEMORY_QUIET (INT64_C(64) << 20)
 
 static bool
-line_has(const struct render_line *line, const char *text)
+line_begins(const char *line, const char *text)
 {
-	return memmem(line->text, line->len, text, strlen(text)) != NULL;
-}
-
-static bool
-line_begins(const struct render_line *line, const char *text)
-{
-	return line->len >= strlen(text) &&
-	    memcmp(line->text, text, strlen(text)) == 0;
+	return strncmp(line, text, strlen(text)) == 0;
 }
 
 /* ---- code that Python does not understand ---- */
 
 /* Explain a syntax error by the likely mistake in the code. */
 static void
-explain_slip(struct buf *out, const struct render_line *line,
-    const struct slip *slip)
+explain_slip(struct buf *out, const char *line, const struct slip *slip)
 {
-	bool syntax = line_begins(line, "SyntaxError") ||
-	    line_begins(line, "IndentationError") ||
-	    line_begins(line, "TabError");
-	bool name = line_begins(line, "NameError");
+	bool tabs = line_begins(line, "TabError");
 
-	if (syntax && slip->kind == SLIP_ODD)
+	if (!tabs && !line_begins(line, "SyntaxError") &&
+	    !line_begins(line, "IndentationError") &&
+	    (slip->kind != SLIP_LANGUAGE || !line_begins(line, "NameError")))
+		return;
+	if (slip->kind == SLIP_ODD)
 		buf_addf(out,
 		    _("\nLine %d has a character that looks like a blank or "
 		      "like nothing (U+%04X): type a plain blank in its "
 		      "place, or delete it."),
 		    slip->line, (unsigned)slip->point);
-	else if (syntax && slip->kind == SLIP_FENCE)
+	else if (slip->kind == SLIP_FENCE)
 		buf_adds(out,
 		    _("\nThe code has a back-tick left over: put three before "
 		      "the code and three after it, or none."));
-	else if ((syntax || name) && slip->kind == SLIP_LANGUAGE)
+	else if (slip->kind == SLIP_LANGUAGE)
 		buf_addf(out,
 		    _("\nThe code is marked `%s`, and only Python runs here."),
 		    slip->word);
-	else if (syntax && slip->kind == SLIP_QUOTES)
+	else if (slip->kind == SLIP_QUOTES)
 		buf_adds(out,
 		    _("\nThe code has curly quotes, as telephones and text "
 		      "editors make them: Python needs straight ones, `\"` or "
 		      "`'`."));
 	/* a TabError can come from a file, too */
-	if ((syntax && slip->kind == SLIP_TABS) ||
-	    line_begins(line, "TabError"))
-		buf_adds(out, _(TEXT_TABS));
+	if (slip->kind == SLIP_TABS || tabs)
+		buf_adds(out,
+		    _("\nTabs and spaces are mixed where lines begin: use one "
+		      "of them throughout."));
 }
 
 /* ---- limits of the sandbox ---- */
 
-/* Is the error about the network?  It is known by its number, as C libraries
- * differ in their texts. */
+/* Has the text one of these, which '|' divides? */
 static bool
-is_about_network(const struct render_line *line)
+line_has(const char *text, size_t len, const char *words)
 {
-	static const char *const words[] = { "[Errno -2]", "[Errno -3]",
-		"[Errno -5]", "[Errno 101]", "NameResolutionError",
-		"Temporary failure in name resolution",
-		"Name or service not known" };
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (line_has(line, words[i]))
+	for (size_t n; *words != '\0'; words += n + (words[n] == '|')) {
+		n = strcspn(words, "|");
+		if (memmem(text, len, words, n) != NULL)
 			return true;
+	}
 	return false;
 }
 
 static void
-explain_error(struct buf *out, const struct render_line *line,
-    const struct cell_result *result, const struct render_env *env)
+explain_error(const struct render_env *env, const char *line)
 {
-	if (is_about_network(line))
+	struct buf *out = &env->message->tail;
+	const struct cell_result *result = &env->run->result;
+	const struct config *config = env->config;
+
+	/* about the network: C libraries differ in their texts, not in the
+	 * number */
+	if (line_has(line, strlen(line),
+		"[Errno -2]|[Errno -3]|[Errno -5]|[Errno 101]"
+		"|NameResolutionError|Temporary failure in name resolution"
+		"|Name or service not known"))
 		buf_adds(out,
 		    _("\nCode has no network here: `/il pip` installs "
 		      "packages, `/il put` brings in files."));
-	else if (render_lacks_input(line))
+	else if (strcmp(line, RENDER_NO_INPUT) == 0)
 		buf_adds(out,
 		    env->has_input ?
 			_("\nThe code asks for more input than it was "
@@ -114,25 +109,27 @@ explain_error(struct buf *out, const struct render_line *line,
 			_("\nThe code asks for input, and there was none."));
 	else if (line_begins(line, "MemoryError"))
 		buf_adds(out, _(TEXT_LESS_MEMORY));
-	else if (line_has(line, "[Errno 28]") && result->disk_full == 0 &&
-	    result->used_bytes / 3 >= env->config->quota / 4)
+	else if (strstr(line, "[Errno 28]") == NULL || result->disk_full != 0)
+		return;
+	else if (result->used_bytes / 3 >= config->quota / 4)
 		/* there may be room, but not for the last write */
-		render_quota_used(out, result, env->config);
-	else if (line_has(line, "[Errno 28]") && result->disk_full == 0)
+		render_quota_used(env);
+	else
 		buf_addf(out,
 		    _("\n`/tmp` holds %s: there is room for %s in the sandbox "
 		      "itself."),
-		    phrase_size(env->config->tmp_size).text,
-		    phrase_size(env->config->quota).text);
+		    phrase_size(config->tmp_size).text,
+		    phrase_size(config->quota).text);
 }
 
 /* Append a line end and a sentence about the limit that was reached, or about
  * the error that the output ends in; or nothing. */
 static void
-render_hint(struct buf *out, const struct cell_result *result,
-    const struct buf *output, const struct render_env *env)
+render_hint(const struct render_env *env)
 {
-	const struct render_line line = render_last_line(output);
+	struct buf *out = &env->message->tail;
+	const struct cell_result *result = &env->run->result;
+	auto_free char *line = render_last_line(&env->collect->output);
 
 	/* code in quotes is a string, which is no error */
 	if (env->slip.kind == SLIP_STRING && result->reason == REASON_EXIT)
@@ -144,8 +141,8 @@ render_hint(struct buf *out, const struct cell_result *result,
 	case REASON_EXIT:
 		if (result->status == 0)
 			break;
-		explain_slip(out, &line, &env->slip);
-		explain_error(out, &line, result, env);
+		explain_slip(out, line, &env->slip);
+		explain_error(env, line);
 		break;
 	case REASON_TIME:
 		/* on a busy host any run waits, but not most of its time */
@@ -176,9 +173,10 @@ render_hint(struct buf *out, const struct cell_result *result,
  * line is small after an exit, as the output matters more, and empty if all is
  * well. */
 static void
-add_run_result(struct buf *out, const struct cell_result *result,
-    int64_t output_max, int64_t memory, int64_t wall_ms)
+add_run_result(const struct render_env *env, int64_t memory, int64_t wall_ms)
 {
+	struct buf *out = &env->message->tail;
+	const struct cell_result *result = &env->run->result;
 	const char *name = sigabbrev_np((int)result->signal);
 	const char *between = " · ";
 
@@ -206,7 +204,7 @@ add_run_result(struct buf *out, const struct cell_result *result,
 		break;
 	case REASON_OUTPUT:
 		buf_addf(out, _("stopped at the output limit of %s"),
-		    phrase_size(output_max).text);
+		    phrase_size(env->config->output_limit).text);
 		break;
 	case REASON_ERROR:
 		buf_adds(out, _("not run"));
@@ -222,67 +220,53 @@ add_run_result(struct buf *out, const struct cell_result *result,
 		    phrase_size(result->max_rss).text);
 }
 
-/* ---- the end of a run ---- */
-
-/* A run that began and has no result. */
-static void
-add_broken_end(struct buf *tail, enum run_end end, int64_t reference)
-{
-	if (end == RUN_STOPPED)
-		buf_addf(tail,
-		    _("Interrupted: Inline is being restarted. Run it again in "
-		      "a moment. (reference %" PRId64 ")"),
-		    reference);
-	else if (end == RUN_OVERDUE || end == RUN_BROKEN)
-		buf_addf(tail,
-		    _("The sandbox failed while this ran, so it was ended. "
-		      "Sandbox error, reference %" PRId64 "."),
-		    reference);
-}
-
-/* Say that its owner has ended the run.  False: nobody has, or it succeeded all
- * the same. */
-static bool
-add_cancelled(struct buf *tail, const struct run_outcome *outcome)
-{
-	if (!outcome->cancelled || outcome_succeeded(outcome))
-		return false;
-	buf_adds(tail, _("-# cancelled"));
-	if (outcome->end == RUN_RESULT)
-		buf_addf(tail, " · %s",
-		    phrase_duration(outcome->result.wall_us).text);
-	return true;
-}
-
 /* Append the version of Python to the line of the result. */
 static void
-add_version(struct buf *tail, const struct render_env *env)
+add_version(const struct render_env *env)
 {
+	struct buf *tail = &env->message->tail;
+
 	if (env->version != NULL)
 		buf_addf(tail, "%sPython %s", tail->len > 0 ? " · " : "-# ",
 		    env->version);
 }
 
-static void
-add_run_end(struct buf *tail, const struct run_outcome *outcome,
-    const struct buf *output, const struct render_env *env)
+/* Has its owner ended the run, which did not succeed all the same? */
+static bool
+is_cancelled(const struct run_outcome *run)
 {
-	const struct config *config = env->config;
+	return run->cancelled && !outcome_succeeded(run);
+}
 
-	if (add_cancelled(tail, outcome)) {
-		add_version(tail, env);
-		return;
-	}
-	if (outcome->end != RUN_RESULT) {
-		add_broken_end(tail, outcome->end, env->reference);
-		return;
-	}
-	add_run_result(tail, &outcome->result, config->output_limit,
-	    config->memory, config->timeout_ms);
-	add_version(tail, env);
-	if (outcome->result.disk_full != 0 && !outcome_succeeded(outcome))
-		render_quota_used(tail, &outcome->result, config);
-	render_hint(tail, &outcome->result, output, env);
+/* Say how the run ended, and by which Python it was done.  False: no more is to
+ * be said, as its owner has ended it, or it has no result. */
+static bool
+add_end(const struct render_env *env, int64_t memory, int64_t wall_ms)
+{
+	struct buf *tail = &env->message->tail;
+	const struct run_outcome *run = env->run;
+	bool cancelled = is_cancelled(run);
+
+	if (cancelled && run->end == RUN_RESULT)
+		buf_addf(tail, "%s · %s", _("-# cancelled"),
+		    phrase_duration(run->result.wall_us).text);
+	else if (cancelled)
+		buf_adds(tail, _("-# cancelled"));
+	else if (run->end == RUN_STOPPED)
+		buf_addf(tail,
+		    _("Interrupted: Inline is being restarted. Run it again in "
+		      "a moment. (reference %" PRId64 ")"),
+		    env->reference);
+	else if (run->end != RUN_RESULT)
+		buf_addf(tail,
+		    _("The sandbox failed while this ran, so it was ended. "
+		      "Sandbox error, reference %" PRId64 "."),
+		    env->reference);
+	else
+		add_run_result(env, memory, wall_ms);
+	if (cancelled || run->end == RUN_RESULT)
+		add_version(env);
+	return !cancelled && run->end == RUN_RESULT;
 }
 
 const char *
@@ -292,7 +276,7 @@ render_word(const struct run_outcome *outcome, char word[WORD_SIZE])
 	const char *kind = outcome_kind(outcome)->word;
 	int64_t number = result->status;
 
-	if (outcome->cancelled && !outcome_succeeded(outcome))
+	if (is_cancelled(outcome))
 		return "cancelled";
 	if (outcome->end == RUN_REFUSED) {
 		(void)snprintf(word, WORD_SIZE, "%s %s", kind,
@@ -341,11 +325,13 @@ render_session_ended(struct message *message, enum kept_end why)
 /* Attach a file.  Displayed pictures are only counted, as their names are
  * ours. */
 static void
-attach_one(struct message *m, struct collect *c, struct collected *file,
+attach_one(const struct render_env *env, struct collected *file,
     size_t *pictures)
 {
+	struct message *m = env->message;
+
 	if (message_attach(m, file->path, &file->data) == NULL) {
-		collect_leave_out(c, file, LEFT_OUT_TOTAL);
+		collect_leave_out(env->collect, file, LEFT_OUT_TOTAL);
 		return;
 	}
 	if (file->displayed) {
@@ -362,12 +348,12 @@ attach_one(struct message *m, struct collect *c, struct collected *file,
 /* Count files that are no pictures in one line, if there are more than a
  * few. */
 static void
-fold_files(struct message *m, struct collect *c,
-    const struct run_outcome *outcome)
+fold_files(const struct render_env *env)
 {
+	struct collect *c = env->collect;
 	/* the cell need not have named all of them */
-	int64_t count = outcome->end == RUN_RESULT ?
-	    outcome->result.total - (int64_t)c->images :
+	int64_t count = env->run->end == RUN_RESULT ?
+	    env->run->result.total - (int64_t)c->images :
 	    0;
 
 	if (c->others <= OTHERS_MOST)
@@ -375,7 +361,7 @@ fold_files(struct message *m, struct collect *c,
 	collect_fold(c);
 	if (count < (int64_t)c->others)
 		count = (int64_t)c->others;
-	buf_addf(&m->tail,
+	buf_addf(&env->message->tail,
 	    Q_("\n%s new or changed file in %s",
 		"\n%s new or changed files in %s", count),
 	    phrase_count(count).text, phrase_path(c->folder).text);
@@ -384,22 +370,22 @@ fold_files(struct message *m, struct collect *c,
 /* Images go first, where Discord shows them.  An empty file is only named.
  * most: files that may be attached. */
 static void
-attach_files(struct message *m, struct collect *c, size_t most)
+attach_files(const struct render_env *env, size_t most)
 {
+	struct message *m = env->message;
+	struct collect *c = env->collect;
 	size_t pictures = 0;
 
-	for (int images = 1; images >= 0; images--) {
-		for (size_t i = 0; i < c->file_count; i++) {
-			struct collected *file = &c->files[i];
+	for (size_t i = 0; i < 2 * c->file_count; i++) {
+		struct collected *file = &c->files[i % c->file_count];
 
-			if (filename_is_image(file->path) != (images == 1) ||
-			    collect_is_folded(c, file))
-				continue;
-			if (m->file_count < most && file->size > 0)
-				attach_one(m, c, file, &pictures);
-			else
-				collect_leave_out(c, file, LEFT_OUT_COUNT);
-		}
+		if (filename_is_image(file->path) != (i < c->file_count) ||
+		    collect_is_folded(c, file))
+			continue;
+		if (m->file_count < most && file->size > 0)
+			attach_one(env, file, &pictures);
+		else
+			collect_leave_out(c, file, LEFT_OUT_COUNT);
 	}
 	if (m->without.len > 0)
 		buf_adds(&m->without,
@@ -425,76 +411,66 @@ name_one_left_out(struct buf *out, const struct collected *left,
 		[LEFT_OUT_TIME] = N_(", no time was left"),
 		[LEFT_OUT_PATH] = N_(", path too long"),
 		[LEFT_OUT_KIND] = N_(", not readable"),
+		[LEFT_OUT_GONE] = N_(", not readable"),
 	};
 
 	message_add_name(out, left->path, NAME_MOST);
 	if (left->size == 0)
 		buf_adds(out, _(" (empty)"));
-	else if (!may_attach || left->why != LEFT_OUT_COUNT)
+	else if (!may_attach)
+		buf_addf(out, " (%s)", phrase_size(left->size).text);
+	else if (left->why != LEFT_OUT_COUNT)
 		buf_addf(out, " (%s%s)", phrase_size(left->size).text,
-		    may_attach && left->why != LEFT_OUT_COUNT ?
-			_(reasons[left->why]) :
-			"");
+		    _(reasons[left->why]));
 }
 
-/* Name the first few files that are not in the message, with their reasons. */
+/* Name the first few files that are not in the message, with their reasons and
+ * the limits that they did not meet. */
 static void
-name_left_out(struct message *m, const struct collect *c, bool may_attach)
+name_left_out(const struct render_env *env)
 {
+	struct buf *tail = &env->message->tail;
+	const struct collect *c = env->collect;
+	bool why[LEFT_OUT_GONE + 1] = { false };
 	size_t more = c->left_more;
-	size_t named = 0;
-	bool many = false;
 	bool lost = false;
 
 	for (size_t i = 0; i < c->left_count; i++) {
 		const struct collected *left = &c->left[i];
 
-		many = many ||
-		    (left->why == LEFT_OUT_COUNT && left->size > 0 &&
-			!left->displayed);
+		/* a file that is empty is none of too many */
+		if (left->why != LEFT_OUT_COUNT ||
+		    (left->size > 0 && !left->displayed))
+			why[left->why] = env->may_attach;
 		lost = lost || left->displayed;
-		if (named == LEFT_MOST) {
+		if (i >= LEFT_MOST) {
 			more++;
 			continue;
 		}
-		buf_adds(&m->tail,
-		    named++ > 0 ? ", " :
-			may_attach ?
-				  _("\nNot attached: ") :
-				  _("\nMade or changed (I may not attach files "
-				    "here): "));
-		name_one_left_out(&m->tail, left, may_attach);
+		buf_adds(tail,
+		    i > 0		? ", " :
+			env->may_attach ? _("\nNot attached: ") :
+					  _("\nMade or changed (I may not "
+					    "attach files here): "));
+		name_one_left_out(tail, left, env->may_attach);
 	}
 	if (more > 0)
-		buf_addf(&m->tail, _(" and %zu more"), more);
-	if (many && may_attach)
-		buf_addf(&m->tail,
+		buf_addf(tail, _(" and %zu more"), more);
+	if (why[LEFT_OUT_COUNT])
+		buf_addf(tail,
 		    _(". A message takes %d files; `/il get` sends any other."),
 		    MESSAGE_FILES_MAX);
 	/* a displayed picture is in no sandbox; both names are matplotlib's and
 	 * Pillow's */
 	if (lost)
-		buf_adds(&m->tail,
+		buf_adds(tail,
 		    _("\nA picture is kept if your code saves it: "
 		      "`savefig(\"name.png\")`, `save(\"name.png\")`."));
-}
-
-/* Name the limits that a file, or all of them, did not meet. */
-static void
-name_limits(struct buf *tail, const struct collect *c, int64_t file_most)
-{
-	bool file = false;
-	bool all = false;
-
-	for (size_t i = 0; i < c->left_count; i++) {
-		file = file || c->left[i].why == LEFT_OUT_SIZE;
-		all = all || c->left[i].why == LEFT_OUT_TOTAL;
-	}
-	if (file)
+	if (why[LEFT_OUT_SIZE])
 		buf_addf(tail,
 		    message_part(tail, _(". An attached file may have %s.")),
-		    phrase_size(file_most).text);
-	if (all)
+		    phrase_size(env->file_most).text);
+	if (why[LEFT_OUT_TOTAL])
 		buf_addf(tail,
 		    message_part(tail,
 			_(". All files of a message may have %s.")),
@@ -507,9 +483,10 @@ name_limits(struct buf *tail, const struct collect *c, int64_t file_most)
  * It has no colours, since people open it in an editor.  Returns the file's
  * name; NULL: there is no room for it. */
 static const char *
-attach_printed(struct message *m, const char *as, const struct buf *printed,
-    const struct render_env *env, bool *all)
+attach_printed(const struct render_env *env, const char *as, bool *all)
 {
+	struct message *m = env->message;
+	const struct buf *printed = &env->collect->output;
 	auto_buf struct buf shown = BUF_INIT(TERMINAL_SHOWN_MAX(printed->len));
 	size_t most = printed->max;
 	const char *name;
@@ -520,11 +497,10 @@ attach_printed(struct message *m, const char *as, const struct buf *printed,
 	if ((int64_t)most > env->file_most)
 		most = (size_t)env->file_most;
 	*all = shown.len <= most;
-	if (!*all) {
-		while (most > 0 && utf8_is_tail(shown.data[most]))
-			most--;
+	while (!*all && most > 0 && utf8_is_tail(shown.data[most]))
+		most--;
+	if (!*all)
 		buf_cut(&shown, most);
-	}
 	name = message_attach(m, as, &shown);
 	if (name != NULL)
 		buf_addf(&m->without, _("%s`%s` could not be attached."),
@@ -534,62 +510,61 @@ attach_printed(struct message *m, const char *as, const struct buf *printed,
 
 /* Say that the output is cut, and attach it. */
 static void
-attach_output(struct message *m, const struct buf *output,
-    const struct render_env *env)
+attach_output(const struct render_env *env)
 {
-	bool all;
-	const char *name;
+	struct buf *tail = &env->message->tail;
+	bool all = false;
+	const char *name = env->may_attach ?
+	    attach_printed(env, OUTPUT_NAME, &all) :
+	    NULL;
 
-	if (!env->may_attach) {
-		buf_adds(&m->tail,
-		    _("\nThe output is cut, and I may not attach files here."));
-		return;
-	}
-	name = attach_printed(m, OUTPUT_NAME, output, env, &all);
-	if (name == NULL)
-		buf_adds(&m->tail, _("\nThe output is cut."));
-	else
-		buf_addf(&m->tail,
+	if (name != NULL)
+		buf_addf(tail,
 		    all ? _("\nThe output is cut here, `%s` has all of it.") :
 			  _("\nThe output is cut here, `%s` has more."),
 		    name);
+	else
+		buf_adds(tail,
+		    env->may_attach ?
+			_("\nThe output is cut.") :
+			_("\nThe output is cut, and I may not attach files "
+			  "here."));
 }
 
 void
-render_run(struct message *m, const struct run_outcome *outcome,
-    struct collect *collect, const struct render_env *env)
+render_run(const struct render_env *env)
 {
+	struct message *m = env->message;
+	struct collect *collect = env->collect;
+	const struct config *config = env->config;
 	bool cut;
 
-	render_part_prompt(outcome, &collect->output);
+	render_part_prompt(env->run, &collect->output);
 	message_set_output(m, buf_str(&collect->output), collect->output.len,
 	    MESSAGE_CUT_MIDDLE);
-	add_run_end(&m->tail, outcome, &collect->output, env);
-	if (outcome->read_only)
+	if (add_end(env, config->memory, config->timeout_ms)) {
+		if (env->run->result.disk_full != 0 &&
+		    !outcome_succeeded(env->run))
+			render_quota_used(env);
+		render_hint(env);
+	}
+	if (env->run->read_only)
 		buf_adds(&m->tail,
 		    _("\nThe server's disk is nearly full: this run could read "
 		      "your files, but not write any. `/il rm` makes room."));
-	fold_files(m, collect, outcome);
+	fold_files(env);
 	/* one of ten places is kept for the output */
 	cut = !message_fits(m);
-	if (env->may_attach)
-		attach_files(m, collect, MESSAGE_FILES_MAX - (cut ? 1 : 0));
-	for (size_t i = 0; i < collect->file_count && !env->may_attach; i++) {
-		const struct collected *file = &collect->files[i];
-
-		if (!collect_is_folded(collect, file))
-			collect_leave_out(collect, file, LEFT_OUT_COUNT);
-	}
-	name_left_out(m, collect, env->may_attach);
-	if (env->may_attach)
-		name_limits(&m->tail, collect, env->file_most);
+	attach_files(env,
+	    env->may_attach ? MESSAGE_FILES_MAX - (cut ? 1 : 0) : 0);
+	name_left_out(env);
 	/* files are enough of an answer */
 	if (m->block.len == 0 && !collect->folded &&
 	    m->file_count + collect->left_count == 0)
 		buf_adds(&m->lead, _("No output."));
 	/* the names of files may leave too little room for the output */
 	if (cut || !message_fits(m))
-		attach_output(m, &collect->output, env);
+		attach_output(env);
 }
 
 /* ---- pip ---- */
@@ -616,47 +591,49 @@ render_progress(struct message *message, enum job_kind kind, int64_t job_id,
 	    false);
 }
 
-/* Does pip's log have this text?  Only a hint depends on it. */
+/* Does pip's log have one of these texts?  Only a hint depends on it. */
 static bool
-log_has(const struct buf *log, const char *text)
+log_has(const struct buf *log, const char *words)
 {
-	return memmem(buf_str(log), log->len, text, strlen(text)) != NULL;
+	return line_has(buf_str(log), log->len, words);
 }
 
 /* Explain the log of a failed installation.  False: it cannot be explained. */
 static bool
-explain_pip(struct buf *out, const struct buf *log,
-    const struct cell_result *result, const struct config *config)
+explain_pip(const struct render_env *env)
 {
-	if (result->disk_full != 0 || log_has(log, "No space left on device") ||
-	    log_has(log, "File too large"))
-		render_packages_full(out, result, config);
+	const struct buf *log = &env->collect->output;
+	struct buf *out = &env->message->tail;
+
+	if (env->run->result.disk_full != 0 ||
+	    log_has(log, "No space left on device|File too large"))
+		render_packages_full(env);
 	else if (log_has(log, "CERTIFICATE_VERIFY_FAILED"))
 		buf_adds(out,
 		    _("\nThe package index cannot be trusted: an unknown "
 		      "authority has signed its certificate. The operator of "
 		      "Inline can name that authority in `IL_PIP_CA_BUNDLE`."));
-	else if (log_has(log, "Failed to establish a new connection") ||
-	    log_has(log, "Temporary failure in name resolution") ||
-	    log_has(log, "Connection refused") || log_has(log, "SSLError") ||
-	    log_has(log, "Read timed out"))
+	else if (log_has(log,
+		     "Failed to establish a new connection|Temporary failure "
+		     "in name resolution|Connection refused|SSLError|Read "
+		     "timed out"))
 		buf_adds(out,
 		    _("\nThe package index cannot be reached from here at the "
 		      "moment."));
 	else
-		return render_pip_missing(out, log, config);
+		return render_pip_missing(env);
 	return true;
 }
 
 /* A success is one line.  A failure has its log as a file, and shows its end if
  * there is no better explanation. */
 void
-render_pip(struct message *message, const struct run_outcome *outcome,
-    const struct buf *log, char *const *words, const struct render_env *env)
+render_pip(const struct render_env *env, char *const *words)
 {
-	const struct config *config = env->config;
+	struct message *m = env->message;
 	auto_buf struct buf names = BUF_INIT(MESSAGE_PART_MAX);
-	bool explained = false;
+	bool good = outcome_succeeded(env->run);
+	bool explained;
 	bool all;
 
 	for (size_t i = 0; i <= LEFT_MOST && words[i] != NULL; i++)
@@ -665,27 +642,19 @@ render_pip(struct message *message, const struct run_outcome *outcome,
 		else
 			buf_addf(&names, "%s%s", i > 0 ? ", " : "",
 			    phrase_name(words[i], NAME_MOST).text);
-	buf_addf(&message->lead,
-	    outcome_succeeded(outcome) ? _("Installed %s.") :
-					 _("Not installed: %s."),
+	buf_addf(&m->lead, good ? _("Installed %s.") : _("Not installed: %s."),
 	    buf_str(&names));
-	if (outcome_succeeded(outcome) ||
-	    add_cancelled(&message->tail, outcome)) {
-		add_version(&message->tail, env);
+	if (good) {
+		add_version(env);
 		return;
 	}
-	if (outcome->end != RUN_RESULT) {
-		add_broken_end(&message->tail, outcome->end, env->reference);
-	} else {
-		add_run_result(&message->tail, &outcome->result,
-		    config->output_limit, config->pip_memory,
-		    config->pip_timeout_ms);
-		add_version(&message->tail, env);
-		explained = explain_pip(&message->tail, log, &outcome->result,
-		    config);
-	}
+	explained = add_end(env, env->config->pip_memory,
+			env->config->pip_timeout_ms) &&
+	    explain_pip(env);
+	if (is_cancelled(env->run))
+		return;
 	if (!explained)
-		set_log(message, log);
-	if (env->may_attach && log->len > 0)
-		(void)attach_printed(message, LOG_NAME, log, env, &all);
+		set_log(m, &env->collect->output);
+	if (env->may_attach && env->collect->output.len > 0)
+		(void)attach_printed(env, LOG_NAME, &all);
 }

@@ -24,10 +24,10 @@ enum { BLUE = 1, GREY = 2 };
 /* ---- below the answer ---- */
 
 static void
-add_view_button(struct message *m, const struct view *view, enum action action,
+add_view_button(const struct render_env *env, int64_t id, enum action action,
     const char *label, int style)
 {
-	message_add_button(m, action, view->id, label, style, false);
+	message_add_button(env->message, action, id, label, style, false);
 }
 
 /* Does a folder stand before its files? */
@@ -46,43 +46,40 @@ is_top(const struct view *view)
 
 /* Buttons that solve a problem come first. */
 static void
-add_run_buttons(struct message *m, const struct view *view,
-    const char *elsewhere, bool cut, bool input, const struct render_env *env)
+add_run_buttons(const struct render_env *env, const struct view *view,
+    const char *elsewhere, bool cut, bool input)
 {
 	const char *package = view->texts->package;
 	bool code = view->texts->text[0] != '\0';
-	char label[81]; /* Discord's limit */
+	bool shared = view->share != 0;
+	char install[81]; /* Discord's limit */
+	struct phrase run = render_way_label(WAY_RUN, elsewhere);
+	const struct {
+		bool wanted;
+		enum action action;
+		const char *label;
+		int style;
+	} buttons[] = {
+		{ package[0] != '\0', ACTION_PY_INSTALL, install, BLUE },
+		{ input, ACTION_PY_GIVE, _("Give input"), BLUE },
+		{ elsewhere[0] != '\0', ACTION_PY_AGAIN, run.text, BLUE },
+		{ elsewhere[0] == '\0', ACTION_PY_AGAIN, _("Re-run"), GREY },
+		{ code, ACTION_PY_EDIT, _("Edit"), GREY },
+		{ code && shared, ACTION_PY_TRY, _("Try it yourself"), GREY },
+		{ code && !shared, ACTION_PY_SHARE, _("Share"), GREY },
+		{ has_folder(view), ACTION_PY_SHOW, _("Show"), GREY },
+		{ has_folder(view) && env->may_attach, ACTION_PY_ZIP,
+		    is_top(view) ? _("Get all of ~ as zip") : _("Get as zip"),
+		    GREY },
+		{ cut, ACTION_PY_OUTPUT, _("Full output"), GREY },
+		{ true, ACTION_PY_REMOVE, _("Remove"), GREY },
+	};
 
-	if (package[0] != '\0') {
-		(void)snprintf(label, sizeof(label), _("Install %s"), package);
-		add_view_button(m, view, ACTION_PY_INSTALL, label, BLUE);
-	}
-	if (input)
-		add_view_button(m, view, ACTION_PY_GIVE, _("Give input"), BLUE);
-	if (elsewhere[0] != '\0')
-		add_view_button(m, view, ACTION_PY_AGAIN,
-		    render_way_label(WAY_RUN, elsewhere).text, BLUE);
-	else
-		add_view_button(m, view, ACTION_PY_AGAIN, _("Re-run"), GREY);
-	if (code)
-		add_view_button(m, view, ACTION_PY_EDIT, _("Edit"), GREY);
-	if (code && view->share != 0)
-		add_view_button(m, view, ACTION_PY_TRY, _("Try it yourself"),
-		    GREY);
-	if (code && view->share == 0)
-		add_view_button(m, view, ACTION_PY_SHARE, _("Share"), GREY);
-	if (has_folder(view)) {
-		add_view_button(m, view, ACTION_PY_SHOW, _("Show"), GREY);
-		if (env->may_attach)
-			add_view_button(m, view, ACTION_PY_ZIP,
-			    is_top(view) ? _("Get all of ~ as zip") :
-					   _("Get as zip"),
-			    GREY);
-	}
-	if (cut)
-		add_view_button(m, view, ACTION_PY_OUTPUT, _("Full output"),
-		    GREY);
-	add_view_button(m, view, ACTION_PY_REMOVE, _("Remove"), GREY);
+	(void)snprintf(install, sizeof(install), _("Install %s"), package);
+	for (size_t i = 0; i < sizeof(buttons) / sizeof(buttons[0]); i++)
+		if (buttons[i].wanted)
+			add_view_button(env, view->id, buttons[i].action,
+			    buttons[i].label, buttons[i].style);
 }
 
 /* Add a menu of the configured versions, if there is a choice. */
@@ -132,109 +129,89 @@ add_file_menu(struct message *m, const struct view *view)
 }
 
 void
-render_buttons(struct message *message, const struct view *view,
-    const char *elsewhere, bool cut, bool input, const struct render_env *env)
+render_buttons(const struct render_env *env, const struct view *view,
+    const char *elsewhere, bool cut, bool input)
 {
-	add_run_buttons(message, view, elsewhere, cut, input, env);
-	add_version_menu(message, view, env->config);
-	add_file_menu(message, view);
+	add_run_buttons(env, view, elsewhere, cut, input);
+	add_version_menu(env->message, view, env->config);
+	add_file_menu(env->message, view);
 }
 
 /* ---- answers of buttons ---- */
 
 /* Attach a text.  False: that is not allowed, or there is no room for it. */
 static bool
-attach_text(struct message *m, const char *as, const char *text,
-    const struct render_env *env)
+attach_text(const struct render_env *env, const char *as, const char *text)
 {
 	auto_buf struct buf data = BUF_INIT(strlen(text) + 1);
 
 	if (!env->may_attach || (int64_t)strlen(text) > env->file_most)
 		return false;
 	buf_adds(&data, text);
-	return message_attach(m, as, &data) != NULL;
+	return message_attach(env->message, as, &data) != NULL;
 }
 
 void
-render_long_code(struct message *message, const char *code,
-    const struct render_env *env)
+render_long_code(const struct render_env *env, const char *code)
 {
-	buf_adds(&message->lead,
+	buf_adds(&env->message->lead,
 	    _("That code is longer than the 4,000 characters that an editor "
 	      "takes. Edit this file, then run it with `/il py` and its option "
 	      "`attachment`."));
-	buf_adds(&message->without,
+	buf_adds(&env->message->without,
 	    _("Files cannot be attached here: save the code as a file, and "
 	      "upload that."));
-	(void)attach_text(message, CODE_NAME, code, env);
+	(void)attach_text(env, CODE_NAME, code);
 }
 
-/* Code points of a text as a block of the lead; more than CODE_SHOWN: it cannot
- * be one. */
-static size_t
-block_points(const char *text)
-{
-	auto_buf struct buf clean = BUF_INIT(3 * strlen(text) + 1);
-
-	text_add_clean(&clean, text, strlen(text));
-	return strstr(buf_str(&clean), "``") != NULL ?
-	    CODE_SHOWN + 1 :
-	    text_codepoints(buf_str(&clean), clean.len);
-}
-
+/* Show a text above the output if it is short; otherwise attach it.  *room:
+ * code points that may still be shown. */
 static void
-add_shown_block(struct message *m, const char *text, const char *language)
+add_shared_text(const struct render_env *env, const char *text,
+    const char *language, const char *as, const char *missing, size_t *room)
 {
+	struct buf *lead = &env->message->lead;
 	auto_buf struct buf clean = BUF_INIT(3 * strlen(text) + 1);
+	size_t points;
 
 	text_add_clean(&clean, text, strlen(text));
+	points = text_codepoints(buf_str(&clean), clean.len);
+	if (points > *room || strstr(buf_str(&clean), "``") != NULL) {
+		if (!attach_text(env, as, text))
+			buf_adds(lead, missing);
+		return;
+	}
+	*room -= points;
 	while (clean.len > 0 && clean.data[clean.len - 1] == '\n')
 		buf_cut(&clean, clean.len - 1);
-	buf_addf(&m->lead, "```%s\n%s\n```\n", language, buf_str(&clean));
-}
-
-/* Show code and input above the output if they are short; otherwise attach
- * them. */
-static void
-add_shared_code(struct message *m, const struct view_texts *texts,
-    const struct render_env *env)
-{
-	size_t code = block_points(texts->text);
-	size_t input = block_points(texts->input);
-
-	if (code <= CODE_SHOWN)
-		add_shown_block(m, texts->text, "py");
-	else if (!attach_text(m, CODE_NAME, texts->text, env))
-		buf_adds(&m->lead,
-		    _("(the code is too long to be shown here)\n"));
-	if (input == 0)
-		return;
-	buf_adds(&m->lead, _("Its input (stdin):\n"));
-	if (input + (code <= CODE_SHOWN ? code : 0) <= CODE_SHOWN)
-		add_shown_block(m, texts->input, "stdin");
-	else if (!attach_text(m, INPUT_NAME, texts->input, env))
-		buf_adds(&m->lead,
-		    _("(the input is too long to be shown here)\n"));
+	buf_addf(lead, "```%s\n%s\n```\n", language, buf_str(&clean));
 }
 
 void
-render_shared(struct message *message, const struct view *view, int64_t copy_id,
-    const struct render_env *env)
+render_shared(const struct render_env *env, const struct view *view,
+    int64_t copy_id)
 {
-	const char *output = view->texts->output;
-	struct view copy = { .id = copy_id };
+	struct message *m = env->message;
+	const struct view_texts *texts = view->texts;
+	size_t room = CODE_SHOWN;
 
-	buf_addf(&message->lead, _("Shared by <@%" PRId64 ">\n"),
-	    view->user_id);
-	add_shared_code(message, view->texts, env);
-	message_set_output(message, output, strlen(output), MESSAGE_CUT_MIDDLE);
-	if (message->block.len == 0)
-		buf_adds(&message->tail, _("No output."));
+	buf_addf(&m->lead, _("Shared by <@%" PRId64 ">\n"), view->user_id);
+	add_shared_text(env, texts->text, "py", CODE_NAME,
+	    _("(the code is too long to be shown here)\n"), &room);
+	if (texts->input[0] != '\0') {
+		buf_adds(&m->lead, _("Its input (stdin):\n"));
+		add_shared_text(env, texts->input, "stdin", INPUT_NAME,
+		    _("(the input is too long to be shown here)\n"), &room);
+	}
+	message_set_output(m, texts->output, strlen(texts->output),
+	    MESSAGE_CUT_MIDDLE);
+	if (m->block.len == 0)
+		buf_adds(&m->tail, _("No output."));
 	if (view->version[0] != '\0')
-		buf_addf(&message->tail, "\n-# Python %s", view->version);
-	add_view_button(message, &copy, ACTION_PY_TRY, _("Try it yourself"),
+		buf_addf(&m->tail, "\n-# Python %s", view->version);
+	add_view_button(env, copy_id, ACTION_PY_TRY, _("Try it yourself"),
 	    BLUE);
-	add_view_button(message, &copy, ACTION_PY_REMOVE, _("Remove"), GREY);
+	add_view_button(env, copy_id, ACTION_PY_REMOVE, _("Remove"), GREY);
 }
 
 /* End of the page that begins here: at a line's end, if there is one. */

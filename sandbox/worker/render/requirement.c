@@ -199,21 +199,18 @@ static const char popular[] =
 #include "worker/render/packages.def"
     ;
 
-struct render_line
+char *
 render_last_line(const struct buf *output)
 {
-	struct render_line line = { .text = buf_str(output),
-		.len = output->len };
+	const char *text = buf_str(output);
+	size_t len = output->len;
 	const char *end;
 
-	while (line.len > 0 && line.text[line.len - 1] == '\n')
-		line.len--;
-	end = memrchr(line.text, '\n', line.len);
-	if (end != NULL) {
-		line.len -= (size_t)(end + 1 - line.text);
-		line.text = end + 1;
-	}
-	return line;
+	while (len > 0 && text[len - 1] == '\n')
+		len--;
+	end = memrchr(text, '\n', len);
+	return end == NULL ? xstrndup(text, len) :
+			     xstrndup(end + 1, (size_t)(text + len - end - 1));
 }
 
 static const char *const *
@@ -258,64 +255,34 @@ render_need_nearest(const char *name)
 	return near;
 }
 
-/* Find the package of a module, if a package may have its name.  Modules with
- * an underscore are the interpreter's own. */
-static void
-find_package(char package[PACKAGE_SIZE], const char *module)
-{
-	const char *const *row = find_row(module);
-
-	if (module[0] == '_' || !requirement_is_valid(module))
-		return;
-	if (row == NULL)
-		(void)snprintf(package, PACKAGE_SIZE, "%s", module);
-	else if (row[1] != NULL)
-		(void)snprintf(package, PACKAGE_SIZE, "%s", row[1]);
-}
-
-/* ModuleNotFoundError: No module named 'yaml.nodes' */
-static void
-parse_module(char package[PACKAGE_SIZE], const struct render_line *line)
-{
-	static const char begin[] = "ModuleNotFoundError: No module named '";
-	const char *at = line->text + sizeof(begin) - 1;
-	const char *end = line->text + line->len;
-	char module[PACKAGE_SIZE];
-	size_t len = 0;
-
-	if (line->len < sizeof(begin) ||
-	    memcmp(line->text, begin, sizeof(begin) - 1) != 0)
-		return;
-	while (at < end && len < sizeof(module) - 1 &&
-	    (isalnum((unsigned char)*at) || *at == '_'))
-		module[len++] = *at++;
-	module[len] = '\0';
-	if (len > 0 && at < end && (*at == '\'' || *at == '.'))
-		find_package(package, module);
-}
-
-bool
-render_lacks_input(const struct render_line *line)
-{
-	static const char eof[] = "EOFError: EOF when reading a line";
-
-	return line->len == sizeof(eof) - 1 &&
-	    memcmp(line->text, eof, line->len) == 0;
-}
-
+/* A module that is missing needs its package, if a package may have its name.
+ * Modules with an underscore are the interpreter's own. */
 void
 render_need(struct render_need *need, const struct run_outcome *outcome,
     const struct buf *output)
 {
-	const struct render_line line = render_last_line(output);
+	auto_free char *line = render_last_line(output);
+	char module[PACKAGE_SIZE];
+	char end[2];
+	const char *const *row;
 
-	*need = (struct render_need){ 0 };
+	*need = (struct render_need){ .input = false };
 	if (outcome->end != RUN_RESULT ||
 	    outcome->result.reason != REASON_EXIT ||
 	    outcome->result.status == 0)
 		return;
-	parse_module(need->package, &line);
-	need->input = render_lacks_input(&line);
+	need->input = strcmp(line, RENDER_NO_INPUT) == 0;
+	/* ModuleNotFoundError: No module named 'yaml.nodes' */
+	if (sscanf(line,
+		"ModuleNotFoundError: No module named "
+		"'%64[A-Za-z0-9_]%1['.]",
+		module, end) != 2 ||
+	    module[0] == '_' || !requirement_is_valid(module))
+		return;
+	row = find_row(module);
+	if (row == NULL || row[1] != NULL)
+		(void)snprintf(need->package, PACKAGE_SIZE, "%s",
+		    row == NULL ? module : row[1]);
 }
 
 void

@@ -41,16 +41,11 @@ bool requirement_is_valid(const char *word);
 
 /* ---- needs of a run ---- */
 
-/* Last line of output, in which an uncaught error ends. */
-struct render_line {
-	const char *text;
-	size_t len;
-};
+/* Last line of output, in which an uncaught error ends; heap. */
+char *render_last_line(const struct buf *output);
 
-struct render_line render_last_line(const struct buf *output);
-
-/* Is the line the error of an input() that found nothing to read? */
-bool render_lacks_input(const struct render_line *line);
+/* The error of an input() that found nothing to read. */
+#define RENDER_NO_INPUT "EOFError: EOF when reading a line"
 
 #define PACKAGE_SIZE 65
 
