@@ -209,7 +209,9 @@ send_apart(struct delivery *d)
 	auto_message struct message notice = MESSAGE_INIT;
 	enum rest_outcome outcome;
 
-	buf_adds(&notice.lead, _(TEXT_MODERATED_FOR_ALL));
+	buf_adds(&notice.lead,
+	    _("The moderation of this server does not let this answer be "
+	      "shown. Only the person who asked for it sees it."));
 	outcome = send_instead(d, &notice);
 	if (outcome != REST_DONE)
 		return outcome;

@@ -141,7 +141,7 @@ def unmarked():
             if is_sentence(text) and not known and \
                     not SILENT.fullmatch(call) and \
                     not re.search(r"#\s*include|outcome = |\{ $|"
-                                  r"command_say\(task, $|"
+                                  r"^(SAY|REFUSED)\(\w+, $|"
                                   r"\[R[A-Z]+_\w+\] = $", line):
                 yield f"{path}:{number}: not marked: {text!r}"
 

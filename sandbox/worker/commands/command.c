@@ -2,7 +2,6 @@
 #include "worker/commands/command.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,7 +175,7 @@ place_offer(struct task *task)
 	if (!outcome_failed_with(&task->run, ERROR_NOT_FOUND))
 		return;
 	if (*elsewhere != '\0')
-		buf_addf(&task->message.lead, _(TEXT_ELSEWHERE),
+		buf_addf(&task->message.lead, _(" There is %s, though."),
 		    phrase_path(elsewhere).text);
 	if (*elsewhere != '\0' && (kind == JOB_LOOK || kind == JOB_GET))
 		offer(task, elsewhere);
@@ -204,14 +203,9 @@ static bool (*const functions[JOB_UNKNOWN])(struct task *task) = {
 };
 
 bool
-command_say(struct task *task, const char *outcome, const char *format, ...)
+command_say(struct task *task, enum say id, const char *argument)
 {
-	va_list values;
-
-	va_start(values, format);
-	buf_addv(&task->message.lead, format, values);
-	va_end(values);
-	task->outcome = outcome;
+	task->outcome = render_say(&task->message, id, argument);
 	return false;
 }
 
@@ -419,8 +413,8 @@ command_download(struct task *task, const char *url, int64_t max, size_t *len)
 		return data;
 	free(data);
 	log_warn("attachment: %s job=%" PRId64, err.text, task->job->id);
-	(void)command_say(task, "not fetched", "%s",
-	    outcome == REST_GONE ? _(TEXT_UPLOAD_GONE) : _(TEXT_NOT_FETCHED));
+	(void)command_say(task,
+	    outcome == REST_GONE ? SAY_UPLOAD_GONE : SAY_NOT_FETCHED, "");
 	return NULL;
 }
 
@@ -429,7 +423,7 @@ command_not_as_announced(struct task *task)
 {
 	log_warn("attachment: not as long as announced job=%" PRId64,
 	    task->job->id);
-	return command_say(task, "not fetched", _(TEXT_NOT_FETCHED));
+	return command_say(task, SAY_NOT_FETCHED, "");
 }
 
 bool
@@ -482,7 +476,7 @@ command_run(struct task *task)
 	bool needs = command->needs >= COMMAND_NEEDS_SANDBOX;
 
 	if (kind == JOB_UNKNOWN) {
-		(void)command_say(task, "unknown kind", _(TEXT_UNKNOWN));
+		(void)command_say(task, SAY_UNKNOWN, "");
 	} else if (!needs || command_find_sandbox(task)) {
 		(void)functions[kind](task);
 		if (needs && !task->remove && !task->taken)

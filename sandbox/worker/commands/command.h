@@ -24,9 +24,8 @@ struct source;
  * afterwards unless task->taken. */
 void command_run(struct task *task);
 
-/* Answer with this text alone; outcome: a static word.  Returns false. */
-bool command_say(struct task *task, const char *outcome, const char *format,
-    ...) __attribute__((format(printf, 3, 4)));
+/* Answer with this text alone, in which the argument is put.  Returns false. */
+bool command_say(struct task *task, enum say id, const char *argument);
 /* Give a field of the job another text, which is moved. */
 void command_set(const char **field, char *text);
 /* Load a view into task->view.  1: there is none; -1: task->err is set. */

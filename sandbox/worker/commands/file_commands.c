@@ -58,7 +58,7 @@ file_resolve_file(struct task *task)
 
 	if (task->job->view_id != 0 || !path_means_folder(path))
 		return command_resolve(task);
-	return command_say(task, "no file's name", _(TEXT_NAMES_FOLDER),
+	return command_say(task, SAY_NAMES_FOLDER,
 	    phrase_name(path, PATH_SHOWN).text);
 }
 
@@ -262,9 +262,11 @@ put_fetch(struct task *task, size_t *len)
 	if (most > PUT_MAX)
 		most = PUT_MAX;
 	if (job->attachment_size < 0 || job->attachment_size > most) {
-		(void)command_say(task, "too large", _(TEXT_TOO_LARGE),
+		buf_addf(&task->message.lead,
+		    _("That file is too large (%s): it may have %s."),
 		    phrase_size(job->attachment_size).text,
 		    phrase_size(most).text);
+		task->outcome = "too large";
 		return NULL;
 	}
 	data = command_download(task, job->attachment_url, job->attachment_size,
@@ -420,7 +422,7 @@ command_read_editable(struct task *task, bool may_miss)
 		return true;
 	if (!good && !outcome_failed_with(&task->run, ERROR_TOO_LARGE))
 		return command_succeeded(task);
-	return command_say(task, "not editable", _(TEXT_NOT_EDITABLE),
+	return command_say(task, SAY_NOT_EDITABLE,
 	    phrase_path(task->path).text);
 }
 
@@ -482,7 +484,7 @@ cmd_rm(struct task *task)
 	};
 
 	if (names_top(task->job, task->sandbox.cwd))
-		return command_say(task, "stays", _(TEXT_SANDBOX_STAYS));
+		return command_say(task, SAY_SANDBOX_STAYS, "");
 	if (!command_resolve(task))
 		return false;
 	request.path = path_in_packages(task->path);
@@ -490,6 +492,6 @@ cmd_rm(struct task *task)
 				     command_do(task, &request)))
 		return false;
 	place_leave(task, task->path);
-	return command_say(task, "removed", _(TEXT_REMOVED_PATH),
+	return command_say(task, SAY_REMOVED_PATH,
 	    phrase_path(task->path).text);
 }

@@ -29,8 +29,8 @@ _Static_assert(NODE_VIEW_TEXT_MAX <= SOURCE_TEXT_MAX, "what comes has room");
 bool
 program_refuse_many(struct task *task)
 {
-	return command_say(task, "too many blocks", _(TEXT_TOO_MANY_BLOCKS),
-	    SOURCE_PIECES_MAX);
+	return command_say(task, SAY_TOO_MANY_BLOCKS,
+	    phrase_count(SOURCE_PIECES_MAX).text);
 }
 
 /* ---- files ---- */
@@ -43,7 +43,7 @@ read_script(struct task *task, struct source *source, const char *name,
 	enum script script = script_of(name);
 
 	if (memchr(data, '\0', len) != NULL || !utf8_valid(data, len))
-		return command_say(task, "not text", _(TEXT_NOT_TEXT),
+		return command_say(task, SAY_NOT_TEXT,
 		    phrase_name(name, SCRIPT_SHOWN).text);
 	if (strncmp(data, MARK, strlen(MARK)) == 0)
 		data += strlen(MARK);
@@ -259,7 +259,7 @@ find_shared_run(struct task *task, const struct node_entry *node,
 		(void)err_set(&err, ERR_UNAVAILABLE, "status %d", status);
 	log_warn("node %s does not say what view %" PRId64 " is: %s",
 	    node->name, view_id, err.text);
-	(void)command_say(task, "node away", _(TEXT_CODE_AWAY));
+	(void)command_say(task, SAY_CODE_AWAY, "");
 	return -1;
 }
 
@@ -398,7 +398,7 @@ edit_find(struct task *task, int64_t run, struct source *source, char **code)
 		return false;
 	if (task->job->path[0] != '\0') {
 		if (task->sandbox.id[0] == '\0')
-			return command_say(task, "gone", _(TEXT_CODE_GONE));
+			return command_say(task, SAY_CODE_GONE, "");
 		if (!command_resolve(task) ||
 		    !command_read_editable(task, false))
 			return false;

@@ -25,12 +25,6 @@
 /* In tracebacks: File "/code/main.py", line 1. */
 #define SOURCE_NAME "main.py"
 
-static bool
-say_gone(struct task *task)
-{
-	return command_say(task, "gone", _(TEXT_CODE_GONE));
-}
-
 /* Load the job's view, if its user may have it. */
 static bool
 py_view_load(struct task *task)
@@ -44,7 +38,7 @@ py_view_load(struct task *task)
 	return (found == 0 && view->kind == JOB_PY &&
 		   (view->user_id == job->user_id ||
 		       (job->kind == JOB_PY_TRY && view->share != 0))) ||
-	    say_gone(task);
+	    command_say(task, SAY_CODE_GONE, "");
 }
 
 /* Fill the job from its view's run; its own input and version have
@@ -60,7 +54,7 @@ py_view_again(struct task *task)
 		return false;
 	job->has_text = texts->text[0] != '\0';
 	if (!job->has_text && view->path[0] == '\0')
-		return say_gone(task);
+		return command_say(task, SAY_CODE_GONE, "");
 	command_set(&job->text, xstrdup(texts->text));
 	command_set(&job->path, xstrdup(view->path));
 	if (job->input[0] == '\0')
@@ -290,7 +284,7 @@ cmd_py_share(struct task *task)
 	result = view_share(task->worker->db, &task->view, &copy, &task->err);
 	task->apart = result == 1;
 	if (result == 1)
-		return command_say(task, "shared before", _(TEXT_SHARED_NOW));
+		return command_say(task, SAY_SHARED_BEFORE, "");
 	render_shared(&task->env, &task->view, copy);
 	task->outcome = "shared";
 	return true;
@@ -321,7 +315,7 @@ cmd_py_install(struct task *task)
 	collect_release(&task->collect);
 	task->job->has_text = false;
 	(void)cmd_py(task);
-	buf_addf(&task->message.tail, _(TEXT_INSTALLED),
+	buf_addf(&task->message.tail, _("\n-# %s was installed first"),
 	    phrase_name(package, PACKAGE_SIZE).text);
 	return true;
 }
@@ -349,7 +343,7 @@ choose_path(struct task *task, int64_t place)
 		return false;
 	path = find_path(task->texts.files, place);
 	if (path == NULL)
-		return say_gone(task);
+		return command_say(task, SAY_CODE_GONE, "");
 	command_set(&task->job->path, path);
 	return true;
 }
@@ -381,7 +375,7 @@ cmd_py_remove(struct task *task)
 		task->job->user_id, &task->err) < 0)
 		return false;
 	task->remove = true;
-	return command_say(task, "removed", _(TEXT_REMOVED));
+	return command_say(task, SAY_REMOVED_ANSWER, "");
 }
 
 /*

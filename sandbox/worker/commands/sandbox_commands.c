@@ -125,15 +125,15 @@ cmd_delete(struct task *task)
 	int found = find_asked(task);
 
 	if (found == 1 || (found == 0 && task->sandbox.state != SANDBOX_ACTIVE))
-		return command_say(task, "no sandbox", _(TEXT_NO_SANDBOX));
+		return command_say(task, SAY_NO_SANDBOX, "");
 	if (found < 0 || !run_start(task) || !remove_rows(task, found == 0))
 		return false;
 	if (found == NONE_THEN)
-		return command_say(task, "forgotten", _(TEXT_FORGOTTEN));
+		return command_say(task, SAY_FORGOTTEN, "");
 	return command_remove_files(task->worker, task->sandbox.id,
 		   DELETE_WAIT_MS) ?
-	    command_say(task, "deleted", _(TEXT_DELETED)) :
-	    command_say(task, "removing", _(TEXT_REMOVING));
+	    command_say(task, SAY_DELETED, "") :
+	    command_say(task, SAY_REMOVING, "");
 }
 
 /* ---- /il session ---- */
@@ -183,9 +183,9 @@ cmd_session_start(struct task *task)
 	if (session.started_at == 0)
 		session.started_at = clock_wall_ms() / 1000;
 	if (config->sessions == 0)
-		return command_say(task, "no sessions", _(TEXT_NO_SESSIONS));
+		return command_say(task, SAY_NO_SESSIONS, "");
 	return session_store(task, &session) &&
-	    command_say(task, "session", _(TEXT_SESSION_ON),
+	    command_say(task, SAY_SESSION_ON,
 		phrase_span(config->session_seconds).text);
 }
 
@@ -198,9 +198,10 @@ cmd_session_stop(struct task *task)
 
 	return session_ask(task, &session, true, &rest_ms) &&
 	    session_store(task, &none) &&
-	    command_say(task, "stopped", "%s",
-		session.started_at != 0 || rest_ms >= 0 ? _(TEXT_SESSION_OVER) :
-							  _(TEXT_NO_SESSION));
+	    command_say(task,
+		session.started_at != 0 || rest_ms >= 0 ? SAY_SESSION_OVER :
+							  SAY_NO_SESSION,
+		"");
 }
 
 bool
@@ -336,7 +337,7 @@ cmd_packages_remove(struct task *task)
 	    ((task->run.end == RUN_REFUSED &&
 		 task->run.refusal == REFUSAL_NO_WORKSPACE) ||
 		outcome_failed_with(&task->run, ERROR_NOT_FOUND)))
-		return command_say(task, "not installed", _(TEXT_NO_PACKAGE),
+		return command_say(task, SAY_NO_PACKAGE,
 		    phrase_name(name, PACKAGE_SHOWN).text);
 	if (!command_succeeded(task))
 		return false;

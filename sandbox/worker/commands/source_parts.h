@@ -23,9 +23,7 @@ enum source_pattern {
 	SOURCE_PROMPT,	/* of a shell */
 	SOURCE_GOES_ON, /* that, or the one of a further line */
 	SOURCE_BANNER,	/* greeting of a shell */
-	/* characters that look like three back-ticks or more, where a line
-	 * begins and where it ends */
-	SOURCE_FALSE_BEGIN,
+	SOURCE_CODING,	/* declaration of an encoding, to its first letter */
 	SOURCE_PATTERNS,
 };
 

@@ -25,7 +25,6 @@
 #define REST "([^" LETTER "].*)?"
 #define NAME "([A-Za-z_.\x80-\xff][" LETTER "\x80-\xff]*)"
 #define SUM ")0-9+*/%<>=!&|^~, "
-#define FALSE_TICKS "(\xc2\xb4|\xef\xbd\x80){3,}" /* U+00B4, U+FF40 */
 
 static const char *const patterns[SOURCE_PATTERNS] = {
 	[SOURCE_LOOKS] =
@@ -46,7 +45,7 @@ static const char *const patterns[SOURCE_PATTERNS] = {
 	    " ((timeit|share|keep):(True|False)|version:[0-9.]*)$",
 	[SOURCE_PROMPT] = "^[ \t]*(>>>|In \\[[0-9]+]:) ?",
 	[SOURCE_GOES_ON] = "^[ \t]*(>>>|In \\[[0-9]+]:|\\.\\.\\.:?) ?",
-	[SOURCE_FALSE_BEGIN] = "^[ \t]*" FALSE_TICKS,
+	[SOURCE_CODING] = "coding[:=][ \t]*[-" LETTER "]",
 	[SOURCE_BANNER] = "^(Python [0-9]|IPython )",
 };
 

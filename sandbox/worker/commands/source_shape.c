@@ -62,38 +62,20 @@ is_blank_line(const char *line)
 
 /* ---- fences ---- */
 
-/* Discord reads back-ticks as fences; people type other characters, too. */
-
-/* Copy so many bytes, with a back-tick for each character that looks like one;
- * returns the end of the copy. */
-static char *
-mend_ticks(char *to, const char *from, size_t len)
-{
-	for (const char *end = from + len; from < end; from++)
-		if (!utf8_is_tail(*from))
-			*to++ = (unsigned char)*from > 0x7f ? '`' : *from;
-	return to;
-}
-
-/* Find the characters that look like back-ticks at the end of a line, three at
- * least, with the blanks behind them.  Returns their place, or len. */
+/* Discord reads back-ticks as fences; people type other characters, too: U+00B4
+ * and U+FF40.  Count those that begin here; *len: their bytes. */
 static size_t
-find_false_end(const char *line, size_t len)
+count_false_ticks(const char *p, size_t *len)
 {
 	size_t count = 0;
-	size_t at = len;
 
-	while (at > 0 && strchr(" \t\r", line[at - 1]) != NULL)
-		at--;
-	for (;; count++) {
-		if (at >= 2 && memcmp(line + at - 2, "\xc2\xb4", 2) == 0)
-			at -= 2; /* U+00B4 */
-		else if (at >= 3 &&
-		    memcmp(line + at - 3, "\xef\xbd\x80", 3) == 0)
-			at -= 3; /* U+FF40 */
+	for (*len = 0;; count++)
+		if (strncmp(p + *len, "\xc2\xb4", 2) == 0)
+			*len += 2;
+		else if (strncmp(p + *len, "\xef\xbd\x80", 3) == 0)
+			*len += 3;
 		else
-			return count >= SOURCE_FENCE ? at : len;
-	}
+			return count;
 }
 
 void
@@ -101,20 +83,27 @@ source_mend_fences(char *text)
 {
 	const char *p = text + strspn(text, SOURCE_BLANKS);
 	char *to = text;
+	bool begins = true; /* nothing but blanks is before it in its line */
+	size_t len;
 
-	if (source_match(SOURCE_FALSE_BEGIN, p, strcspn(p, "\n"), NULL) == 0)
+	if (count_false_ticks(p, &len) < SOURCE_FENCE)
 		return;
-	for (p = text; *p != '\0'; p += *p == '\n') {
-		size_t len = strcspn(p, "\n");
-		size_t begin = source_match(SOURCE_FALSE_BEGIN, p, len, NULL);
-		size_t middle = find_false_end(p + begin, len - begin);
+	for (p = text; *p != '\0';) {
+		size_t count = count_false_ticks(p, &len);
 
-		to = mend_ticks(to, p, begin);
-		to = shape_move(to, p + begin, middle);
-		to = mend_ticks(to, p + begin + middle, len - begin - middle);
+		if (count >= SOURCE_FENCE &&
+		    (begins ||
+			strchr("\n", p[len + strspn(p + len, " \t\r")]) !=
+			    NULL)) {
+			memset(to, '`', count);
+			to += count;
+		} else {
+			len = len > 0 ? len : 1;
+			memmove(to, p, len);
+			to += len;
+		}
+		begins = *p == '\n' || (begins && (*p == ' ' || *p == '\t'));
 		p += len;
-		if (*p == '\n')
-			*to++ = '\n';
 	}
 	*to = '\0';
 }
@@ -580,45 +569,29 @@ shape_margin(char *text)
 
 /* ---- a declared encoding ---- */
 
-/* Is what follows "coding:" a name of another encoding? */
-static bool
-is_encoding(const char *name)
-{
-	name += strspn(name, " \t");
-	return *name != '\0' && strchr(SOURCE_NAME_CHARS "-.", *name) != NULL &&
-	    strncasecmp(name, "utf-8", 5) != 0 &&
-	    strncasecmp(name, "utf8", 4) != 0;
-}
-
-/* Disarm each "coding: latin-1" of a comment. */
-static void
-shape_comment(char *line, size_t len)
-{
-	static const char word[] = "coding";
-	const char *end = line + len;
-
-	while ((line = memmem(line, (size_t)(end - line), word,
-		    sizeof(word) - 1)) != NULL) {
-		line += sizeof(word) - 1;
-		if ((*line == ':' || *line == '=') && is_encoding(line + 1))
-			*line = ' ';
-	}
-}
-
-/* Disarm a declared encoding: the text is decoded already, and Python would
- * decode it a second time.  Lines keep their numbers. */
+/* Disarm a declared encoding, "coding: latin-1" in a comment: the text is
+ * decoded already, and Python would decode it a second time.  Lines keep their
+ * numbers. */
 static void
 shape_cookie(char *text)
 {
 	for (int i = 0; i < COOKIE_LINES && *text != '\0'; i++) {
-		size_t len = strcspn(text, "\n");
-		size_t blanks = strspn(text, " \t\f");
+		char *end = text + strcspn(text, "\n");
+		size_t begin;
+		size_t n;
 
-		if (text[blanks] == '#')
-			shape_comment(text, len);
-		else if (blanks < len)
+		text += strspn(text, " \t\f");
+		if (text < end && *text != '#')
 			break;
-		text += len + (text[len] == '\n');
+		while (text < end &&
+		    (n = source_match(SOURCE_CODING, text, (size_t)(end - text),
+			 &begin)) > 0) {
+			if (strncasecmp(text + n - 1, "utf-8", 5) != 0 &&
+			    strncasecmp(text + n - 1, "utf8", 4) != 0)
+				text[begin + strlen("coding")] = ' ';
+			text += n;
+		}
+		text = end + (*end == '\n');
 	}
 }
 

@@ -109,44 +109,19 @@ void render_no_version(struct message *message, const char *version,
 void render_bad_requirements(struct message *message,
     enum requirements_result result, const struct requirements *words);
 
-/* Text in the place of an answer that the server's moderation refused. */
-#define TEXT_MODERATED_FOR_ALL \
-	N_("The moderation of this server does not let this answer be shown. " \
-	   "Only the person who asked for it sees it.")
-/* A newer il-fcgi accepted a command that this worker does not have. */
-#define TEXT_UNKNOWN \
-	N_("Inline is being updated, and that command is too new for the " \
-	   "part that took it. It was not run. Try again in a moment.")
-#define TEXT_NOT_EDITABLE \
-	N_("%s cannot be edited here: it is not text, or has more than 4,000 " \
-	   "characters. `/il get` sends it, `/il put` takes it back.")
-#define TEXT_TOO_LARGE N_("That file is too large (%s): it may have %s.")
-#define TEXT_NO_SANDBOX N_("You have no sandbox yet. `/il create` makes one.")
-/* An attachment's link has expired; it could not be fetched otherwise. */
-#define TEXT_UPLOAD_GONE \
-	N_("Discord does not have that file any more. Upload it again.")
-#define TEXT_NOT_FETCHED \
-	N_("The file could not be fetched from Discord. Try again in a moment.")
-#define TEXT_DELETED \
-	N_("Your sandbox and all its files are deleted. `/il create` makes " \
-	   "a new one.")
-#define TEXT_REMOVING \
-	N_("Your sandbox is closed. Its files could not be removed yet; they " \
-	   "will be removed automatically.")
+/* ---- render_fault.c: whole answers of texts.def ---- */
+
+enum say {
+#define SAY(id, outcome, text) SAY_##id,
+#include "worker/render/texts.def"
+};
+
+/* Append the text, with the argument in its place.  Returns its word for
+ * statistics, which is static. */
+const char *render_say(struct message *message, enum say id,
+    const char *argument);
 
 /* ---- render_view.c: the buttons below a run, and their answers ---- */
-
-#define TEXT_CODE_GONE \
-	N_("The content behind that button is no longer stored. Send your " \
-	   "code again.")
-#define TEXT_CODE_AWAY \
-	N_("The host that has that code does not answer just now. Try again " \
-	   "in a few minutes.")
-#define TEXT_FORGOTTEN \
-	N_("Your stored code is deleted. The buttons under your earlier " \
-	   "answers no longer work.")
-#define TEXT_SHARED_NOW N_("It is shared already.")
-#define TEXT_REMOVED N_("This answer is removed.")
 
 /* view: with its texts; elsewhere: path at the top of the file that was not
  * found, or ""; cut: not all of the output is shown; input: the run needs
@@ -159,18 +134,12 @@ void render_shared(const struct render_env *env, const struct view *view,
 /* A page of output; *page becomes the last page if it is beyond that. */
 void render_output(struct message *message, const struct view *view,
     int64_t *page);
-/* Note below a run that needed the package. */
-#define TEXT_INSTALLED N_("\n-# %s was installed first")
 /* Code that is too long for an editor, as a file. */
 void render_long_code(const struct render_env *env, const char *code);
 
 /* ---- render_fault.c: code that was not run, and why ---- */
 
 #define SCRIPT_SHOWN 60 /* code points of a file's name */
-#define TEXT_TOO_MANY_BLOCKS \
-	N_("That message has more than %d pieces of code, and nothing of it " \
-	   "was run. Put what you want to run into one block.")
-#define TEXT_NOT_TEXT N_("%s is no text in UTF-8, so it was not run.")
 
 /* There is no code to run; others: the languages of other code. */
 void render_no_code(struct message *message, const struct slip *others,

@@ -2,63 +2,53 @@
 #include "worker/render/render_files.h"
 
 #include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/config.h"
 #include "base/text.h"
 
 #define OBJECTION_MOST 80 /* code points */
-#define TEXT_FULL \
-	N_("Too much is running at the moment, no sandbox became free. " \
-	   "Nothing was run; try again in a minute.")
 
-/* Reasons why there was no cell: a word for statistics, and the text for
- * people; NULL: only a fault of ours can be the reason. */
+/* Whole answers. */
+static const struct {
+	const char *outcome;
+	const char *text;
+} says[] = {
+#define SAY(id, outcome, text) [SAY_##id] = { outcome, text },
+#include "worker/render/texts.def"
+};
+
+/* Reasons why there was no cell. */
 static const struct {
 	const char *word;
-	const char *text;
-	bool ours; /* it has a reference */
+	enum { OURS, THEIRS } whose;
+	const char *text; /* NULL: only a fault of ours can be the reason */
 } refusals[] = {
-	[REFUSAL_NONE] = { "granted", NULL, true },
-	[REFUSAL_INPUT] = { "input", NULL, true },
-	[REFUSAL_BUSY] = { "busy",
-	    N_("Your sandbox is still busy with something else. Try again in a "
-	       "moment."),
-	    false },
-	[REFUSAL_FULL] = { "full", TEXT_FULL, false },
-	[REFUSAL_ENGINE] = { "engine",
-	    N_("Docker does not answer at the moment, so nothing was run. Try "
-	       "again in a few minutes."),
-	    true },
-	[REFUSAL_IMAGE] = { "image",
-	    N_("The image that sandboxes are started from is missing, so "
-	       "nothing was run. Try again in a few minutes."),
-	    true },
-	[REFUSAL_NO_WORKSPACE] = { "no workspace",
-	    N_("The files of your sandbox are not where they should be. `/il "
-	       "create` makes it anew."),
-	    true },
-	[REFUSAL_DISK] = { "disk",
-	    N_("The server's disk is nearly full, so nothing was written or "
-	       "installed. `/il look`, `/il get` and `/il rm` work; try again "
-	       "later."),
-	    true },
-	[REFUSAL_START] = { "start",
-	    N_("Your sandbox could not be started, so nothing was run. Try "
-	       "again in a minute."),
-	    true },
-	[REFUSAL_INTERPRETER] = { "interpreter", NULL, true },
-	[REFUSAL_SANDBOXES] = { "sandboxes",
-	    N_("The limit of sandboxes here is reached, so none was made. Try "
-	       "again when others have expired."),
-	    true },
-	[REFUSAL_UNREACHABLE] = { "unreachable",
-	    N_("The sandboxes are being restarted, so nothing was run. Try "
-	       "again in a moment."),
-	    true },
-	[REFUSAL_TIME] = { "timed out", TEXT_FULL, false },
+#define REFUSED(refusal, word, whose, text) \
+	[REFUSAL_##refusal] = { word, whose, text },
+#include "worker/render/texts.def"
 };
+
+/* Errors of an operation on a path; NULL: a fault of ours, or another text. */
+static const char *const errors[ERROR_READ_ONLY + 1] = {
+#define FAILED(error, text) [ERROR_##error] = (text),
+#include "worker/render/texts.def"
+};
+
+const char *
+render_say(struct message *message, enum say id, const char *argument)
+{
+	const char *text = _(says[id].text);
+	const char *place = strstr(text, "{}");
+
+	if (place == NULL)
+		buf_adds(&message->lead, text);
+	else
+		buf_addf(&message->lead, "%.*s%s%s", (int)(place - text), text,
+		    argument, place + strlen("{}"));
+	return says[id].outcome;
+}
 
 const char *
 render_refusal_word(enum refusal refusal)
@@ -93,24 +83,6 @@ add_no_space(const struct render_env *env)
 static void
 render_cell_error(const struct render_env *env)
 {
-	/* clang-tidy takes two lines in a table for a forgotten comma */
-	static const char not_empty[] =
-	    N_(" is a directory: `recursive:True` removes "
-	       "it with everything in it.");
-	static const char no_permission[] =
-	    N_(" has permissions that forbid that. `os.chmod` in "
-	       "your code changes them.");
-	/* NULL: a fault of ours, or a text below */
-	static const char *const of_path[ERROR_READ_ONLY + 1] = {
-		[ERROR_NOT_FOUND] = N_(" does not exist."),
-		[ERROR_IS_DIRECTORY] = N_(" is a directory."),
-		[ERROR_NOT_DIRECTORY] =
-		    N_(" cannot be reached: a part of that path is a file."),
-		[ERROR_TOO_LARGE] = N_(" is too large"),
-		[ERROR_NOT_EMPTY] = not_empty,
-		[ERROR_NOT_REGULAR] = N_(" is neither a file nor a directory."),
-		[ERROR_PERMISSION] = no_permission,
-	};
 	const struct cell_result *result = &env->run->result;
 	struct buf *lead = &env->message->lead;
 
@@ -124,11 +96,11 @@ render_cell_error(const struct render_env *env)
 			_("Installed packages cannot be changed that way: `/il "
 			  "pip` installs them, `/il rm` removes them.") :
 			_("Nothing can be written there at the moment."));
-	else if (of_path[result->error] == NULL)
+	else if (errors[result->error] == NULL)
 		render_error(env->message, env->reference);
 	else
 		buf_addf(lead, "%s%s", phrase_path(env->path).text,
-		    _(of_path[result->error]));
+		    _(errors[result->error]));
 	/* `/il look` has just failed itself */
 	if (result->error == ERROR_NOT_FOUND && env->kind != JOB_LOOK)
 		buf_adds(lead, _(" `/il look` lists the files."));
@@ -161,7 +133,7 @@ static const char *
 text_of_end(const struct run_outcome *run, bool *ours)
 {
 	*ours = run->end == RUN_STOPPED ||
-	    (run->end == RUN_REFUSED && refusals[run->refusal].ours);
+	    (run->end == RUN_REFUSED && refusals[run->refusal].whose == OURS);
 	if (run->end == RUN_REFUSED)
 		return refusals[run->refusal].text;
 	if (run->end == RUN_TOO_LATE)

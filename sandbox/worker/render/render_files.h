@@ -10,16 +10,6 @@ struct session;
 
 /* ---- paths, the current directory, and space ---- */
 
-#define TEXT_SANDBOX_STAYS \
-	N_("The sandbox itself stays: `/il rm` removes what is in it. `/il " \
-	   "delete` deletes the sandbox with all its files.")
-#define TEXT_NAMES_FOLDER \
-	N_("%s is the name of a directory: add the name of the file, as in " \
-	   "`folder/file.txt`.")
-
-#define TEXT_ELSEWHERE N_(" There is %s, though.")
-#define TEXT_REMOVED_PATH N_("Removed %s.")
-
 /* Say in the tail which quota a run has used up: bytes, or number of files. */
 void render_quota_used(const struct render_env *env);
 /* Say the same of the quota of packages. */
@@ -78,8 +68,6 @@ void render_written(const struct render_env *env, size_t size);
 
 /* Installed packages; the output is a list (frame.h, OP_PACKAGES). */
 void render_packages(const struct render_env *env);
-#define TEXT_NO_PACKAGE \
-	N_("%s is not installed. `/il packages list` lists all packages.")
 #define PACKAGE_SHOWN 40 /* code points of a name or a version */
 /* name: the removed package, and the output lists those that are unneeded
  * (cell/python/packages.py); NULL: it lists those that were removed.  view_id:
@@ -93,13 +81,6 @@ bool render_pip_missing(const struct render_env *env);
 /* ---- sandboxes and their sessions ---- */
 
 /* Sessions keep variables from run to run. */
-#define TEXT_NO_SESSION \
-	N_("There is no session. `/il session start` begins one.")
-#define TEXT_NO_SESSIONS N_("There are no sessions here.")
-#define TEXT_SESSION_ON \
-	N_("Your session is on: variables and imports stay from run to run, " \
-	   "until you run nothing for %s.")
-#define TEXT_SESSION_OVER N_("Your session is over, its variables are gone.")
 /* until: end of its interpreter's life, Unix seconds; 0: there is none. */
 void render_session_status(struct message *message,
     const struct session *session, int64_t until);

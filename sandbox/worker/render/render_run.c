@@ -297,20 +297,8 @@ void
 render_session_ended(struct message *message, enum kept_end why)
 {
 	static const char *const reasons[] = {
-		[KEPT_RESTED] = N_("it was not used for long"),
-		[KEPT_GAVE_WAY] = N_("others needed its place"),
-		[KEPT_PACKAGES] = N_("packages were changed"),
-		[KEPT_REPLACED] = N_("its sandbox was started anew"),
-		[KEPT_DIED] = N_("it was ended from outside"),
-		[KEPT_RESTARTED] = N_("the service was restarted"),
-		[KEPT_STOPPED] = N_("you stopped it"),
-		[KEPT_EXITED] = N_("the code ended Python itself"),
-		[KEPT_TIME] = N_("the time limit was reached"),
-		[KEPT_OUTPUT] = N_("the output limit was reached"),
-		[KEPT_MEMORY] = N_("the memory limit was reached"),
-		[KEPT_SIGNAL] = N_("the code crashed"),
-		[KEPT_BROKEN_OFF] = N_("the run was broken off"),
-		[KEPT_PROCESSES] = N_("it had too many processes or threads"),
+#define ENDED(why, text) [KEPT_##why] = (text),
+#include "worker/render/texts.def"
 	};
 
 	if (why < KEPT_RESTED || why > KEPT_PROCESSES)
