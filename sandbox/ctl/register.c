@@ -284,8 +284,8 @@ ask_application(struct discord *d, enum rest_patience patience, struct err *err)
 	    -1, err);
 	if (d->rest == NULL)
 		return REST_LATER;
-	outcome = rest_application(d->rest, NULL, patience, &d->answer,
-	    &d->reply, err);
+	outcome = rest_application(d->rest, "GET", "@me", NULL, patience,
+	    &d->answer, &d->reply, err);
 	if (outcome == REST_DONE &&
 	    read_application(&d->app, buf_str(&d->answer), err) < 0)
 		return REST_REFUSED;
@@ -501,16 +501,19 @@ send_commands(struct discord *d, int64_t guild, struct err *err)
 {
 	auto_free char *text = make_commands(d->config, guild != 0,
 	    JSON_COMPACT);
+	int64_t id = d->config->discord_application_id;
+	auto_free char *path = guild != 0 ?
+	    xprintf("%" PRId64 "/guilds/%" PRId64 "/commands", id, guild) :
+	    xprintf("%" PRId64 "/commands", id);
 
-	if (rest_register(d->rest, text, guild, &d->answer, &d->reply, err) !=
-	    REST_DONE)
+	if (rest_application(d->rest, "PUT", path, text, REST_FINAL, &d->answer,
+		&d->reply, err) != REST_DONE)
 		return explain(d, "the commands", err);
 	if (guild != 0) {
 		printf("registered in guild %" PRId64 "\n", guild);
 		return 0;
 	}
-	printf("registered for application %" PRId64 "\n",
-	    d->config->discord_application_id);
+	printf("registered for application %" PRId64 "\n", id);
 	/* ids of one server's commands would work there alone */
 	keep_ids(d);
 	return 0;
@@ -527,8 +530,8 @@ send_endpoint(struct discord *d, const char *url, struct err *err)
 
 	if (text == NULL)
 		return err_set(err, ERR_INPUT, "the URL is not UTF-8");
-	if (rest_application(d->rest, text, REST_FINAL, &d->answer, &d->reply,
-		err) != REST_DONE)
+	if (rest_application(d->rest, "PATCH", "@me", text, REST_FINAL,
+		&d->answer, &d->reply, err) != REST_DONE)
 		return explain(d,
 		    "that endpoint: `ilctl selftest URL` tells more", err);
 	printf("Discord has tested the endpoint and takes it: %s\n", url);

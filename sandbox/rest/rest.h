@@ -114,33 +114,28 @@ enum rest_patience {
 
 /* A message of an interaction's. */
 struct rest_target {
-	enum rest_message { REST_ORIGINAL, REST_FURTHER } which;
+	enum rest_message { REST_ORIGINAL, REST_FURTHER, REST_DELETION } which;
 	const char *token; /* not empty */
 	int64_t until_ms;  /* wall clock time at which the token dies */
 };
 
 /* Send a JSON body and up to ten files (their "attachments" array is already in
  * the body): PATCH …/messages/@original, or POST one more message after that,
- * which may come twice. */
+ * which may come twice.  Or DELETE the original, without a body; REST_GONE: it
+ * is not there. */
 enum rest_outcome rest_send_message(struct rest *rest,
     const struct rest_target *target, const char *body,
     const struct rest_file *files, size_t file_count,
     enum rest_patience patience, struct rest_reply *reply, struct err *err);
-/* DELETE the original; of a message that is not there REST_GONE. */
-enum rest_outcome rest_delete_original(struct rest *rest, const char *token,
-    int64_t until_ms, struct rest_reply *reply, struct err *err);
 /* Wait for ms, or until the process should end. */
 void rest_pause(const struct rest *rest, int64_t ms);
 
-/* Register commands, with the bot's token: PUT the JSON array; guild_id 0:
- * global.  answer receives the body of the answer, JSON or not. */
-enum rest_outcome rest_register(struct rest *rest, const char *commands,
-    int64_t guild_id, struct buf *answer, struct rest_reply *reply,
-    struct err *err);
-/* GET /applications/@me; or PATCH it, with these changes (JSON). */
-enum rest_outcome rest_application(struct rest *rest, const char *changes,
-    enum rest_patience patience, struct buf *answer, struct rest_reply *reply,
-    struct err *err);
+/* Call a route of applications, with the bot's token, as PUT for
+ * "<id>/commands"; body: JSON, NULL: none.  answer receives the body of the
+ * answer, JSON or not. */
+enum rest_outcome rest_application(struct rest *rest, const char *method,
+    const char *path, const char *body, enum rest_patience patience,
+    struct buf *answer, struct rest_reply *reply, struct err *err);
 /* Largest answer of the API, in bytes. */
 #define REST_ANSWER_MAX (1024 * 1024)
 

@@ -23,7 +23,6 @@
 
 #define URL_MAX 4096
 #define UNRESERVED "-._~" /* of RFC 3986, with letters and digits */
-#define ORIGINAL "/messages/@original"
 #define ONCE_MS 5000
 #define REGISTER_MS 60000
 #define REST_BUCKETS 256
@@ -386,38 +385,16 @@ call_run(struct rest *rest, struct call *call, const struct buf *url,
 
 /* ---- routes ---- */
 
-/* No try of the call lasts longer than timeout_ms from now. */
+/* No try of the call lasts longer than timeout_ms from now, or begins later
+ * than hold_ms. */
 static void
-call_end_within(struct call *call, int64_t timeout_ms)
+call_end_within(struct call *call, int64_t timeout_ms, int64_t hold_ms)
 {
-	call->until_ms = clock_monotonic_ms() + timeout_ms;
-	call->retry.deadline_ms = call->until_ms;
-}
+	int64_t now_ms = clock_monotonic_ms();
 
-/* Make a call with an interaction's token; rest_of_path: the message's, "" for
- * a further message. */
-static enum rest_outcome
-call_token(struct rest *rest, const char *token, const char *rest_of_path,
-    struct call *call, int64_t until_ms, struct rest_reply *reply,
-    struct err *err)
-{
-	auto_buf struct buf url = BUF_INIT(URL_MAX);
-
-	if (token[0] == '\0') {
-		*reply = (struct rest_reply){ 0 };
-		(void)err_set(err, ERR_INPUT, "there is no token");
-		return REST_GONE;
-	}
-	call->key = text_hash(token) | 1;
-	/* Tries end when the token dies, and begin within REST_HOLD_MS. */
-	call_end_within(call, until_ms - clock_wall_ms());
-	if (call->retry.deadline_ms > clock_monotonic_ms() + REST_HOLD_MS)
-		call->retry.deadline_ms = clock_monotonic_ms() + REST_HOLD_MS;
-	buf_addf(&url, "%s/webhooks/%" PRId64 "/", rest->api_base,
-	    rest->application_id);
-	text_add_escaped(&url, token, strlen(token), UNRESERVED);
-	buf_adds(&url, rest_of_path);
-	return call_run(rest, call, &url, reply, err);
+	call->until_ms = now_ms + timeout_ms;
+	call->retry.deadline_ms = now_ms +
+	    (hold_ms < timeout_ms ? hold_ms : timeout_ms);
 }
 
 enum rest_outcome
@@ -425,46 +402,52 @@ rest_send_message(struct rest *rest, const struct rest_target *target,
     const char *body, const struct rest_file *files, size_t file_count,
     enum rest_patience patience, struct rest_reply *reply, struct err *err)
 {
-	bool further = target->which == REST_FURTHER;
+	static const char *const methods[] = { [REST_ORIGINAL] = "PATCH",
+		[REST_FURTHER] = "POST",
+		[REST_DELETION] = "DELETE" };
+	enum rest_message which = target->which;
+	const char *token = target->token;
+	auto_buf struct buf url = BUF_INIT(URL_MAX);
+	size_t bytes = body != NULL ? strlen(body) : 0;
 	struct call call = {
 		.request = {
-			.method = further ? "POST" : "PATCH",
+			.method = methods[which],
 			.body = body,
 			.files = files,
 			.file_count = file_count,
 		},
+		.route = which == REST_DELETION ? REST_ROUTE_DELETE :
+						  REST_ROUTE_EDIT,
+		.key = text_hash(token) | 1,
 		.retry = { .patience = patience },
 	};
-	size_t bytes = strlen(body);
 
+	if (token[0] == '\0') {
+		*reply = (struct rest_reply){ 0 };
+		(void)err_set(err, ERR_INPUT, "there is no token");
+		return REST_GONE;
+	}
 	for (size_t i = 0; i < file_count; i++)
 		bytes += files[i].len;
 	call.request.timeout_ms = patience != REST_FINAL && file_count == 0 ?
 	    ONCE_MS :
 	    rest_timeout_ms(bytes);
-	return call_token(rest, target->token, further ? "" : ORIGINAL, &call,
-	    target->until_ms, reply, err);
+	/* tries end when the token dies */
+	call_end_within(&call, target->until_ms - clock_wall_ms(),
+	    REST_HOLD_MS);
+	buf_addf(&url, "%s/webhooks/%" PRId64 "/", rest->api_base,
+	    rest->application_id);
+	text_add_escaped(&url, token, strlen(token), UNRESERVED);
+	buf_adds(&url, which == REST_FURTHER ? "" : "/messages/@original");
+	return call_run(rest, &call, &url, reply, err);
 }
 
 enum rest_outcome
-rest_delete_original(struct rest *rest, const char *token, int64_t until_ms,
+rest_application(struct rest *rest, const char *method, const char *path,
+    const char *body, enum rest_patience patience, struct buf *answer,
     struct rest_reply *reply, struct err *err)
 {
-	struct call call = {
-		.request = { .method = "DELETE",
-		    .timeout_ms = REST_TIMEOUT_MS },
-		.route = REST_ROUTE_DELETE,
-		.retry = { .patience = REST_FINAL },
-	};
-
-	return call_token(rest, token, ORIGINAL, &call, until_ms, reply, err);
-}
-
-/* A call about the application, with the bot's token. */
-static struct call
-bot_call(const struct rest *rest, const char *method, const char *body,
-    enum rest_patience patience, struct buf *answer)
-{
+	auto_buf struct buf url = BUF_INIT(URL_MAX);
 	struct call call = {
 		.request = {
 			.method = method,
@@ -479,35 +462,8 @@ bot_call(const struct rest *rest, const char *method, const char *body,
 		.retry = { .patience = patience, .bot = true },
 	};
 
-	call_end_within(&call, REGISTER_MS);
-	return call;
-}
-
-enum rest_outcome
-rest_register(struct rest *rest, const char *commands, int64_t guild_id,
-    struct buf *answer, struct rest_reply *reply, struct err *err)
-{
-	auto_buf struct buf url = BUF_INIT(URL_MAX);
-	struct call call = bot_call(rest, "PUT", commands, REST_FINAL, answer);
-
-	buf_addf(&url, "%s/applications/%" PRId64, rest->api_base,
-	    rest->application_id);
-	if (guild_id != 0)
-		buf_addf(&url, "/guilds/%" PRId64, guild_id);
-	buf_adds(&url, "/commands");
-	return call_run(rest, &call, &url, reply, err);
-}
-
-enum rest_outcome
-rest_application(struct rest *rest, const char *changes,
-    enum rest_patience patience, struct buf *answer, struct rest_reply *reply,
-    struct err *err)
-{
-	auto_buf struct buf url = BUF_INIT(URL_MAX);
-	struct call call = bot_call(rest, changes != NULL ? "PATCH" : "GET",
-	    changes, patience, answer);
-
-	buf_addf(&url, "%s/applications/@me", rest->api_base);
+	call_end_within(&call, REGISTER_MS, REGISTER_MS);
+	buf_addf(&url, "%s/applications/%s", rest->api_base, path);
 	return call_run(rest, &call, &url, reply, err);
 }
 

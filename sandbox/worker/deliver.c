@@ -239,10 +239,12 @@ enum form {
 	FORMS,
 };
 
+/* Send the answer in this form.  False: it has no such form. */
 static bool
-form_fits(const struct delivery *d, enum form form)
+form_send(struct delivery *d, enum form form, enum rest_outcome *outcome)
 {
 	const struct job *job = d->job;
+	auto_message struct message instead = MESSAGE_INIT;
 	const bool fits[FORMS] = {
 		[FORM_REMOVED] = d->remove,
 		[FORM_WHOLE] = !d->apart && has_files(d),
@@ -253,40 +255,28 @@ form_fits(const struct delivery *d, enum form form)
 		[FORM_REASON] = true,
 	};
 
-	return fits[form];
-}
-
-static enum rest_outcome
-form_send(struct delivery *d, enum form form)
-{
-	const struct job *job = d->job;
-	auto_message struct message instead = MESSAGE_INIT;
-
-	switch (form) {
-	case FORM_REMOVED:
-		return rest_delete_original(d->worker->rest, job->token,
-			   job->received_ms + TOKEN_LIFE_MS, &d->reply,
-			   &d->err) == REST_DONE ?
-		    REST_DONE :
-		    REST_REFUSED;
-	case FORM_WHOLE:
-		return send_instead(d, d->message);
-	case FORM_TEXT:
-		return send_body(d, REST_ORIGINAL, d->body, NULL);
-	case FORM_FILE:
+	if (!fits[form])
+		return false;
+	if (form == FORM_FILE)
 		render_as_file(&instead, d->message, d->body,
 		    job->attachment_limit);
-		break;
-	case FORM_APART:
-		return send_apart(d);
-	case FORM_REASON:
-	case FORMS:
+	else if (form == FORM_REASON)
 		render_not_accepted(&instead,
 		    d->objection.status != 0 ? &d->objection : &d->reply,
 		    job->id);
-		break;
-	}
-	return send_instead(d, &instead);
+	if (form == FORM_REMOVED)
+		*outcome = send_body(d, REST_DELETION, NULL, NULL);
+	else if (form == FORM_TEXT)
+		*outcome = send_body(d, REST_ORIGINAL, d->body, NULL);
+	else if (form == FORM_APART)
+		*outcome = send_apart(d);
+	else
+		*outcome = send_instead(d,
+		    form == FORM_WHOLE ? d->message : &instead);
+	/* a message that cannot be deleted is edited */
+	if (form == FORM_REMOVED && *outcome != REST_DONE)
+		*outcome = REST_REFUSED;
+	return true;
 }
 
 static enum rest_outcome
@@ -304,10 +294,8 @@ deliver(struct delivery *d)
 
 	for (enum form form = 0; form < FORMS && outcome == REST_REFUSED;
 	     form++) {
-		if (!form_fits(d, form))
-			continue;
-		outcome = form_send(d, form);
-		if (outcome != REST_REFUSED || form == FORM_REMOVED)
+		if (!form_send(d, form, &outcome) || outcome != REST_REFUSED ||
+		    form == FORM_REMOVED)
 			continue;
 		log_warn("Discord refused the answer %s: %s job=%" PRId64,
 		    names[form], d->err.text, d->job->id);

@@ -48,29 +48,20 @@ struct sgr_numbers {
 static bool
 sgr_numbers(struct sgr_numbers *numbers, const char *s, size_t len)
 {
-	size_t n = 0;
+	const char *end = s + len;
+	char *behind = NULL;
 
-	numbers->values[0] = 0;
-	numbers->sub[0] = false;
-	for (size_t i = 0; i < len; i++) {
-		unsigned digit = (unsigned)(s[i] - '0');
-		unsigned value;
+	if (strspn(s, "0123456789;:") < len)
+		return false;
+	for (numbers->count = 0; behind != end && numbers->count < SGR_NUMBERS;
+	     s = behind + 1) {
+		size_t n = numbers->count++;
+		unsigned long value = strtoul(s, &behind, 10);
 
-		if (s[i] == ';' || s[i] == ':') {
-			if (++n == SGR_NUMBERS)
-				break;
-			numbers->values[n] = 0;
-			numbers->sub[n] = s[i] == ':';
-		} else if (digit < 10) {
-			value = numbers->values[n] * 10U + digit;
-			numbers->values[n] = value < UINT16_MAX ?
-			    (uint16_t)value :
-			    UINT16_MAX;
-		} else {
-			return false;
-		}
+		numbers->values[n] = value < UINT16_MAX ? (uint16_t)value :
+							  UINT16_MAX;
+		numbers->sub[n] = n > 0 && s[-1] == ':';
 	}
-	numbers->count = n < SGR_NUMBERS ? n + 1 : n;
 	return true;
 }
 
@@ -107,72 +98,57 @@ nearest_of_256(unsigned n)
 	return n < 244 ? BLACK : WHITE;
 }
 
-/* Count the numbers that belong to the one at i: those after colons, or else as
- * many as the first of them needs. */
-static size_t
-count_extended(const struct sgr_numbers *numbers, size_t i, bool *colons)
-{
-	size_t left = numbers->count - i - 1;
-	size_t n = 0;
-
-	while (n < left && numbers->sub[i + 1 + n])
-		n++;
-	*colons = n > 0;
-	if (n == 0 && left > 0)
-		n = numbers->values[i + 1] == 2 ? 4 :
-		    numbers->values[i + 1] == 5 ? 2 :
-						  1;
-	return n < left ? n : left;
-}
-
 /* After 38, 48 or 58 at i: "5;n" or "2;r;g;b", or the same with colons, where
  * the number of a colour space may stand before r.  *i becomes the last number
- * that belongs to it.  0: it is unknown. */
+ * that belongs to it: those after colons, or else as many as the first of them
+ * needs.  0: it is unknown. */
 static uint16_t
 extended(const struct sgr_numbers *numbers, size_t *i)
 {
 	const uint16_t *v = numbers->values + *i + 1;
-	bool colons;
-	size_t n = count_extended(numbers, *i, &colons);
+	const bool *sub = numbers->sub + *i + 1;
+	size_t left = numbers->count - *i - 1;
+	size_t n = 0;
 
+	while (n < left && sub[n])
+		n++;
+	if (n == 0 && left > 0)
+		n = v[0] == 2 ? 4 : v[0] == 5 ? 2 : 1;
+	if (n > left)
+		n = left;
 	*i += n;
 	if (n >= 2 && v[0] == 5 && v[1] < 256)
 		return nearest_of_256(v[1]);
 	if (n < 4 || v[0] != 2)
 		return 0;
-	v += colons && n > 4 ? 2 : 1;
+	v += sub[0] && n > 4 ? 2 : 1;
 	return v[0] < 256 && v[1] < 256 && v[2] < 256 ?
 	    nearest(v[0], v[1], v[2]) :
 	    0;
 }
 
+/* Style with this colour, of the text or behind it. */
 static uint16_t
-with_front(uint16_t style, uint16_t colour)
+with_colour(uint16_t style, uint16_t colour, bool back)
 {
-	return (uint16_t)((style & ~FRONT) | colour);
+	int shift = back ? BACK_SHIFT : 0;
+
+	return (uint16_t)((style & ~(FRONT << shift)) | colour << shift);
 }
 
-static uint16_t
-with_back(uint16_t style, uint16_t colour)
-{
-	return (uint16_t)((style & ~BACK) | colour << BACK_SHIFT);
-}
-
-/* Style with colour n of the sixteen, of the text or behind it. */
+/* Style with colour n of the sixteen, 30-37, 40-47, 90-97 or 100-107, or
+ * without one, 39 or 49. */
 static uint16_t
 apply_colour(uint16_t style, unsigned n)
 {
-	uint16_t colour = (uint16_t)(BLACK + n % 10);
+	unsigned tens = n / 10;
+	bool known = tens == 3 || tens == 4 ||
+	    ((tens == 9 || tens == 10) && n % 10 != 9);
 
-	if (n % 10 == 9)
-		colour = 0;
-	else if (n % 10 == 8)
+	if (!known || n % 10 == 8)
 		return style;
-	if (n / 10 == 3 || (n / 10 == 9 && colour > 0))
-		return with_front(style, colour);
-	if (n / 10 == 4 || (n / 10 == 10 && colour > 0))
-		return with_back(style, colour);
-	return style;
+	return with_colour(style, n % 10 == 9 ? 0 : (uint16_t)(BLACK + n % 10),
+	    tens % 6 == 4);
 }
 
 /* The style after these numbers.  Bright colours, the 256 and those of 24 bits
@@ -206,10 +182,8 @@ sgr_apply(uint16_t style, const struct sgr_numbers *numbers)
 		case 48:
 		case 58:
 			colour = extended(numbers, &i);
-			if (colour > 0 && n == 38)
-				style = with_front(style, colour);
-			else if (colour > 0 && n == 48)
-				style = with_back(style, colour);
+			if (colour > 0 && n != 58)
+				style = with_colour(style, colour, n == 48);
 			break;
 		default:
 			style = apply_colour(style, n);
@@ -375,17 +349,15 @@ feed_line(struct terminal *t)
 	}
 }
 
-/* Move down, to the last row at most, as on a screen. */
+/* Move n rows down or up, to the last or the first row at most, as on a
+ * screen. */
 static void
-move_down(struct terminal *t, size_t n)
+move_rows(struct terminal *t, bool down, size_t n)
 {
-	t->y += n < t->count - 1 - t->y ? n : t->count - 1 - t->y;
-}
+	size_t most = down ? t->count - 1 - t->y : t->y;
 
-static void
-move_up(struct terminal *t, size_t n)
-{
-	t->y -= n < t->y ? n : t->y;
+	n = n < most ? n : most;
+	t->y = down ? t->y + n : t->y - n;
 }
 
 /* Move to a column, which may be beyond the end of the row. */
@@ -509,26 +481,22 @@ obey(struct terminal *t, const char *s, size_t len)
 	if (!sgr_numbers(&numbers, s + 2, len - 3))
 		return;
 	n = numbers.values[0] > 0 ? numbers.values[0] : 1;
+	if (s[len - 1] == 'E' || s[len - 1] == 'F')
+		t->x = 0;
 	switch (s[len - 1]) {
 	case 'A':
-		move_up(t, n);
+	case 'F':
+		move_rows(t, false, n);
 		break;
 	case 'B':
-		move_down(t, n);
+	case 'E':
+		move_rows(t, true, n);
 		break;
 	case 'C':
 		move_to_column(t, t->x + n);
 		break;
 	case 'D':
 		move_to_column(t, t->x > n ? t->x - n : 0);
-		break;
-	case 'E':
-		move_down(t, n);
-		t->x = 0;
-		break;
-	case 'F':
-		move_up(t, n);
-		t->x = 0;
 		break;
 	case 'G':
 		move_to_column(t, n - 1);
