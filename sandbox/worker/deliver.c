@@ -33,14 +33,13 @@ struct delivery {
 	struct worker *worker;
 	int64_t slot; /* that the job belongs to */
 	const struct job *job;
-	const char *body;	       /* without files */
+	char *body;		       /* heap: without files */
 	const struct message *message; /* NULL: its files are gone */
 	enum rest_patience patience;
-	bool remove; /* delete it, and edit it only if that fails */
-	bool apart;  /* moderated: only its owner may read the body */
-	char *owned; /* heap: the body, where the caller does not own it */
-	bool first;  /* it was the first response */
-	bool stored; /* it is in the database and on the disk */
+	bool remove;	     /* delete it, and edit it only if that fails */
+	bool apart;	     /* moderated: only its owner may read the body */
+	bool first;	     /* it was the first response */
+	bool stored;	     /* it is in the database and on the disk */
 	const char *outcome; /* the job's word for statistics */
 	int64_t cpu_ms;	     /* of its code; or -1 */
 	struct rest_reply reply;
@@ -106,40 +105,40 @@ deliver_release(struct worker *worker)
 
 /* ---- the end of a job ---- */
 
-static int
-store_end(const struct delivery *d, struct err *err)
-{
-	return job_finish(d->worker->db, d->job->id, d->slot, d->body,
-	    d->outcome, d->cpu_ms, err);
-}
-
-/* After a power cut, a job without a stored answer is reported as interrupted.
- * So each answer waits for the disk, except a first response, which is sent
- * meanwhile. */
-static int
-store_on_disk(const struct delivery *d, struct err *err)
-{
-	return db_flush(d->worker->db, err);
-}
+/* Steps of a job's end. */
+enum step {
+	STEP_END,
+	/* After a power cut, a job without a stored answer is reported as
+	 * interrupted.  So each answer waits for the disk, except a first
+	 * response, which is sent meanwhile. */
+	STEP_ON_DISK,
+	STEP_DELIVERED,
+};
 
 static int
-store_delivered(const struct delivery *d, struct err *err)
+store(const struct delivery *d, enum step step, struct err *err)
 {
-	return job_delivered(d->worker->db, d->job->id, err);
+	struct db *db = d->worker->db;
+
+	if (step == STEP_ON_DISK)
+		return db_flush(db, err);
+	return step == STEP_DELIVERED ?
+	    job_delivered(db, d->job->id, err) :
+	    job_finish(db, d->job->id, d->slot, d->body, d->outcome, d->cpu_ms,
+		err);
 }
 
-/* Call the function until it has stored a part of a job's end.  No other job
- * begins before that.  Another worker's job is tried once, as its slot is
+/* Try until the step of a job's end is stored.  No other job begins before
+ * that.  Another worker's job is tried once, as its slot is
  * locked meanwhile.  False: it is not stored; the next round, or the next
  * worker, reports the job. */
 static bool
-store_again(const struct delivery *d,
-    int (*store)(const struct delivery *d, struct err *err))
+store_again(const struct delivery *d, enum step step)
 {
 	struct worker *worker = d->worker;
 	struct err err = { 0 };
 
-	while (store(d, &err) < 0) {
+	while (store(d, step, &err) < 0) {
 		log_err("not stored yet: %s job=%" PRId64, err.text,
 		    d->job->id);
 		if (d->slot != worker->slot || worker_is_stopping(worker))
@@ -153,7 +152,7 @@ store_again(const struct delivery *d,
 static bool
 deliver_store(const struct delivery *d)
 {
-	return store_again(d, store_end) && store_again(d, store_on_disk);
+	return store_again(d, STEP_END) && store_again(d, STEP_ON_DISK);
 }
 
 /* ---- one answer ---- */
@@ -191,11 +190,11 @@ send_instead(struct delivery *d, const struct message *message)
 static void
 narrow(struct delivery *d)
 {
-	char *before = d->owned;
+	char *before = d->body;
 	struct err err = { 0 };
 
 	d->apart = true;
-	d->body = d->owned = message_private_json(d->body);
+	d->body = message_private_json(before);
 	free(before);
 	if (job_narrow(d->worker->db, d->job->id, d->body, &err) < 0)
 		log_err("%s job=%" PRId64, err.text, d->job->id);
@@ -330,27 +329,23 @@ deliver_give_up(const struct delivery *d, const char *why)
 static bool
 deliver_settle(struct delivery *d, enum rest_outcome outcome)
 {
-	switch (outcome) {
-	case REST_DONE:
-		d->worker->unanswered = false;
-		d->worker->counters
+	struct worker *worker = d->worker;
+
+	if (outcome == REST_DONE) {
+		worker->unanswered = false;
+		worker->counters
 		    ->answers_total[0][d->first ? JOB_REPORT_FIRST :
 						  JOB_REPORT_EDIT]++;
-		(void)store_again(d, store_delivered);
-		kept_forget(d->worker, d->job->id);
-		return true;
-	case REST_GONE:
-		deliver_give_up(d, "gone");
-		return true;
-	case REST_REFUSED:
-		deliver_give_up(d, "refused");
-		return true;
-	case REST_LATER:
-	case REST_DROPPED:
-		break;
+		(void)store_again(d, STEP_DELIVERED);
+		kept_forget(worker, d->job->id);
+	} else if (outcome == REST_GONE || outcome == REST_REFUSED) {
+		deliver_give_up(d, outcome == REST_GONE ? "gone" : "refused");
+	} else {
+		log_warn("not delivered yet: %s job=%" PRId64, d->err.text,
+		    d->job->id);
+		return false;
 	}
-	log_warn("not delivered yet: %s job=%" PRId64, d->err.text, d->job->id);
-	return false;
+	return true;
 }
 
 /* ---- a task that is over ---- */
@@ -414,7 +409,7 @@ deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 	auto_close int fd = held ? give_first(task, &d->err) : -1;
 
 	/* the response is on its way meanwhile */
-	d->stored = d->stored && store_on_disk(d, &err) == 0;
+	d->stored = d->stored && store(d, STEP_ON_DISK, &err) == 0;
 	if (fd >= 0)
 		first = first_response_outcome(fd, PASS_ON_MS, &d->err);
 	if (first == FIRST_RESPONSE_NOBODY) {
@@ -451,12 +446,11 @@ void
 deliver_task(struct task *task)
 {
 	struct worker *worker = task->worker;
-	auto_free char *body = message_json(&task->message, false);
 	struct delivery d = {
 		.worker = worker,
 		.slot = worker->slot,
 		.job = task->job,
-		.body = body,
+		.body = message_json(&task->message, false),
 		.message = &task->message,
 		.patience = REST_FINAL,
 		.remove = task->remove,
@@ -465,10 +459,11 @@ deliver_task(struct task *task)
 	};
 	struct err err = { 0 };
 	enum rest_outcome outcome;
-	int finished = store_end(&d, &err);
+	int finished = store(&d, STEP_END, &err);
 
 	if (finished == 1) {
 		log_err("the job was taken away job=%" PRId64, task->job->id);
+		free(d.body);
 		return;
 	}
 	if (finished < 0)
@@ -488,7 +483,7 @@ deliver_task(struct task *task)
 	if ((d.stored || deliver_store(&d)) && !deliver_settle(&d, outcome) &&
 	    task->message.file_count > 0)
 		kept_add(worker, task->job->id, &task->message);
-	free(d.owned);
+	free(d.body);
 }
 
 /* ---- answers that wait ---- */
@@ -504,7 +499,8 @@ finish_lost(struct delivery *d)
 	deliver_read_rules(worker, job);
 	message.banner = worker->rules.of[RULE_SERVICE].banner;
 	render_lost(&message, job->kind, job->id);
-	d->body = d->owned = message_json(&message, false);
+	free(d->body);
+	d->body = message_json(&message, false);
 	d->outcome = "interrupted";
 	d->cpu_ms = -1;
 	log_warn("interrupted: its worker did not end it job=%" PRId64
@@ -523,7 +519,7 @@ deliver_one(struct worker *worker, int64_t slot, const struct job *job)
 		.worker = worker,
 		.slot = slot,
 		.job = job,
-		.body = job->body,
+		.body = job->body != NULL ? xstrdup(job->body) : NULL,
 		.message = kept != NULL ? &kept->message : NULL,
 		.patience = REST_ONCE,
 	};
@@ -535,6 +531,7 @@ deliver_one(struct worker *worker, int64_t slot, const struct job *job)
 	if (clock_wall_ms() >= job->received_ms + TOKEN_LIFE_MS ||
 	    job->answer == ANSWER_EDITOR) {
 		deliver_give_up(&d, "too late");
+		free(d.body);
 		return true;
 	}
 	if (kept != NULL && kept->tries >= FILE_TRIES) {
@@ -550,7 +547,7 @@ deliver_one(struct worker *worker, int64_t slot, const struct job *job)
 			kept->tries++;
 		settled = deliver_settle(&d, outcome);
 	}
-	free(d.owned);
+	free(d.body);
 	return settled;
 }
 

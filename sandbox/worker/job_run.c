@@ -155,50 +155,55 @@ run_collect(void *arg, const struct cell_event *event)
 	collect_event(&task->collect, event);
 }
 
-/* Is the text a version, as "3.11"? */
-static bool
-is_python(const char *text)
-{
-	size_t len = strlen(text);
-
-	return len <= PYTHON_MAX && strspn(text, "0123456789.") == len;
-}
-
 /* Parse the names of the list that are fit to be stored.  Entries after a name
  * belong to it (a package's version, its size). */
 static void
 read_names(struct named *named, const struct buf *text, bool packages)
 {
-	/* the byte before a name */
-	static const char letters[NAME_KINDS] = {
-		[NAME_DIRECTORY] = 'd', [NAME_FILE] = 'f', [NAME_PACKAGE] = 'p'
-	};
 	const char *at = buf_str(text);
 	const char *end = at + text->len;
+	size_t len;
 
 	*named = (struct named){ .python = "" };
 	for (; at < end; at += strlen(at) + 1) {
-		const char *letter = memchr(letters, *at, sizeof(letters));
-		enum name_kind kind = letter == NULL ?
-		    NAME_KINDS :
-		    (enum name_kind)(letter - letters);
+		enum name_kind kind = *at == 'd' ? NAME_DIRECTORY :
+		    *at == 'f'			 ? NAME_FILE :
+						   NAME_PACKAGE;
+		bool is_name = packages ? *at == 'p' : kind != NAME_PACKAGE;
 
-		if (*at == 'v' && packages && is_python(at + 1))
+		len = *at != '\0' ? strlen(at + 1) : 0;
+		if (*at == 'v' && packages && len <= PYTHON_MAX &&
+		    strspn(at + 1, "0123456789.") == len)
 			named->python = at + 1;
-		if (kind == NAME_KINDS || (kind == NAME_PACKAGE) != packages ||
-		    named->count == NAMES_MOST ||
-		    !name_is_fit(at + 1, strlen(at + 1)))
-			continue;
-		named->list[named->count++] = (struct name){ kind, at + 1 };
+		if (is_name && named->count < NAMES_MOST &&
+		    name_is_fit(at + 1, len))
+			named->list[named->count++] = (struct name){ kind,
+				at + 1 };
 	}
+}
+
+/* Send a request to the leased cell, which c says how to wait for. */
+static enum run_end
+run_hold(struct task *task, struct conversation *c,
+    const struct cell_request *request, struct cell_result *result,
+    struct err *err)
+{
+	struct pollfd stop = { .fd = task->worker->signal_fd,
+		.events = POLLIN };
+
+	c->cell_fd = task->lease.cell_fd;
+	c->broker_fd = task->lease.broker_fd;
+	c->event = run_collect;
+	c->arg = task;
+	c->stop = &stop;
+	*err = (struct err){ .text = "the worker has to end" };
+	return conversation_hold(c, request, result, err);
 }
 
 /* False: the cell did not list its names. */
 static bool
 ask_names(struct task *task)
 {
-	const struct worker *worker = task->worker;
-	struct pollfd stop = { .fd = worker->signal_fd, .events = POLLIN };
 	const struct cell_request request = {
 		.op = task->at_packages ? OP_PACKAGES : OP_NAMES,
 		.count = NAMES_MOST,
@@ -207,18 +212,13 @@ ask_names(struct task *task)
 		.wall_ms = TELL_MS,
 	};
 	struct conversation c = {
-		.cell_fd = task->lease.cell_fd,
-		.broker_fd = task->lease.broker_fd,
-		.event = run_collect,
-		.arg = task,
 		.send_ms = TELL_SEND_MS,
 		/* names are not worth the default time beyond the limit */
 		.within_ms = TELL_MS - LIMIT_OUTSIDE_MS,
-		.stop = &stop,
 	};
 	struct cell_result result = { 0 };
-	struct err err = { .text = "the worker has to end" };
-	enum run_end end = conversation_hold(&c, &request, &result, &err);
+	struct err err;
+	enum run_end end = run_hold(task, &c, &request, &result, &err);
 
 	if (end == RUN_RESULT && result.reason == REASON_EXIT)
 		return true;
@@ -405,31 +405,25 @@ static enum run_end
 run_converse(struct task *task, const struct cell_request *request)
 {
 	const struct worker *worker = task->worker;
-	struct pollfd stop = { .fd = worker->signal_fd, .events = POLLIN };
 	struct pollfd cancel = { .fd = worker->cancel_fd, .events = POLLIN };
 	struct conversation c = {
-		.cell_fd = task->lease.cell_fd,
-		.broker_fd = task->lease.broker_fd,
-		.event = run_collect,
 		.tick = run_tick,
 		.tick_ms = TICK_MS,
 		.tick_first_ms = first_tick_ms(task),
 		.cancel = &cancel,
 		.cancel_ms = CANCEL_MS,
 		.cancelled = run_is_cancelled,
-		.arg = task,
 		.send_ms = SEND_MS,
 		.within_ms = request->wall_ms,
-		.stop = &stop,
 		.stop_ms = worker->config->stop_ms,
 	};
 	struct cell_result *result = &task->run.result;
-	struct err err = { .text = "the worker has to end" };
+	struct err err;
 	enum run_end end;
 
 	task->asked_ms = clock_monotonic_ms();
 	count_wait(task->worker, SEND_MS + c.tick_first_ms);
-	end = conversation_hold(&c, request, result, &err);
+	end = run_hold(task, &c, request, result, &err);
 	count_beat(task->worker);
 	if (end != RUN_RESULT)
 		log_warn("no result: %s job=%" PRId64 " cell=%s", err.text,

@@ -30,7 +30,7 @@ SILENT = re.compile(r"log_\w+|err_\w+|http_answer|strstr|strspn|strcspn|strchr|"
                     r"memmem|log_has|line_has|line_begins|looks_has|"
                     r"looks_begins|source_is_one_of|deny|reply_status|"
                     r"reply_set|EXAMPLE|__attribute__|json_pack|xprintf|"
-                    r"static_assert|_Static_assert")
+                    r"static_assert|_Static_assert|sscanf")
 # What has letters and a blank, and is not said to people in our words.
 OTHER = {
     "fcgi/discord/front.c": "headers and log labels",
@@ -45,6 +45,7 @@ WORDS = {
     "Inline: no project ": "the cell's",
     "Inline: no version ": "the cell's",
     "EOFError: EOF when reading a line": "Python's",
+    "Traceback (most recent call last):\n": "Python's",
     "%d min %d s": "units",
     '{"content":"Sandbox error: the answer is lost.",'
     '"allowed_mentions":{"parse":[]}}': "where nothing else can be made",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sandbox/worker/render/collect.c: what a cell has sent, and where it lies. */
+/* sandbox/worker/render/collect.h: what a cell has sent, and where it lies. */
 #include <stdio.h>
 
 #include "tap.h"

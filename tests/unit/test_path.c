@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths that people type: path.c and collect.c. */
+/* Paths that people type: path.c and render_view.c. */
 #include "protocol/path.h"
 
 #include "tap.h"

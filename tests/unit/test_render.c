@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Typed results as people read them: render_*.c, collect.c. */
+/* Typed results as people read them: render_*.c. */
 #include "worker/render/render_files.h"
 
 #include <jansson.h>

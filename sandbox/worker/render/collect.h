@@ -114,6 +114,28 @@ outcome_failed_with(const struct run_outcome *outcome, enum cell_error error)
 	    outcome->result.error == error;
 }
 
+/* ---- needs of a run ---- */
+
+/* Last line of output, in which an uncaught error ends; heap. */
+char *render_last_line(const struct buf *output);
+
+/* The error of an input() that found nothing to read. */
+#define RENDER_NO_INPUT "EOFError: EOF when reading a line"
+
+#define PACKAGE_SIZE 65
+
+struct render_need {
+	char package[PACKAGE_SIZE]; /* to install; "": none */
+	bool input;		    /* to read */
+};
+
+/* Find the needs of a run by its last error. */
+void render_need(struct render_need *need, const struct run_outcome *outcome,
+    const struct buf *output);
+/* Put a line end between the prompt of an input() and the traceback of its
+ * error, as Python does not. */
+void render_part_prompt(const struct run_outcome *outcome, struct buf *output);
+
 /*
  * Names of attachments.  Discord changes some names, so only names that it
  * leaves alone are sent: letters, digits, '.', '-' and '_', beginning with a

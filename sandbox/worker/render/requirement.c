@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requirements of pip, and the packages and the input that a run needs. */
+/* Requirements of pip, and the packages of modules. */
 #include "worker/render/requirement.h"
 
 #include <ctype.h>
@@ -185,7 +185,7 @@ requirements_release(struct requirements *requirements)
 	*requirements = (struct requirements){ 0 };
 }
 
-/* ---- needs of a run ---- */
+/* ---- packages of modules ---- */
 
 static const char *const modules[][2] = {
 #define MODULE(module, package) { module, package },
@@ -198,20 +198,6 @@ static const char popular[] =
 #define POPULAR(names) names
 #include "worker/render/packages.def"
     ;
-
-char *
-render_last_line(const struct buf *output)
-{
-	const char *text = buf_str(output);
-	size_t len = output->len;
-	const char *end;
-
-	while (len > 0 && text[len - 1] == '\n')
-		len--;
-	end = memrchr(text, '\n', len);
-	return end == NULL ? xstrndup(text, len) :
-			     xstrndup(end + 1, (size_t)(text + len - end - 1));
-}
 
 static const char *const *
 find_row(const char *module)
@@ -255,58 +241,14 @@ render_need_nearest(const char *name)
 	return near;
 }
 
-/* A module that is missing needs its package, if a package may have its name.
- * Modules with an underscore are the interpreter's own. */
-void
-render_need(struct render_need *need, const struct run_outcome *outcome,
-    const struct buf *output)
+const char *
+requirement_of_module(const char *module)
 {
-	auto_free char *line = render_last_line(output);
-	char module[PACKAGE_SIZE];
-	char end[2];
-	const char *const *row;
+	const char *const *row = find_row(module);
 
-	*need = (struct render_need){ .input = false };
-	if (outcome->end != RUN_RESULT ||
-	    outcome->result.reason != REASON_EXIT ||
-	    outcome->result.status == 0)
-		return;
-	need->input = strcmp(line, RENDER_NO_INPUT) == 0;
-	/* ModuleNotFoundError: No module named 'yaml.nodes' */
-	if (sscanf(line,
-		"ModuleNotFoundError: No module named "
-		"'%64[A-Za-z0-9_]%1['.]",
-		module, end) != 2 ||
-	    module[0] == '_' || !requirement_is_valid(module))
-		return;
-	row = find_row(module);
-	if (row == NULL || row[1] != NULL)
-		(void)snprintf(need->package, PACKAGE_SIZE, "%s",
-		    row == NULL ? module : row[1]);
-}
-
-void
-render_part_prompt(const struct run_outcome *outcome, struct buf *output)
-{
-	static const char head[] = "Traceback (most recent call last):\n";
-	struct render_need need;
-	const char *begin = buf_str(output);
-	const char *at = begin;
-	size_t before;
-
-	/* code may have printed others, at the begin of a line */
-	while ((at = memmem(at, output->len - (size_t)(at - begin), head,
-		    strlen(head))) != NULL &&
-	    (at == begin || at[-1] == '\n'))
-		at += strlen(head);
-	if (at == NULL)
-		return;
-	before = (size_t)(at - begin);
-	render_need(&need, outcome, output);
-	if (!need.input || buf_reserve(output, 1) == NULL)
-		return;
-	at = output->data + before; /* the data may have been moved */
-	memmove(output->data + before + 1, at, output->len - before);
-	output->data[before] = '\n';
-	buf_commit(output, 1);
+	/* modules with an underscore are the interpreter's own */
+	if (module[0] == '_' || !requirement_is_valid(module) ||
+	    (row != NULL && row[1] == NULL))
+		return "";
+	return row != NULL ? row[1] : module;
 }

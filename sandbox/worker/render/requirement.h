@@ -6,7 +6,6 @@
 #include <stddef.h>
 
 #include "base/text.h"
-#include "worker/render/collect.h"
 
 /*
  * Arguments of /il pip: words as a shell splits them, each of which must be a
@@ -39,28 +38,9 @@ void requirements_release(struct requirements *requirements);
 /* Is the word a requirement: name, extras, versions, marker? */
 bool requirement_is_valid(const char *word);
 
-/* ---- needs of a run ---- */
-
-/* Last line of output, in which an uncaught error ends; heap. */
-char *render_last_line(const struct buf *output);
-
-/* The error of an input() that found nothing to read. */
-#define RENDER_NO_INPUT "EOFError: EOF when reading a line"
-
-#define PACKAGE_SIZE 65
-
-struct render_need {
-	char package[PACKAGE_SIZE]; /* to install; "": none */
-	bool input;		    /* to read */
-};
-
-/* Put a line end between the prompt of an input() and the traceback of its
- * error, as Python does not. */
-void render_part_prompt(const struct run_outcome *outcome, struct buf *output);
+/* Package of a module, where a package may have its name; "": none. */
+const char *requirement_of_module(const char *module);
 /* Packages with a name like this one. */
 struct nearest render_need_nearest(const char *name);
-/* Find the needs of a run by its last error. */
-void render_need(struct render_need *need, const struct run_outcome *outcome,
-    const struct buf *output);
 
 #endif
