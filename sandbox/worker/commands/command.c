@@ -219,10 +219,13 @@ command_set(const char **field, char *text)
 int
 command_load_view(struct task *task, int64_t id)
 {
+	int result;
+
 	view_texts_release(&task->texts);
-	task->view.texts = &task->texts;
-	return view_load(task->worker->db, id, &task->view, &task->texts,
+	result = view_load(task->worker->db, id, &task->view, &task->texts,
 	    &task->err);
+	task->view.texts = &task->texts;
+	return result;
 }
 
 int64_t

@@ -431,34 +431,18 @@ has_many_objects(const char *text)
 	return false;
 }
 
-/* Append a text.  A NUL, which may stand for half a surrogate pair, becomes
- * U+FFFD. */
+/* Append a text, or nothing if it is none.  A NUL, which may stand for half a
+ * surrogate pair, becomes U+FFFD. */
 static void
-source_add_cell_text(struct buf *out, const json_t *text)
+add_cell_text(struct buf *out, const json_t *text)
 {
-	const char *p = json_string_value(text);
-	const char *end = p + json_string_length(text);
+	const char *s = json_string_value(text);
 
-	for (; p < end; p += strlen(p) + 1) {
-		buf_adds(out, p);
-		if (p + strlen(p) < end)
+	for (size_t i = 0; i < json_string_length(text); i++)
+		if (s[i] != '\0')
+			buf_addc(out, s[i]);
+		else
 			buf_adds(out, "\xef\xbf\xbd");
-	}
-}
-
-/* A cell's source is a text, or its lines. */
-static void
-add_cell_source(struct buf *out, const json_t *cell)
-{
-	const json_t *source = json_object_get(cell, "source");
-	const json_t *line;
-	size_t i;
-
-	if (json_is_string(source))
-		source_add_cell_text(out, source);
-	json_array_foreach(source, i, line)
-		if (json_is_string(line))
-			source_add_cell_text(out, line);
 }
 
 static bool
@@ -470,48 +454,52 @@ is_code(const json_t *cell)
 	return type != NULL && strcmp(type, "code") == 0;
 }
 
-/* Treat a cell's magic: "%%bash" is another language, and "%%time" becomes a
- * comment, as it holds for its own cell alone.  False: the cell is left out. */
-static bool
-add_magic_cell(struct source *source, struct buf *code)
-{
-	auto_buf struct buf comment = BUF_INIT(SOURCE_TEXT_MAX + 4);
-	const char *text = buf_str(code) + strspn(buf_str(code), SOURCE_BLANKS);
-	size_t len;
-
-	if (strncmp(text, "%%", 2) != 0)
-		return true;
-	len = strspn(text + 2, SOURCE_NAME_CHARS);
-	if (source_is_one_of("time timeit capture", text + 2, len)) {
-		buf_addf(&comment, "# %s", text);
-		buf_reset(code);
-		buf_add(code, buf_str(&comment), comment.len);
-		return true;
-	}
-	source_add_other(source, text + 2, len);
-	return false;
-}
-
+/* Add a code cell.  "%%bash" is another language; "%%time" becomes a comment
+ * where there are other cells, as it holds for its own cell alone. */
 static void
-source_add_cells(struct source *source, const json_t *cells)
+source_add_cell(struct source *source, const json_t *cell, bool alone)
 {
 	auto_buf struct buf code = BUF_INIT(SOURCE_TEXT_MAX);
+	const json_t *lines = json_object_get(cell, "source");
+	auto_free char *comment = NULL;
+	const char *text;
+	const json_t *line;
+	size_t i;
+
+	/* a text, or its lines */
+	add_cell_text(&code, lines);
+	json_array_foreach(lines, i, line)
+		add_cell_text(&code, line);
+	text = buf_str(&code) + strspn(buf_str(&code), SOURCE_BLANKS);
+	if (alone || strncmp(text, "%%", 2) != 0) {
+		source_add_code(source, buf_str(&code));
+		return;
+	}
+	text += 2;
+	i = strspn(text, SOURCE_NAME_CHARS);
+	if (source_is_one_of("time timeit capture", text, i)) {
+		comment = xprintf("# %%%%%s", text);
+		source_add_code(source, comment);
+	} else {
+		source_add_other(source, text, i);
+	}
+}
+
+static enum source_fault
+source_add_cells(struct source *source, const json_t *cells)
+{
 	const json_t *cell;
 	size_t count = 0;
 	size_t i;
 
 	json_array_foreach(cells, i, cell)
 		count += is_code(cell);
-	json_array_foreach(cells, i, cell) {
-		if (!is_code(cell))
-			continue;
-		buf_reset(&code);
-		add_cell_source(&code, cell);
-		if (count == 1 || add_magic_cell(source, &code))
-			source_add_code(source, buf_str(&code));
-	}
-	if (source->pieces == 0 && source->other_count == 0)
-		source->fault = SOURCE_NO_CODE;
+	json_array_foreach(cells, i, cell)
+		if (is_code(cell))
+			source_add_cell(source, cell, count == 1);
+	return source->pieces == 0 && source->other_count == 0 ?
+	    SOURCE_NO_CODE :
+	    SOURCE_FINE;
 }
 
 /* The language of a notebook; NULL: it does not say. */
@@ -528,20 +516,18 @@ find_language(json_t *root)
 	return name;
 }
 
-/* Add the code cells of a notebook; source->fault says what is wrong with
- * it. */
-static void
+/* Add the code cells of a notebook.  Returns what is wrong with it. */
+static enum source_fault
 source_read_cells(struct source *source, const char *text)
 {
+	enum source_fault fault = SOURCE_FINE;
 	json_error_t error;
 	json_auto_t *root = NULL;
 	const json_t *cells;
 	const char *language;
 
-	if (has_many_objects(text)) {
-		source->fault = SOURCE_TOO_DEEP;
-		return;
-	}
+	if (has_many_objects(text))
+		return SOURCE_TOO_DEEP;
 	/* jansson bounds the depth */
 	root = json_loads(text, JSON_ALLOW_NUL, &error);
 	if (root == NULL) {
@@ -550,23 +536,20 @@ source_read_cells(struct source *source, const char *text)
 
 		root = json_loads(mended, JSON_ALLOW_NUL, &error);
 	}
-	if (root == NULL) {
-		source->fault = SOURCE_NOT_JSON;
-		source->fault_line = error.line;
-		return;
-	}
+	source->fault_line = error.line;
+	if (root == NULL)
+		return SOURCE_NOT_JSON;
 	cells = json_object_get(root, "cells");
-	if (!json_is_array(cells)) {
-		source->fault = SOURCE_NO_CELLS;
-		return;
-	}
+	if (!json_is_array(cells))
+		return SOURCE_NO_CELLS;
 	language = find_language(root);
 	if (language != NULL && *language != '\0' &&
 	    source_class_of(language, strlen(language)) != CLASS_PYTHON)
 		source_add_other(source, language, strlen(language));
 	else
-		source_add_cells(source, cells);
+		fault = source_add_cells(source, cells);
 	source->certain = source->pieces > 0;
+	return fault;
 }
 
 /* ---- the whole ---- */
@@ -656,7 +639,7 @@ read_notebook(struct source *source, const char *text, enum source_kind kind)
 {
 	if (kind != SOURCE_NOTEBOOK && !may_be_notebook(text))
 		return false;
-	source_read_cells(source, text);
+	source->fault = source_read_cells(source, text);
 	if (kind == SOURCE_NOTEBOOK || source->fault == SOURCE_FINE)
 		return true;
 	source->fault = SOURCE_FINE;
