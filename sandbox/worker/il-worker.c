@@ -174,13 +174,16 @@ static bool
 is_let_in(struct task *task)
 {
 	const struct rule *of = task->worker->rules.of;
-	enum rule_subject who = of[RULE_GUILD].blocked ? RULE_GUILD : RULE_USER;
+	bool guild = of[RULE_GUILD].blocked;
+	const char *reason = of[guild ? RULE_GUILD : RULE_USER].reason;
 
-	if (!of[who].blocked)
+	if (!guild && !of[RULE_USER].blocked)
 		return true;
-	render_blocked(&task->message, who, of[who].reason);
+	task->outcome = render_say(&task->message,
+	    guild ? SAY_GUILD_BLOCKED : SAY_USER_BLOCKED, NULL);
+	if (*reason != '\0')
+		rule_add_text(&task->message.lead, reason);
 	task->run.end = RUN_REFUSED;
-	task->outcome = "blocked";
 	return false;
 }
 

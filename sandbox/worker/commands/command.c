@@ -2,6 +2,7 @@
 #include "worker/commands/command.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,9 +204,13 @@ static bool (*const functions[JOB_UNKNOWN])(struct task *task) = {
 };
 
 bool
-command_say(struct task *task, enum say id, const char *argument)
+command_say(struct task *task, enum say id, ...)
 {
-	task->outcome = render_say(&task->message, id, argument);
+	va_list arguments;
+
+	va_start(arguments, id);
+	task->outcome = render_say_list(&task->message, id, arguments);
+	va_end(arguments);
 	return false;
 }
 
@@ -239,6 +244,20 @@ command_store_view(struct task *task, struct view *view)
 	return 0;
 }
 
+static bool
+refuse_version(struct task *task, const char *list)
+{
+	auto_buf struct buf names = BUF_INIT(4096);
+	struct image_entry entry;
+
+	for (size_t pos = 0; images_next(list, &pos, &entry);)
+		buf_addf(&names, "%s`%s`", names.len > 0 ? ", " : "",
+		    entry.name);
+	return command_say(task, SAY_NO_VERSION,
+	    phrase_name(task->job->version, COMMAND_VERSION_MAX).text,
+	    buf_str(&names), NULL);
+}
+
 bool
 command_choose_version(struct task *task)
 {
@@ -246,11 +265,8 @@ command_choose_version(struct task *task)
 	struct image_entry usual;
 	struct image_entry chosen;
 
-	if (!images_find(list, task->job->version, &chosen)) {
-		render_no_version(&task->message, task->job->version, list);
-		task->outcome = "no such version";
-		return false;
-	}
+	if (!images_find(list, task->job->version, &chosen))
+		return refuse_version(task, list);
 	(void)images_find(list, "", &usual);
 	(void)snprintf(task->version, sizeof(task->version), "%s", chosen.name);
 	task->env.version = strcmp(chosen.name, usual.name) != 0 ?
@@ -267,6 +283,14 @@ cmd_none(struct task *task)
 		   commands[task->job->kind].name) == 0;
 }
 
+bool
+command_refuse_long(struct task *task)
+{
+	return command_say(task, SAY_PATH_TOO_LONG,
+	    phrase_words("%d", LIMIT_PATH).text,
+	    phrase_words("%d", LIMIT_NAME).text, NULL);
+}
+
 /* A button's view has the whole path; a typed one is relative to the current
  * directory. */
 bool
@@ -280,9 +304,9 @@ command_resolve(struct task *task)
 	if (result == PATH_OK)
 		return path_in_packages(task->path) == NULL ||
 		    command_choose_version(task);
-	render_path(&task->message, result);
-	task->outcome = "not inside";
-	return false;
+	return result == PATH_TOO_LONG ?
+	    command_refuse_long(task) :
+	    command_say(task, SAY_PATH_OUTSIDE, NULL);
 }
 
 bool
@@ -417,7 +441,7 @@ command_download(struct task *task, const char *url, int64_t max, size_t *len)
 	free(data);
 	log_warn("attachment: %s job=%" PRId64, err.text, task->job->id);
 	(void)command_say(task,
-	    outcome == REST_GONE ? SAY_UPLOAD_GONE : SAY_NOT_FETCHED, "");
+	    outcome == REST_GONE ? SAY_UPLOAD_GONE : SAY_NOT_FETCHED, NULL);
 	return NULL;
 }
 
@@ -426,7 +450,7 @@ command_not_as_announced(struct task *task)
 {
 	log_warn("attachment: not as long as announced job=%" PRId64,
 	    task->job->id);
-	return command_say(task, SAY_NOT_FETCHED, "");
+	return command_say(task, SAY_NOT_FETCHED, NULL);
 }
 
 bool
@@ -479,7 +503,7 @@ command_run(struct task *task)
 	bool needs = command->needs >= COMMAND_NEEDS_SANDBOX;
 
 	if (kind == JOB_UNKNOWN) {
-		(void)command_say(task, SAY_UNKNOWN, "");
+		(void)command_say(task, SAY_UNKNOWN, NULL);
 	} else if (!needs || command_find_sandbox(task)) {
 		(void)functions[kind](task);
 		if (needs && !task->remove && !task->taken)

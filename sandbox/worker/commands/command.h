@@ -24,8 +24,9 @@ struct source;
  * afterwards unless task->taken. */
 void command_run(struct task *task);
 
-/* Answer with this text alone, in which the argument is put.  Returns false. */
-bool command_say(struct task *task, enum say id, const char *argument);
+/* Answer with this text alone, in which the arguments are put; NULL ends them.
+ * Returns false. */
+bool command_say(struct task *task, enum say id, ...) __attribute__((sentinel));
 /* Give a field of the job another text, which is moved. */
 void command_set(const char **field, char *text);
 /* Load a view into task->view.  1: there is none; -1: task->err is set. */
@@ -34,6 +35,8 @@ int command_load_view(struct task *task, int64_t id);
 int64_t command_store_view(struct task *task, struct view *view);
 /* Choose the job's Python, by default the first one. */
 bool command_choose_version(struct task *task);
+/* Answer that a path is too long.  Returns false. */
+bool command_refuse_long(struct task *task);
 /* Resolve the job's path into task->path: a view's path from the top of the
  * sandbox, any other from its current directory. */
 bool command_resolve(struct task *task);

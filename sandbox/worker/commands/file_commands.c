@@ -59,7 +59,7 @@ file_resolve_file(struct task *task)
 	if (task->job->view_id != 0 || !path_means_folder(path))
 		return command_resolve(task);
 	return command_say(task, SAY_NAMES_FOLDER,
-	    phrase_name(path, PATH_SHOWN).text);
+	    phrase_name(path, PATH_SHOWN).text, NULL);
 }
 
 /* ---- /il look ---- */
@@ -262,11 +262,9 @@ put_fetch(struct task *task, size_t *len)
 	if (most > PUT_MAX)
 		most = PUT_MAX;
 	if (job->attachment_size < 0 || job->attachment_size > most) {
-		buf_addf(&task->message.lead,
-		    _("That file is too large (%s): it may have %s."),
+		(void)command_say(task, SAY_TOO_LARGE,
 		    phrase_size(job->attachment_size).text,
-		    phrase_size(most).text);
-		task->outcome = "too large";
+		    phrase_size(most).text, NULL);
 		return NULL;
 	}
 	data = command_download(task, job->attachment_url, job->attachment_size,
@@ -293,11 +291,8 @@ append_name(struct task *task)
 	    path_resolve(folder, own, task->path) == PATH_OK &&
 	    strcmp(path_name(task->path), own) == 0)
 		return true;
-	if (path_resolve(folder, name, task->path) == PATH_OK)
-		return true;
-	render_path(&task->message, PATH_TOO_LONG);
-	task->outcome = "not inside";
-	return false;
+	return path_resolve(folder, name, task->path) == PATH_OK ||
+	    command_refuse_long(task);
 }
 
 /* Append the file's name if the path is that of an existing directory. */
@@ -422,8 +417,8 @@ command_read_editable(struct task *task, bool may_miss)
 		return true;
 	if (!good && !outcome_failed_with(&task->run, ERROR_TOO_LARGE))
 		return command_succeeded(task);
-	return command_say(task, SAY_NOT_EDITABLE,
-	    phrase_path(task->path).text);
+	return command_say(task, SAY_NOT_EDITABLE, phrase_path(task->path).text,
+	    NULL);
 }
 
 /* Open an editor; a file that does not exist is edited as an empty one. */
@@ -484,7 +479,7 @@ cmd_rm(struct task *task)
 	};
 
 	if (names_top(task->job, task->sandbox.cwd))
-		return command_say(task, SAY_SANDBOX_STAYS, "");
+		return command_say(task, SAY_SANDBOX_STAYS, NULL);
 	if (!command_resolve(task))
 		return false;
 	request.path = path_in_packages(task->path);
@@ -492,6 +487,6 @@ cmd_rm(struct task *task)
 				     command_do(task, &request)))
 		return false;
 	place_leave(task, task->path);
-	return command_say(task, SAY_REMOVED_PATH,
-	    phrase_path(task->path).text);
+	return command_say(task, SAY_REMOVED_PATH, phrase_path(task->path).text,
+	    NULL);
 }

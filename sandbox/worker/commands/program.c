@@ -30,7 +30,7 @@ bool
 program_refuse_many(struct task *task)
 {
 	return command_say(task, SAY_TOO_MANY_BLOCKS,
-	    phrase_count(SOURCE_PIECES_MAX).text);
+	    phrase_count(SOURCE_PIECES_MAX).text, NULL);
 }
 
 /* ---- files ---- */
@@ -40,21 +40,23 @@ static bool
 read_script(struct task *task, struct source *source, const char *name,
     char *data, size_t len)
 {
-	enum script script = script_of(name);
+	static const enum say faults[] = {
+		[SOURCE_NOT_JSON] = SAY_NOT_JSON,
+		[SOURCE_NO_CELLS] = SAY_NO_CELLS,
+		[SOURCE_NO_CODE] = SAY_NO_CODE_CELL,
+		[SOURCE_TOO_DEEP] = SAY_TOO_DEEP,
+	};
+	struct phrase as = phrase_name(name, SCRIPT_SHOWN);
 
 	if (memchr(data, '\0', len) != NULL || !utf8_valid(data, len))
-		return command_say(task, SAY_NOT_TEXT,
-		    phrase_name(name, SCRIPT_SHOWN).text);
+		return command_say(task, SAY_NOT_TEXT, as.text, NULL);
 	if (strncmp(data, MARK, strlen(MARK)) == 0)
 		data += strlen(MARK);
 	source_read(source, data,
-	    script == SCRIPT_NOTEBOOK ? SOURCE_NOTEBOOK : SOURCE_TEXT);
-	if (source->fault != SOURCE_FINE) {
-		render_not_notebook(&task->message, name, source->fault,
-		    source->fault_line);
-		task->outcome = "not a notebook";
-		return false;
-	}
+	    script_of(name) == SCRIPT_NOTEBOOK ? SOURCE_NOTEBOOK : SOURCE_TEXT);
+	if (source->fault != SOURCE_FINE)
+		return command_say(task, faults[source->fault], as.text,
+		    phrase_words("%d", source->fault_line).text, NULL);
 	return !source->too_many || program_refuse_many(task);
 }
 
@@ -143,20 +145,21 @@ wants_scripts(const struct job *job, const struct source *source)
 	return source->pieces == 0 || script_of(name) < SCRIPT_TEXT;
 }
 
-/* Say that there is no code; only: the message's only file, which is named if
- * it is a text. */
-static void
-refuse_message(struct task *task, const struct source *source, const char *only)
+/* Say that there is no code.  name: a file that is to blame, as it is the only
+ * one; NULL: the message is. */
+static bool
+refuse_code(struct task *task, const struct source *source, const char *name)
 {
-	enum script script = only == NULL ? SCRIPT_BINARY : script_of(only);
+	auto_free char *languages = render_languages(source->others,
+	    source->other_count);
+	bool marked = source->other_count > 0;
 
-	if (source->other_count == 0 &&
-	    (script == SCRIPT_TEXT || script == SCRIPT_UNKNOWN))
-		render_not_python(&task->message, only, NULL, 0);
-	else
-		render_no_code(&task->message, source->others,
-		    source->other_count);
-	task->outcome = "no code";
+	if (name == NULL)
+		return command_say(task,
+		    marked ? SAY_NO_CODE_MARKED : SAY_NO_CODE, languages, NULL);
+	return command_say(task,
+	    marked ? SAY_NOT_PYTHON_MARKED : SAY_NOT_PYTHON,
+	    phrase_name(name, SCRIPT_SHOWN).text, languages, NULL);
 }
 
 /* May the job's user run the program of this view?  A file is in one
@@ -259,7 +262,7 @@ find_shared_run(struct task *task, const struct node_entry *node,
 		(void)err_set(&err, ERR_UNAVAILABLE, "status %d", status);
 	log_warn("node %s does not say what view %" PRId64 " is: %s",
 	    node->name, view_id, err.text);
-	(void)command_say(task, SAY_CODE_AWAY, "");
+	(void)command_say(task, SAY_CODE_AWAY, NULL);
 	return -1;
 }
 
@@ -267,8 +270,11 @@ static bool
 program_find_code(struct task *task, bool ours, struct source *source)
 {
 	const struct job *job = task->job;
-	bool one = job->attachment_url[0] != '\0' &&
-	    strchr(job->attachment_name, '\n') == NULL;
+	const char *name = job->attachment_name;
+	enum script script = job->attachment_url[0] != '\0' &&
+		strchr(name, '\n') == NULL ?
+	    script_of(name) :
+	    SCRIPT_BINARY;
 
 	source_read(source, job->text, SOURCE_TEXT);
 	if (ours && source->unmarked)
@@ -279,10 +285,13 @@ program_find_code(struct task *task, bool ours, struct source *source)
 		return false;
 	if (source->too_many || source->code.overflow)
 		return program_refuse_many(task);
-	if (source->pieces > 0)
-		return true;
-	refuse_message(task, source, one ? job->attachment_name : NULL);
-	return false;
+	/* a text that is the only file is named */
+	return source->pieces > 0 ||
+	    refuse_code(task, source,
+		source->other_count == 0 &&
+			(script == SCRIPT_TEXT || script == SCRIPT_UNKNOWN) ?
+		    name :
+		    NULL);
 }
 
 /* The code of the run that the message answers has precedence, if the user may
@@ -314,12 +323,8 @@ program_read_file(struct task *task, struct source *source)
 	if (!fetch_script(task, source, job->attachment_url, name, &left) ||
 	    (left != 0 && !command_not_as_announced(task)))
 		return false;
-	if (program_is_python(name, source))
-		return true;
-	render_not_python(&task->message, name, source->others,
-	    source->other_count);
-	task->outcome = "no code";
-	return false;
+	return program_is_python(name, source) ||
+	    refuse_code(task, source, name);
 }
 
 /* ---- the menu of a message ---- */
@@ -398,7 +403,7 @@ edit_find(struct task *task, int64_t run, struct source *source, char **code)
 		return false;
 	if (task->job->path[0] != '\0') {
 		if (task->sandbox.id[0] == '\0')
-			return command_say(task, SAY_CODE_GONE, "");
+			return command_say(task, SAY_CODE_GONE, NULL);
 		if (!command_resolve(task) ||
 		    !command_read_editable(task, false))
 			return false;

@@ -38,7 +38,7 @@ py_view_load(struct task *task)
 	return (found == 0 && view->kind == JOB_PY &&
 		   (view->user_id == job->user_id ||
 		       (job->kind == JOB_PY_TRY && view->share != 0))) ||
-	    command_say(task, SAY_CODE_GONE, "");
+	    command_say(task, SAY_CODE_GONE, NULL);
 }
 
 /* Fill the job from its view's run; its own input and version have
@@ -54,7 +54,7 @@ py_view_again(struct task *task)
 		return false;
 	job->has_text = texts->text[0] != '\0';
 	if (!job->has_text && view->path[0] == '\0')
-		return command_say(task, SAY_CODE_GONE, "");
+		return command_say(task, SAY_CODE_GONE, NULL);
 	command_set(&job->text, xstrdup(texts->text));
 	command_set(&job->path, xstrdup(view->path));
 	if (job->input[0] == '\0')
@@ -284,7 +284,7 @@ cmd_py_share(struct task *task)
 	result = view_share(task->worker->db, &task->view, &copy, &task->err);
 	task->apart = result == 1;
 	if (result == 1)
-		return command_say(task, SAY_SHARED_BEFORE, "");
+		return command_say(task, SAY_SHARED_BEFORE, NULL);
 	render_shared(&task->env, &task->view, copy);
 	task->outcome = "shared";
 	return true;
@@ -343,7 +343,7 @@ choose_path(struct task *task, int64_t place)
 		return false;
 	path = find_path(task->texts.files, place);
 	if (path == NULL)
-		return command_say(task, SAY_CODE_GONE, "");
+		return command_say(task, SAY_CODE_GONE, NULL);
 	command_set(&task->job->path, path);
 	return true;
 }
@@ -375,7 +375,7 @@ cmd_py_remove(struct task *task)
 		task->job->user_id, &task->err) < 0)
 		return false;
 	task->remove = true;
-	return command_say(task, SAY_REMOVED_ANSWER, "");
+	return command_say(task, SAY_REMOVED_ANSWER, NULL);
 }
 
 /*

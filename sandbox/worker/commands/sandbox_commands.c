@@ -125,15 +125,15 @@ cmd_delete(struct task *task)
 	int found = find_asked(task);
 
 	if (found == 1 || (found == 0 && task->sandbox.state != SANDBOX_ACTIVE))
-		return command_say(task, SAY_NO_SANDBOX, "");
+		return command_say(task, SAY_NO_SANDBOX, NULL);
 	if (found < 0 || !run_start(task) || !remove_rows(task, found == 0))
 		return false;
 	if (found == NONE_THEN)
-		return command_say(task, SAY_FORGOTTEN, "");
+		return command_say(task, SAY_FORGOTTEN, NULL);
 	return command_remove_files(task->worker, task->sandbox.id,
 		   DELETE_WAIT_MS) ?
-	    command_say(task, SAY_DELETED, "") :
-	    command_say(task, SAY_REMOVING, "");
+	    command_say(task, SAY_DELETED, NULL) :
+	    command_say(task, SAY_REMOVING, NULL);
 }
 
 /* ---- /il session ---- */
@@ -183,10 +183,10 @@ cmd_session_start(struct task *task)
 	if (session.started_at == 0)
 		session.started_at = clock_wall_ms() / 1000;
 	if (config->sessions == 0)
-		return command_say(task, SAY_NO_SESSIONS, "");
+		return command_say(task, SAY_NO_SESSIONS, NULL);
 	return session_store(task, &session) &&
 	    command_say(task, SAY_SESSION_ON,
-		phrase_span(config->session_seconds).text);
+		phrase_span(config->session_seconds).text, NULL);
 }
 
 bool
@@ -201,7 +201,7 @@ cmd_session_stop(struct task *task)
 	    command_say(task,
 		session.started_at != 0 || rest_ms >= 0 ? SAY_SESSION_OVER :
 							  SAY_NO_SESSION,
-		"");
+		NULL);
 }
 
 bool
@@ -246,6 +246,24 @@ open_pip_cell(struct task *task, const struct cell_request *request)
 	return false;
 }
 
+/* Say why those are no requirements. */
+static bool
+pip_refuse(struct task *task, enum requirements_result result,
+    const struct requirements *words)
+{
+	static const enum say says[] = {
+		[REQUIREMENTS_NONE] = SAY_NO_REQUIREMENT,
+		[REQUIREMENTS_QUOTE] = SAY_OPEN_QUOTE,
+		[REQUIREMENTS_TOO_MANY] = SAY_MANY_REQUIREMENTS,
+		[REQUIREMENTS_BAD] = SAY_BAD_REQUIREMENT,
+	};
+
+	return command_say(task, says[result],
+	    result == REQUIREMENTS_BAD ? phrase_name(words->bad, 60).text :
+					 phrase_count(REQUIREMENTS_MAX).text,
+	    NULL);
+}
+
 bool
 cmd_pip(struct task *task)
 {
@@ -262,11 +280,8 @@ cmd_pip(struct task *task)
 	if (!command_choose_version(task))
 		return false;
 	/* only requirements reach pip */
-	if (result != REQUIREMENTS_OK) {
-		render_bad_requirements(&task->message, result, &words);
-		task->outcome = "not a requirement";
-		return false;
-	}
+	if (result != REQUIREMENTS_OK)
+		return pip_refuse(task, result, &words);
 	task->tick = command_show_progress;
 	collect_init(&task->collect, PIP_LOG_MAX, 0);
 	if (open_pip_cell(task, &request))
@@ -338,7 +353,7 @@ cmd_packages_remove(struct task *task)
 		 task->run.refusal == REFUSAL_NO_WORKSPACE) ||
 		outcome_failed_with(&task->run, ERROR_NOT_FOUND)))
 		return command_say(task, SAY_NO_PACKAGE,
-		    phrase_name(name, PACKAGE_SHOWN).text);
+		    phrase_name(name, PACKAGE_SHOWN).text, NULL);
 	if (!command_succeeded(task))
 		return false;
 	render_uninstalled(&task->env, name,

@@ -2,6 +2,7 @@
 #ifndef RENDER_H
 #define RENDER_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -87,9 +88,6 @@ void render_pip(const struct render_env *env, char *const *words);
 
 /* ---- render_fault.c: refusals and failures ---- */
 
-/* The operator has blocked this person, or all of a server. */
-void render_blocked(struct message *message, enum rule_subject who,
-    const char *reason);
 /* A request that did not succeed. */
 void render_not_done(const struct render_env *env);
 /* The same in a word, for statistics. */
@@ -103,11 +101,6 @@ void render_as_file(struct message *message, const struct message *refused,
     const char *body, int64_t most);
 void render_not_accepted(struct message *message,
     const struct rest_reply *reply, int64_t reference);
-void render_path(struct message *message, enum path_result result);
-void render_no_version(struct message *message, const char *version,
-    const char *list);
-void render_bad_requirements(struct message *message,
-    enum requirements_result result, const struct requirements *words);
 
 /* ---- render_fault.c: whole answers of texts.def ---- */
 
@@ -116,10 +109,12 @@ enum say {
 #include "worker/render/texts.def"
 };
 
-/* Append the text, with the argument in its place.  Returns its word for
- * statistics, which is static. */
-const char *render_say(struct message *message, enum say id,
-    const char *argument);
+/* Append the text, with the arguments in their places; NULL ends them.  Returns
+ * its word for statistics, which is static. */
+const char *render_say(struct message *message, enum say id, ...)
+    __attribute__((sentinel));
+const char *render_say_list(struct message *message, enum say id,
+    va_list arguments);
 
 /* ---- render_view.c: the buttons below a run, and their answers ---- */
 
@@ -141,17 +136,9 @@ void render_long_code(const struct render_env *env, const char *code);
 
 #define SCRIPT_SHOWN 60 /* code points of a file's name */
 
-/* There is no code to run; others: the languages of other code. */
-void render_no_code(struct message *message, const struct slip *others,
-    size_t count);
+/* The languages of other code, "`js`, `c`, `go`"; heap. */
+char *render_languages(const struct slip *others, size_t count);
 /* Name below an answer the languages of blocks that were not run. */
 void render_left_out(struct message *message, const struct slip *others,
     size_t count);
-/* Neither name nor content of the file is that of Python. */
-void render_not_python(struct message *message, const char *name,
-    const struct slip *others, size_t count);
-/* line: line of the error in its JSON. */
-void render_not_notebook(struct message *message, const char *name,
-    enum source_fault fault, int line);
-
 #endif

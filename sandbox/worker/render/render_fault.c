@@ -2,6 +2,7 @@
 #include "worker/render/render_files.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -37,17 +38,32 @@ static const char *const errors[ERROR_READ_ONLY + 1] = {
 };
 
 const char *
-render_say(struct message *message, enum say id, const char *argument)
+render_say_list(struct message *message, enum say id, va_list arguments)
 {
 	const char *text = _(says[id].text);
-	const char *place = strstr(text, "{}");
+	const char *argument;
+	const char *place;
 
-	if (place == NULL)
-		buf_adds(&message->lead, text);
-	else
-		buf_addf(&message->lead, "%.*s%s%s", (int)(place - text), text,
-		    argument, place + strlen("{}"));
+	while ((place = strstr(text, "{}")) != NULL &&
+	    (argument = va_arg(arguments, const char *)) != NULL) {
+		buf_add(&message->lead, text, (size_t)(place - text));
+		buf_adds(&message->lead, argument);
+		text = place + strlen("{}");
+	}
+	buf_adds(&message->lead, text);
 	return says[id].outcome;
+}
+
+const char *
+render_say(struct message *message, enum say id, ...)
+{
+	va_list arguments;
+	const char *outcome;
+
+	va_start(arguments, id);
+	outcome = render_say_list(message, id, arguments);
+	va_end(arguments);
+	return outcome;
 }
 
 const char *
@@ -87,7 +103,7 @@ render_cell_error(const struct render_env *env)
 	struct buf *lead = &env->message->lead;
 
 	if (result->error == ERROR_NOT_INSIDE)
-		render_path(env->message, PATH_OUTSIDE);
+		(void)render_say(env->message, SAY_PATH_OUTSIDE, NULL);
 	else if (result->error == ERROR_NO_SPACE)
 		add_no_space(env);
 	else if (result->error == ERROR_READ_ONLY)
@@ -111,20 +127,6 @@ render_cell_error(const struct render_env *env)
 	buf_addf(lead, _(": here a file may have %s."),
 	    phrase_size(env->kind == JOB_PY ? LIMIT_PART : env->file_most)
 		.text);
-}
-
-void
-render_blocked(struct message *message, enum rule_subject who,
-    const char *reason)
-{
-	buf_adds(&message->lead,
-	    who == RULE_USER ?
-		_("The operator of this app does not let you use it "
-		  "any more.") :
-		_("The operator of this app does not let it be used in this "
-		  "server."));
-	if (*reason != '\0')
-		rule_add_text(&message->lead, reason);
 }
 
 /* Text for an end without a result; NULL: a fault of ours.  *ours: it has a
@@ -222,62 +224,11 @@ render_lost(struct message *message, enum job_kind kind, int64_t reference)
 	    hint, reference);
 }
 
-void
-render_no_version(struct message *message, const char *version,
-    const char *list)
-{
-	auto_buf struct buf names = BUF_INIT(4096);
-	struct image_entry entry;
-
-	for (size_t pos = 0; images_next(list, &pos, &entry);)
-		buf_addf(&names, "%s`%s`", names.len > 0 ? ", " : "",
-		    entry.name);
-	buf_addf(&message->lead,
-	    _("Python %s is not available here. Choose from: %s."),
-	    phrase_name(version, COMMAND_VERSION_MAX).text, buf_str(&names));
-}
-
-void
-render_path(struct message *message, enum path_result result)
-{
-	if (result == PATH_TOO_LONG)
-		buf_addf(&message->lead,
-		    _("That path is not inside your sandbox: a path may have "
-		      "%d bytes, a name %d."),
-		    LIMIT_PATH, LIMIT_NAME);
-	else
-		buf_adds(&message->lead,
-		    _("That is not inside your sandbox. Paths are relative to "
-		      "the current directory, `~` is the top."));
-}
-
-void
-render_bad_requirements(struct message *message,
-    enum requirements_result result, const struct requirements *words)
-{
-	struct buf *lead = &message->lead;
-
-	if (result == REQUIREMENTS_NONE)
-		buf_adds(lead,
-		    _("Name at least one package, as in `/il pip requests`."));
-	else if (result == REQUIREMENTS_QUOTE)
-		buf_adds(lead, _("A quote in that is not closed."));
-	else if (result == REQUIREMENTS_TOO_MANY)
-		buf_addf(lead, _("At most %d packages at one time."),
-		    REQUIREMENTS_MAX);
-	else
-		buf_addf(lead,
-		    _("%s is not a requirement. Give names, with versions if "
-		      "you like: `requests`, `numpy>=1.26,<2`. Options, paths, "
-		      "files and URLs are not taken."),
-		    phrase_name(words->bad, 60).text);
-}
-
 /* ---- code that was not run ---- */
 
-/* "`js`, `c`, `go`": an "and" would have to be translated by itself; heap. */
-static char *
-list_languages(const struct slip *others, size_t count)
+/* An "and" would have to be translated by itself. */
+char *
+render_languages(const struct slip *others, size_t count)
 {
 	auto_buf struct buf list = BUF_INIT(MESSAGE_PART_MAX);
 
@@ -287,77 +238,11 @@ list_languages(const struct slip *others, size_t count)
 }
 
 void
-render_no_code(struct message *message, const struct slip *others, size_t count)
-{
-	auto_free char *languages = list_languages(others, count);
-
-	if (count > 0)
-		buf_addf(&message->lead,
-		    _("The code in that message is marked %s, and only Python "
-		      "runs here."),
-		    languages);
-	else
-		buf_adds(&message->lead,
-		    _("I found no code in that message. Put it "
-		      "between three back-ticks, or attach a "
-		      "`.py` file or a notebook."));
-}
-
-void
 render_left_out(struct message *message, const struct slip *others,
     size_t count)
 {
-	auto_free char *languages = list_languages(others, count);
+	auto_free char *languages = render_languages(others, count);
 
 	buf_addf(&message->tail,
 	    _("\n-# Left out, as only Python runs here: %s"), languages);
-}
-
-void
-render_not_python(struct message *message, const char *name,
-    const struct slip *others, size_t count)
-{
-	auto_free char *languages = list_languages(others, count);
-	struct phrase as = phrase_name(name, SCRIPT_SHOWN);
-
-	if (count > 0)
-		buf_addf(&message->lead,
-		    _("The code in %s is marked %s, but only Python runs "
-		      "here."),
-		    as.text, languages);
-	else
-		buf_addf(&message->lead,
-		    _("%s does not look like Python, so it was not run. Is it "
-		      "Python? Then give it a name that ends in `.py`."),
-		    as.text);
-}
-
-void
-render_not_notebook(struct message *message, const char *name,
-    enum source_fault fault, int line)
-{
-	struct phrase as = phrase_name(name, SCRIPT_SHOWN);
-	struct buf *lead = &message->lead;
-
-	if (fault == SOURCE_NOT_JSON)
-		buf_addf(lead,
-		    _("%s is a broken notebook: its JSON has an error in line "
-		      "%d. Save it in Jupyter once more, then upload it "
-		      "again."),
-		    as.text, line);
-	else if (fault == SOURCE_NO_CELLS)
-		buf_addf(lead,
-		    _("%s is no notebook: it has no list of cells. Save it in "
-		      "Jupyter once more, then upload it again."),
-		    as.text);
-	else if (fault == SOURCE_NO_CODE)
-		buf_addf(lead,
-		    _("%s is a notebook without a code cell, so nothing was "
-		      "run."),
-		    as.text);
-	else if (fault == SOURCE_TOO_DEEP)
-		buf_addf(lead,
-		    _("%s has more parts than I can read. Clear its outputs in "
-		      "Jupyter and save it, then upload it again."),
-		    as.text);
 }
