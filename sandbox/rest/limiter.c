@@ -152,24 +152,6 @@ limiter_read_file(const char *path, int64_t now_ms, struct limiter_state *state,
 
 /* ---- retries ---- */
 
-/* The end of the tries. */
-static struct retry_verdict
-retry_end(enum rest_outcome outcome)
-{
-	return (struct retry_verdict){ .outcome = outcome };
-}
-
-/* Another try after a wait, if it may still begin then. */
-static struct retry_verdict
-retry_after(const struct retry *retry, int64_t now_ms, int64_t wait_ms)
-{
-	return (struct retry_verdict){
-		.again = now_ms + wait_ms <= retry->deadline_ms,
-		.wait_ms = wait_ms,
-		.outcome = REST_LATER,
-	};
-}
-
 bool
 retry_is_block(const struct rest_reply *answer)
 {
@@ -206,69 +188,59 @@ is_limited(const struct retry *retry, const struct rest_reply *answer)
 	    (answer->status == 401 && !retry->bot);
 }
 
-/* Wait as long as Discord says. */
-static struct retry_verdict
-decide_limited(struct retry *retry, const struct rest_reply *answer,
-    int64_t now_ms, uint32_t jitter)
-{
-	if (++retry->limited > RETRY_LIMITED)
-		return retry_end(REST_LATER);
-	return retry_after(retry, now_ms, retry_pause_ms(answer) + jitter % 90);
-}
-
 /* A 404 means "not yet", or "not any more". */
-static struct retry_verdict
+static void
 decide_missing(struct retry *retry, const struct rest_reply *answer,
-    int64_t now_ms)
+    int64_t now_ms, struct retry_verdict *verdict)
 {
 	int64_t limit_ms = answer->code == CODE_UNKNOWN_MESSAGE ?
 	    RETRY_DELETED_MS :
 	    RETRY_MISSING_MS;
-	int64_t wait_ms = MISSING_MOST_MS;
 
 	if (retry->missing++ == 0)
 		retry->missing_since_ms = now_ms;
-	if (retry->missing <= 3)
-		wait_ms = (int64_t)MISSING_FIRST_MS
-		    << (2 * (retry->missing - 1));
-	if (now_ms - retry->missing_since_ms + wait_ms > limit_ms)
-		return retry_end(REST_GONE);
-	if (retry->patience != REST_FINAL)
-		return retry_end(REST_DROPPED);
-	return retry_after(retry, now_ms, wait_ms);
-}
-
-/* There was no answer, or an error of the server. */
-static struct retry_verdict
-decide_failed(struct retry *retry, int64_t now_ms, uint32_t jitter)
-{
-	int64_t wait_ms = (int64_t)1000 << retry->failed;
-
-	if (retry->patience != REST_FINAL || retry->failed++ >= RETRY_FAILED)
-		return retry_end(REST_LATER);
-	return retry_after(retry, now_ms, wait_ms + jitter % (wait_ms / 4));
+	verdict->wait_ms = retry->missing > 3 ?
+	    MISSING_MOST_MS :
+	    MISSING_FIRST_MS << (2 * (retry->missing - 1));
+	if (now_ms - retry->missing_since_ms + verdict->wait_ms > limit_ms)
+		verdict->outcome = REST_GONE;
+	else if (retry->patience != REST_FINAL)
+		verdict->outcome = REST_DROPPED;
+	else
+		verdict->again = true;
 }
 
 struct retry_verdict
 retry_decide(struct retry *retry, const struct rest_reply *answer,
     int64_t now_ms, uint32_t jitter)
 {
+	struct retry_verdict verdict = { .outcome = REST_LATER };
 	bool once = retry->patience != REST_FINAL;
 	int status = answer->status;
 	bool limited = is_limited(retry, answer);
+	uint32_t failed_ms = 1000U << retry->failed;
 
-	if (status >= 200 && status < 300)
-		return retry_end(REST_DONE);
-	if ((status == 401 && answer->code == CODE_TOKEN_DEAD) ||
-	    (status == 404 && answer->code == CODE_UNKNOWN_INTERACTION))
-		return retry_end(REST_GONE);
-	if (once && limited)
-		return retry_end(REST_DROPPED);
-	if (limited)
-		return decide_limited(retry, answer, now_ms, jitter);
-	if (status == 404)
-		return decide_missing(retry, answer, now_ms);
-	if (status > 0 && status != 408 && status < 500)
-		return retry_end(REST_REFUSED);
-	return decide_failed(retry, now_ms, jitter);
+	if (status >= 200 && status < 300) {
+		verdict.outcome = REST_DONE;
+	} else if ((status == 401 && answer->code == CODE_TOKEN_DEAD) ||
+	    (status == 404 && answer->code == CODE_UNKNOWN_INTERACTION)) {
+		verdict.outcome = REST_GONE;
+	} else if (limited && once) {
+		verdict.outcome = REST_DROPPED;
+	} else if (limited) {
+		/* as long as Discord says */
+		verdict.again = ++retry->limited <= RETRY_LIMITED;
+		verdict.wait_ms = retry_pause_ms(answer) + jitter % 90;
+	} else if (status == 404) {
+		decide_missing(retry, answer, now_ms, &verdict);
+	} else if (status > 0 && status != 408 && status < 500) {
+		verdict.outcome = REST_REFUSED;
+	} else {
+		verdict.again = !once && retry->failed++ < RETRY_FAILED;
+		verdict.wait_ms = failed_ms + jitter % (failed_ms / 4);
+	}
+	/* another try, if it may still begin then */
+	verdict.again = verdict.again &&
+	    now_ms + verdict.wait_ms <= retry->deadline_ms;
+	return verdict;
 }

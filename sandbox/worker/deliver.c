@@ -429,17 +429,6 @@ deliver_first(struct task *task, struct delivery *d, enum rest_outcome *outcome)
 	return false;
 }
 
-/* Processor time of the last request's run; -1: it ran nothing. */
-static int64_t
-deliver_cpu_ms(const struct task *task)
-{
-	const struct run_outcome *run = &task->run;
-
-	return task->started && run->end == RUN_RESULT ?
-	    run->result.cpu_us / 1000 :
-	    -1;
-}
-
 /* The answer is stored first.  If that fails (the disk may be full), it is sent
  * all the same, and stored afterwards. */
 void
@@ -455,7 +444,10 @@ deliver_task(struct task *task)
 		.patience = REST_FINAL,
 		.remove = task->remove,
 		.outcome = task->outcome,
-		.cpu_ms = deliver_cpu_ms(task),
+		/* of the last request's run; -1: it ran nothing */
+		.cpu_ms = task->started && task->run.end == RUN_RESULT ?
+		    task->run.result.cpu_us / 1000 :
+		    -1,
 	};
 	struct err err = { 0 };
 	enum rest_outcome outcome;

@@ -345,18 +345,6 @@ prune(struct db *db, enum statement which, int64_t days)
 	return count == PRUNE_STEP;
 }
 
-/* Delete all old rows; those of a busy day take several rounds. */
-static void
-prune_all(struct worker *worker)
-{
-	bool jobs = prune(worker->db, STATEMENT_JOB_PRUNE, JOB_DAYS);
-	bool views = prune(worker->db, STATEMENT_VIEW_PRUNE,
-	    worker->config->keep_days);
-
-	if (!jobs && !views)
-		worker->prune_at_ms = clock_monotonic_ms() + PRUNE_EVERY_MS;
-}
-
 /* Make a round: dead workers' slots and our own, expired sandboxes, old rows,
  * the database's log.  Returns the monotonic time of the next one. */
 static int64_t
@@ -364,13 +352,20 @@ worker_sweep(struct worker *worker)
 {
 	struct err err = { 0 };
 	int64_t seconds;
+	bool more;
 
 	rest_note_end(worker->rest);
 	sweep_slots(worker);
 	for (int i = 0; i < EXPIRE_MOST && remove_expired(worker); i++)
 		;
 	if (clock_monotonic_ms() >= worker->prune_at_ms) {
-		prune_all(worker);
+		/* those of a busy day take several rounds */
+		more = prune(worker->db, STATEMENT_JOB_PRUNE, JOB_DAYS);
+		more |= prune(worker->db, STATEMENT_VIEW_PRUNE,
+		    worker->config->keep_days);
+		if (!more)
+			worker->prune_at_ms = clock_monotonic_ms() +
+			    PRUNE_EVERY_MS;
 		cancel_sweep(worker->config);
 	}
 	/* the worker is idle here; fronts make no checkpoints (db.h) */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "worker/render/requirement.h"
+#include "worker/render/render.h"
 
 /* As pip decides whether it is a file: of what is before the marker, without
  * extras at the end, by the last suffix. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Packages as people name them: requirement.c. */
-#include "worker/render/requirement.h"
+#include "worker/render/render.h"
 
 #include "tap.h"
 

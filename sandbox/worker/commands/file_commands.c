@@ -460,15 +460,6 @@ names_top(const struct job *job, const char *cwd)
 				   job->path[strspn(job->path, "./~")] == '\0';
 }
 
-/* The user's cells cannot write to packages, so a cell that mounts nothing else
- * removes them. */
-static bool
-rm_of_packages(struct task *task, struct cell_request *request)
-{
-	run_once(task, "packages", request);
-	return command_succeeded(task);
-}
-
 bool
 cmd_rm(struct task *task)
 {
@@ -483,9 +474,16 @@ cmd_rm(struct task *task)
 	if (!command_resolve(task))
 		return false;
 	request.path = path_in_packages(task->path);
-	if (!(request.path != NULL ? rm_of_packages(task, &request) :
-				     command_do(task, &request)))
-		return false;
+	if (request.path == NULL) {
+		if (!command_do(task, &request))
+			return false;
+	} else {
+		/* The user's cells cannot write to packages, so a cell that
+		 * mounts nothing else removes them. */
+		run_once(task, "packages", &request);
+		if (!command_succeeded(task))
+			return false;
+	}
 	place_leave(task, task->path);
 	return command_say(task, SAY_REMOVED_PATH, phrase_path(task->path).text,
 	    NULL);

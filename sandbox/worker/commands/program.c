@@ -133,18 +133,6 @@ append_scripts(struct task *task, struct source *all)
 
 /* ---- messages ---- */
 
-/* Are the message's files to be read?  Text files only if there is no other
- * code. */
-static bool
-wants_scripts(const struct job *job, const struct source *source)
-{
-	const char *name = job->attachment_name;
-
-	if (job->attachment_url[0] == '\0')
-		return false;
-	return source->pieces == 0 || script_of(name) < SCRIPT_TEXT;
-}
-
 /* Say that there is no code.  name: a file that is to blame, as it is the only
  * one; NULL: the message is. */
 static bool
@@ -160,16 +148,6 @@ refuse_code(struct task *task, const struct source *source, const char *name)
 	return command_say(task,
 	    marked ? SAY_NOT_PYTHON_MARKED : SAY_NOT_PYTHON,
 	    phrase_name(name, SCRIPT_SHOWN).text, languages, NULL);
-}
-
-/* May the job's user run the program of this view?  A file is in one
- * sandbox. */
-static bool
-program_may_have(const struct job *job, const struct view *view, bool code)
-{
-	if (view->user_id != job->user_id)
-		return code && view->share != 0;
-	return code || view->path[0] != '\0';
 }
 
 /* Copy the code of a run, and its options. */
@@ -197,13 +175,16 @@ find_own_run(struct task *task, int64_t view_id, struct source *source)
 	struct view *view = &task->view;
 	struct view_texts *texts = &task->texts;
 	int found = command_load_view(task, view_id);
+	bool code;
 
 	if (found != 0)
 		return found;
-	if (view->kind != JOB_PY ||
-	    !program_may_have(job, view, *texts->text != '\0'))
+	/* a file is in one sandbox */
+	code = *texts->text != '\0';
+	if (view->kind != JOB_PY || (!code && view->path[0] == '\0') ||
+	    (view->user_id != job->user_id && (!code || view->share == 0)))
 		return 1;
-	if (*texts->text == '\0')
+	if (!code)
 		command_set(&job->path, xprintf("~/%s", view->path));
 	program_copy_run(job, source,
 	    &(struct node_view){
@@ -281,7 +262,10 @@ program_find_code(struct task *task, bool ours, struct source *source)
 		source->certain = false;
 	if (!source->certain)
 		drop_code(source);
-	if (wants_scripts(job, source) && !append_scripts(task, source))
+	/* text files are read only if there is no other code */
+	if (job->attachment_url[0] != '\0' &&
+	    (source->pieces == 0 || script_of(name) < SCRIPT_TEXT) &&
+	    !append_scripts(task, source))
 		return false;
 	if (source->too_many || source->code.overflow)
 		return program_refuse_many(task);

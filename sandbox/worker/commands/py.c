@@ -133,15 +133,6 @@ py_view_list_files(const struct task *task)
 					     buf_steal(&list, NULL);
 }
 
-/* Can the code be stored?  Not if it is too long, or has a NUL. */
-static bool
-can_be_kept(const struct cell_request *request)
-{
-	return request->source == NULL ||
-	    (request->source_len <= SCRIPT_ALL_MAX &&
-		strlen(request->source) == request->source_len);
-}
-
 /* Store a run that is over, anew or in the view of the run before it, and add
  * the buttons to its answer.  A run that cannot be stored gets no buttons. */
 static void
@@ -164,7 +155,11 @@ py_view_keep(struct task *task, const struct cell_request *request, bool again)
 	struct err err = { 0 };
 	int result;
 
-	if (task->taken || !can_be_kept(request))
+	/* code that is too long, or has a NUL, cannot be stored */
+	if (task->taken ||
+	    (request->source != NULL &&
+		(request->source_len > SCRIPT_ALL_MAX ||
+		    strlen(request->source) != request->source_len)))
 		return;
 	render_need(&need, &task->run, &task->collect.output);
 	texts.text = xstrdup(request->source != NULL ? request->source : "");

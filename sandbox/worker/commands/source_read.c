@@ -402,15 +402,6 @@ add_plain(struct source *source, char *text)
 
 /* ---- the code cells of a Jupyter notebook ---- */
 
-/* Might the text be a notebook?  False: it need not be parsed. */
-static bool
-may_be_notebook(const char *text)
-{
-	return text[strspn(text, SOURCE_BLANKS)] == '{' &&
-	    strstr(text, "\"cells\"") != NULL &&
-	    strstr(text, "\"nbformat\"") != NULL;
-}
-
 /* The parser needs some 300 bytes for each object and list, however small it
  * is.  Brackets within strings do not count. */
 static bool
@@ -637,7 +628,10 @@ read_again(struct source *source)
 static bool
 read_notebook(struct source *source, const char *text, enum source_kind kind)
 {
-	if (kind != SOURCE_NOTEBOOK && !may_be_notebook(text))
+	if (kind != SOURCE_NOTEBOOK &&
+	    (text[strspn(text, SOURCE_BLANKS)] != '{' ||
+		strstr(text, "\"cells\"") == NULL ||
+		strstr(text, "\"nbformat\"") == NULL))
 		return false;
 	source->fault = source_read_cells(source, text);
 	if (kind == SOURCE_NOTEBOOK || source->fault == SOURCE_FINE)

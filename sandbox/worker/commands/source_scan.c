@@ -367,20 +367,14 @@ is_nearly_python(const char *word, size_t len)
 	    nearest_distance(typed, PYTHON) <= (len == LETTERS ? 2 : 1);
 }
 
-/* A version may follow: "py3.11", "python3". */
-static size_t
-without_version(const char *word, size_t len)
-{
-	while (len > 2 && strchr("0123456789.", word[len - 1]) != NULL)
-		len--;
-	return len;
-}
-
 enum source_class
 source_class_of(const char *word, size_t len)
 {
-	size_t name = without_version(word, len);
+	size_t name = len;
 
+	/* a version may follow: "py3.11", "python3" */
+	while (name > 2 && strchr("0123456789.", word[name - 1]) != NULL)
+		name--;
 	if (len == 0)
 		return CLASS_NONE;
 	if (source_is_one_of("py python pyw pyi ipython jupyter notebook code",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/render/phrase.h"
+#include "worker/render/message.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "locale/locale.h"
-#include "worker/render/message.h"
 
 struct phrase
 phrase_words(const char *format, ...)

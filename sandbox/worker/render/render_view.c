@@ -15,7 +15,6 @@
 #include "protocol/path.h"
 #include "store/view.h"
 #include "worker/render/render_files.h"
-#include "worker/render/requirement.h"
 #include "worker/render/terminal.h"
 
 enum { BLUE = 1, GREY = 2 };
@@ -51,14 +50,6 @@ ending_of(const char *name)
 	    end - dot > ENDING_MOST)
 		return end;
 	return dot;
-}
-
-/* Discord refuses a name that is a number. */
-static bool
-is_number(const char *name)
-{
-	return *name >= '0' && *name <= '9' &&
-	    name[strspn(name, "0123456789.eE-_")] == '\0';
 }
 
 /* Join stem and ending, which are not in name; a stem that is too long is
@@ -100,7 +91,9 @@ filename_clean(char name[FILENAME_SIZE], const char *path)
 		join(name, stem, strlen("file"), ending);
 	} else {
 		join(name, clean, n, ending);
-		if (is_number(name))
+		/* Discord refuses a number */
+		if (*name >= '0' && *name <= '9' &&
+		    name[strspn(name, "0123456789.eE-_")] == '\0')
 			join(name, stem, strlen(stem), ending);
 	}
 	return strcmp(name, last) != 0;
@@ -467,13 +460,6 @@ has_folder(const struct view *view)
 	return strncmp(view->texts->files, "./", 2) == 0;
 }
 
-/* Is that folder the sandbox itself, whose zip has more than those files? */
-static bool
-is_top(const struct view *view)
-{
-	return strncmp(view->texts->files, ".//", 3) == 0;
-}
-
 /* Buttons that solve a problem come first. */
 static void
 add_run_buttons(const struct render_env *env, const struct view *view,
@@ -499,7 +485,10 @@ add_run_buttons(const struct render_env *env, const struct view *view,
 		{ code && !shared, ACTION_PY_SHARE, _("Share"), GREY },
 		{ has_folder(view), ACTION_PY_SHOW, _("Show"), GREY },
 		{ has_folder(view) && env->may_attach, ACTION_PY_ZIP,
-		    is_top(view) ? _("Get all of ~ as zip") : _("Get as zip"),
+		    /* the sandbox itself has more than those files */
+		    strncmp(view->texts->files, ".//", 3) == 0 ?
+			_("Get all of ~ as zip") :
+			_("Get as zip"),
 		    GREY },
 		{ cut, ACTION_PY_OUTPUT, _("Full output"), GREY },
 		{ true, ACTION_PY_REMOVE, _("Remove"), GREY },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Requirements of pip, and the packages of modules. */
-#include "worker/render/requirement.h"
+#include "worker/render/render.h"
 
 #include <ctype.h>
 #include <regex.h>
