@@ -15,8 +15,8 @@ MUSL = set("""
 __errno_location __stack_chk_fail _exit access chdir clock_gettime clone close
 dup2 environ fchdir fchmod fcntl fork fstatfs futimens kill madvise memchr memcmp memcpy memset mmap
 mount nice openat pause pipe2 poll ppoll prctl pread read readlinkat recv
-recvmsg send sendfile sendmsg setns setsid sigaction signal socketpair strcmp strlen
-strncmp strnlen strspn strstr syscall unlinkat unshare wait4 write""".split())
+recvmsg send sendfile sendmsg setns setsid sigaction signal snprintf socketpair strcmp strlen
+strncmp strrchr strspn strstr syscall unlinkat unshare wait4 write""".split())
 
 
 def symbols(*args):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Looks at a real folder. */
-#include "cell/supervisor/listing.h"
+#include "cell/supervisor/fast_path.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -250,7 +250,6 @@ class ApiCell(MemoryCell):
         # kept: a run would take long to let go of it
         mounts = self.mounts = MountTable(self.control, self.own)
         self.supervisor = supervisor = mounts.supervisor
-        supervisor.shared.counts = counts_in_namespaces()
         supervisor.shared.reads = READS_PLAIN
         unseen = None       # why no run has a /proc
         why = "asked for" if self.isolation == "1" else ""
@@ -451,11 +450,3 @@ def environment(head):
             raise Failure(ERROR_REQUEST, "environment")
         env[name] = value
     return env
-
-
-def counts_in_namespaces():
-    """Before 5.14, RLIMIT_NPROC counted all processes of a user's, whatever
-    namespace they were in: those of other cells, too."""
-    numbers = os.uname().release.replace("-", ".").split(".")[:2]
-    return all(n.isdigit() for n in numbers) and tuple(
-        map(int, numbers)) >= (5, 14)

@@ -291,7 +291,7 @@ class Changes(Harvest):
     settings, packages) and without __pycache__.  Locked folders stay locked."""
 
     def __init__(self, root, request, notes):
-        """notes: of two listings (../supervisor/listing.h)."""
+        """notes: of two listings (../supervisor/fast_path.h)."""
         self.began, before, self.whole, at = take_look(notes, 0)
         Harvest.__init__(self, root, request, before, None)
         self.found = take_look(notes, at)[1]

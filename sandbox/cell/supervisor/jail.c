@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -16,7 +17,6 @@
 #include <unistd.h>
 
 #include "cell/supervisor/base.h"
-#include "cell/supervisor/shared.h"
 
 #include "protocol/frame.h"
 
@@ -25,16 +25,6 @@
 #define STACK 4096 /* of a process that only waits */
 /* In supervisor_mount.leases: set where every lease may write. */
 #define LEASE_OF_NO_FOLDER (1ULL << 63)
-
-/* These are <linux/mount.h>'s, which cannot be included beside <sys/mount.h>.
- */
-#define TREE_CLONE 1U
-#define TREE_CLOEXEC O_CLOEXEC
-#define FS_CLOEXEC 1U
-#define FS_SET_STRING 1U
-#define FS_CREATE 6U
-#define MOVE_EMPTY_PATH 4U
-#define ATTRIBUTES (2U | 4U | 8U) /* nosuid, nodev, noexec */
 
 static int
 wait_for_ever(void *unused)
@@ -106,13 +96,9 @@ static const char *
 map_one(int folder, const char *path, uint32_t id)
 {
 	char text[32];
-	size_t len = base_decimal(text, SUPERVISOR_ID);
+	int len = snprintf(text, sizeof(text), "%d %u 1", SUPERVISOR_ID, id);
 
-	text[len++] = ' ';
-	len += base_decimal(text + len, id);
-	text[len++] = ' ';
-	text[len++] = '1';
-	return write_proc(folder, path, text, len);
+	return write_proc(folder, path, text, (size_t)len);
 }
 
 const char *
@@ -184,16 +170,8 @@ static const char *
 mount_step(const char *how, const char *path)
 {
 	static char step[64];
-	const char *const parts[] = { "mount ", how, path };
-	size_t at = 0;
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		size_t len = strnlen(parts[i], sizeof(step) - 1 - at);
-
-		memcpy(step + at, parts[i], len);
-		at += len;
-	}
-	step[at] = '\0';
+	(void)snprintf(step, sizeof(step), "mount %s%s", how, path);
 	return step;
 }
 
@@ -223,16 +201,19 @@ close_with(int fd, long done)
 static int
 mount_processes(void)
 {
-	int fd = (int)syscall(SYS_fsopen, "proc", FS_CLOEXEC);
+	int fd = (int)syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC);
 
 	if (fd < 0)
 		return -1;
-	if (syscall(SYS_fsconfig, fd, FS_SET_STRING, "subset", "pid", 0) < 0 ||
-	    syscall(SYS_fsconfig, fd, FS_SET_STRING, "hidepid", "ptraceable",
-		0) < 0 ||
-	    syscall(SYS_fsconfig, fd, FS_CREATE, NULL, NULL, 0) < 0)
+	if (syscall(SYS_fsconfig, fd, FSCONFIG_SET_STRING, "subset", "pid", 0) <
+		0 ||
+	    syscall(SYS_fsconfig, fd, FSCONFIG_SET_STRING, "hidepid",
+		"ptraceable", 0) < 0 ||
+	    syscall(SYS_fsconfig, fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return close_with(fd, -1);
-	return close_with(fd, syscall(SYS_fsmount, fd, FS_CLOEXEC, ATTRIBUTES));
+	return close_with(fd,
+	    syscall(SYS_fsmount, fd, FSMOUNT_CLOEXEC,
+		MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
 }
 
 /* Make both mounts, in the process of a run before it has its own namespaces
@@ -241,7 +222,7 @@ static const char *
 make_proc(int shown)
 {
 	proc_names = (int)syscall(SYS_open_tree, shown, "",
-	    TREE_CLONE | TREE_CLOEXEC | AT_EMPTY_PATH);
+	    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
 	if (proc_names < 0)
 		return "open_tree";
 	proc_processes = mount_processes();
@@ -251,7 +232,8 @@ make_proc(int shown)
 static long
 attach_mount(int fd, const char *path)
 {
-	return syscall(SYS_move_mount, fd, "", AT_FDCWD, path, MOVE_EMPTY_PATH);
+	return syscall(SYS_move_mount, fd, "", AT_FDCWD, path,
+	    MOVE_MOUNT_F_EMPTY_PATH);
 }
 
 /* Attach both mounts, when the process has its own namespaces. */
@@ -306,18 +288,15 @@ lease_bit(const struct supervisor *k)
 	const unsigned char *path;
 	struct frame_view view;
 	size_t len;
+	int folder;
 
 	if (k->tries != 0)
 		return LEASE_OF_NO_FOLDER;
 	if (!frame_parse(&view, k->terms, k->terms_len) ||
 	    !frame_get_bytes(&view, TAG_FOLDER, &path, &len))
 		return UINT64_MAX;
-	for (int i = 0; i < SUPERVISOR_FOLDER_COUNT; i++) {
-		if (strlen(base_folders[i]) == len &&
-		    memcmp(base_folders[i], path, len) == 0)
-			return 1ULL << i;
-	}
-	return UINT64_MAX;
+	folder = base_find_folder(path, len);
+	return folder < 0 ? UINT64_MAX : 1ULL << folder;
 }
 
 bool

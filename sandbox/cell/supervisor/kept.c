@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -14,7 +15,6 @@
 #include <unistd.h>
 
 #include "cell/supervisor/base.h"
-#include "cell/supervisor/run_state.h"
 
 #define MS_NS 1000000
 #define QUIET_MS 1000 /* for all to have ended or stopped */
@@ -43,11 +43,10 @@ read_process(const struct supervisor *k, int64_t pid, const char *what,
     char text[TEXT_MAX])
 {
 	char path[32];
-	size_t len = base_decimal(path, (uint64_t)pid);
 	ssize_t got = -1;
 	int fd;
 
-	memcpy(path + len, what, strlen(what) + 1);
+	(void)snprintf(path, sizeof(path), "%lld%s", (long long)pid, what);
 	fd = openat(k->proc, path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		got = read(fd, text, TEXT_MAX - 1);
@@ -57,29 +56,14 @@ read_process(const struct supervisor *k, int64_t pid, const char *what,
 	return got > 0;
 }
 
-/* Returns the number at the beginning of the text, after blanks; 0: none. */
-static int64_t
-number_at(const char *text)
-{
-	int64_t value = 0;
-
-	while (*text == ' ' || *text == '\t')
-		text++;
-	for (; *text >= '0' && *text <= '9' && value < INT64_MAX / 16; text++)
-		value = value * 10 + (*text - '0');
-	return value;
-}
-
 /* Returns where a field of /proc/PID/stat begins.  It is "PID (NAME) STATE …":
  * STATE has the number 0, and a process chooses its NAME. */
 static const char *
 stat_field(const char *text, int number)
 {
-	const char *at = text;
+	const char *end = strrchr(text, ')');
+	const char *at = end != NULL ? end + 1 : text;
 
-	for (const char *p = text; *p != '\0'; p++)
-		if (*p == ')')
-			at = p + 1;
 	for (; number >= 0 && *at != '\0'; at++)
 		number -= *at == ' ';
 	return at;
@@ -88,7 +72,7 @@ stat_field(const char *text, int number)
 static int64_t
 field_of(const char *stat, int number)
 {
-	return number_at(stat_field(stat, number));
+	return base_number(stat_field(stat, number));
 }
 
 /* The first of its threads may be dead and others alive. */
@@ -133,7 +117,7 @@ kill_processes(const struct supervisor *k, pid_t spared, pid_t session,
 	size_t alive = names.folder < 0;
 
 	while (names.folder >= 0 && (name = base_next_name(&names)) != NULL) {
-		pid_t pid = (pid_t)number_at(name);
+		pid_t pid = (pid_t)base_number(name);
 
 		if (pid > 1 && pid != spared &&
 		    read_process(k, pid, "/stat", stat) && is_alive(stat) &&
@@ -277,7 +261,7 @@ status_field(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);
 
-	return at == NULL ? 0 : number_at(at + strlen(key));
+	return at == NULL ? 0 : base_number(at + strlen(key));
 }
 
 /* CPU time of a process and of its reaped children: microseconds. */

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -21,17 +22,13 @@
 #include "cell/supervisor/fast_path.h"
 #include "cell/supervisor/jail.h"
 #include "cell/supervisor/kept.h"
-#include "cell/supervisor/listing.h"
-#include "cell/supervisor/run_state.h"
-#include "cell/supervisor/shared.h"
 
 #include "protocol/frame.h"
 
-#define SIGNALS_MAX 256	 /* queued: all cells together have some thousands */
-#define NICE 5		 /* of runs: run.py, NICE */
-#define CHANNEL 1000	 /* a descriptor that no program gets by itself */
-#define STREAMS 4	 /* standard streams and the task */
-#define PROC_PATH_MAX 32 /* "PID/root", "PID/ns/mnt" */
+#define SIGNALS_MAX 256 /* queued: all cells together have some thousands */
+#define NICE 5		/* of runs: run.py, NICE */
+#define CHANNEL 1000	/* a descriptor that no program gets by itself */
+#define STREAMS 4	/* standard streams and the task */
 
 _Static_assert(STREAMS <= BASE_FDS_MAX, "base_receive() has room for them");
 
@@ -208,20 +205,14 @@ begin_fast(struct supervisor *k)
 	return true;
 }
 
-/* The environment of its form takes the place of the one that is there. */
-static void
-set_environment(const struct supervisor *k)
-{
-	if (supervisor_fast.usual == SUPERVISOR_PROGRAM)
-		environ = k->variables;
-}
-
 int
 run_process_start(struct supervisor *k)
 {
 	if (!read_fast_request(k) || !begin_fast(k))
 		return SUPERVISOR_RUN;
-	set_environment(k);
+	/* the environment of its form takes the place of the one that is there */
+	if (supervisor_fast.usual == SUPERVISOR_PROGRAM)
+		environ = k->variables;
 	return SUPERVISOR_FAST;
 }
 
@@ -252,7 +243,7 @@ apply_limits(const struct supervisor *k)
 	/* the interpreter had lowered its own */
 	set_limit(RLIMIT_NOFILE,
 	    k->limits[FAST_FILES] > 0 ? k->limits[FAST_FILES] : UINT64_MAX);
-	if (k->jailed != 0 && k->counts != 0) {
+	if (k->jailed != 0) {
 		set_limit(RLIMIT_NPROC, k->limits[FAST_PROCESSES]);
 		set_limit(RLIMIT_SIGPENDING, SIGNALS_MAX);
 	}
@@ -458,20 +449,13 @@ make_streams(struct supervisor *k)
 	return NULL;
 }
 
-/* Open /proc/PID/WHAT; state->said begins with the PID. */
+/* Open /proc/PID/WHAT; state->said is the PID. */
 static int
-open_proc(const struct supervisor *k, size_t pid_len, const char *what,
-    int flags)
+open_proc(const struct supervisor *k, const char *what, int flags)
 {
-	char path[PROC_PATH_MAX];
-	size_t len = strlen(what);
+	char path[RUN_STATE_SAID_MAX + sizeof("/ns/mnt")];
 
-	if (pid_len + len >= sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	memcpy(path, k->state->said, pid_len);
-	memcpy(path + pid_len, what, len + 1);
+	(void)snprintf(path, sizeof(path), "%s%s", k->state->said, what);
 	return openat(k->proc, path, flags);
 }
 
@@ -502,9 +486,9 @@ enclose_find_folders(struct supervisor *k)
 /* Open the jail's folders by way of the supervisor's /proc, which no run
  * sees. */
 static const char *
-open_jail(struct supervisor *k, size_t pid_len)
+open_jail(struct supervisor *k)
 {
-	int root = open_proc(k, pid_len, "/root", O_PATH | O_CLOEXEC);
+	int root = open_proc(k, "/root", O_PATH | O_CLOEXEC);
 	const char *failed;
 
 	if (root < 0)
@@ -515,8 +499,7 @@ open_jail(struct supervisor *k, size_t pid_len)
 		return failed;
 	/* Unmounting waits for all processors.  With this descriptor it happens
 	 * in enclose_end(), and not before the end of the run. */
-	k->state->mounts = open_proc(k, pid_len, "/ns/mnt",
-	    O_RDONLY | O_CLOEXEC);
+	k->state->mounts = open_proc(k, "/ns/mnt", O_RDONLY | O_CLOEXEC);
 	return k->state->mounts < 0 ? "ns/mnt" : NULL;
 }
 
@@ -551,7 +534,7 @@ await_jail(struct supervisor *k)
 	errno = 0;
 	if (len == 0 || len > 10 || strspn(k->state->said, "0123456789") != len)
 		return base_fail(k, "a jail did not come up");
-	return base_fail(k, open_jail(k, len));
+	return base_fail(k, open_jail(k));
 }
 
 int

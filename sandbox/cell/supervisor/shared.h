@@ -66,7 +66,7 @@ struct supervisor_plan {
 #define SUPERVISOR_SITE 2
 #define SUPERVISOR_CODE "/code"	      /* folder of inline source */
 #define SUPERVISOR_PICTURE "picture-" /* and of displayed pictures */
-#define SUPERVISOR_LISTING_CUT 65535  /* see listing.h */
+#define SUPERVISOR_LISTING_CUT 65535  /* see fast_path.h */
 #define SUPERVISOR_PACKETS 6	      /* of a fast request, with GO */
 #define SUPERVISOR_LIMITS 4
 #define SUPERVISOR_TERMS_MAX 8192
@@ -113,7 +113,6 @@ struct supervisor {
 	int32_t proc;	    /* O_PATH of a /proc that is covered by now */
 	int32_t shown;	    /* O_PATH: a run's /proc without processes; -1 */
 	int32_t pids;	    /* our pid namespace, by supervisor_init() */
-	uint32_t counts;    /* 1: processes are counted in user namespaces */
 	uint32_t jailed;    /* 1: a jail for each lease, which is one run */
 	uint32_t lasts;	    /* 1: a lease may have several requests */
 	uint32_t once;	    /* 1: there is one lease, and then the end */

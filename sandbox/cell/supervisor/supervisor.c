@@ -17,9 +17,7 @@
 #include "cell/supervisor/fast_path.h"
 #include "cell/supervisor/jail.h"
 #include "cell/supervisor/kept.h"
-#include "cell/supervisor/listing.h"
 #include "cell/supervisor/run_process.h"
-#include "cell/supervisor/run_state.h"
 
 #include "protocol/frame.h"
 
