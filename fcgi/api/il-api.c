@@ -69,7 +69,7 @@ keep_space(void *arg, int64_t bytes, struct err *err)
 	const struct api_app *app = arg;
 	int fd = -1;
 	enum refusal outcome = lease_command(&fd, app->lease_socket,
-	    &(struct lease_command){ .kind = FRAME_RESERVE, .bytes = bytes },
+	    &(struct lease_request){ .kind = FRAME_RESERVE, .bytes = bytes },
 	    SPACE_MS, err);
 
 	if (outcome != REFUSAL_NONE)

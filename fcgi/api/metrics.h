@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "protocol/conversation.h"
+#include "protocol/cell.h"
 #include "protocol/counters.h"
 #include "protocol/lease.h"
 

@@ -10,7 +10,7 @@
 #include "contract/run_files.h"
 #include "files/filestore.h"
 
-#include "protocol/conversation.h"
+#include "protocol/cell.h"
 
 struct api_app;
 struct api_run;

@@ -92,7 +92,7 @@ session_resume(const struct api_app *app, const char *id, int client,
 bool
 session_end(const struct api_app *app, const char *id)
 {
-	const struct lease_command command = { .kind = FRAME_END_SESSION,
+	const struct lease_request command = { .kind = FRAME_END_SESSION,
 		.session = session_digits(id),
 		.owner = app->owner };
 	struct err err;
@@ -105,9 +105,9 @@ session_end(const struct api_app *app, const char *id)
 bool
 session_make_room(const struct api_app *app, bool rests, bool evict)
 {
-	const struct lease_command command = { .kind = FRAME_END_SESSION,
+	const struct lease_request command = { .kind = FRAME_END_SESSION,
 		.owner = app->owner,
-		.rests = rests,
+		.rest_ms = rests,
 		.retire = evict };
 	struct err err;
 

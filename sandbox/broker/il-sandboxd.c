@@ -75,7 +75,7 @@
 #include "broker/engine.h"
 #include "broker/workspace.h"
 #include "broker/volume.h"
-#include "protocol/lease_status.h"
+#include "protocol/lease.h"
 #include "volume/owner.h"
 
 #define EXIT_USAGE 64

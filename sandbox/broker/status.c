@@ -20,7 +20,7 @@
 #include "broker/volume.h"
 #include "broker/workspace.h"
 #include "protocol/counters.h"
-#include "protocol/lease_status.h"
+#include "protocol/lease.h"
 
 #define FRESH_MS 5000 /* age of a status from which docker is asked */
 

@@ -124,7 +124,7 @@ packages_command(int *fd, const struct change *change, enum frame_kind kind,
     struct err *err)
 {
 	return lease_command(fd, change->socket,
-		   &(struct lease_command){
+		   &(struct lease_request){
 		       .kind = kind, .interpreter = change->image },
 		   WAIT_MS, err) == REFUSAL_NONE;
 }

@@ -238,7 +238,7 @@ expire(struct db *db, const char *socket_path, int *failed, struct err *err)
 		return -1;
 	while ((result = sandbox_take_expired(db, &sandbox, err)) == 0) {
 		enum refusal outcome = lease_command(NULL, socket_path,
-		    &(struct lease_command){
+		    &(struct lease_request){
 			.kind = FRAME_REMOVE, .sandbox = sandbox.id },
 		    REMOVE_MS, err);
 

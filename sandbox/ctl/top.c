@@ -24,7 +24,6 @@
 #include "ctl/table.h"
 #include "protocol/frame.h"
 #include "protocol/lease.h"
-#include "protocol/lease_status.h"
 #include "store/db.h"
 #include "store/job.h"
 
@@ -176,7 +175,7 @@ top_read_cells(struct top *top, const char *path, struct err *err)
 	json_t *cell;
 
 	if (lease_command(&fd, path,
-		&(struct lease_command){ .kind = FRAME_CELLS }, ASK_MS,
+		&(struct lease_request){ .kind = FRAME_CELLS }, ASK_MS,
 		err) != REFUSAL_NONE)
 		return -1;
 	for (;;) {

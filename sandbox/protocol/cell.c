@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "protocol/cell.h"
 
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
+#include "protocol/lease.h"
 
 #define SIZE_SANE ((int64_t)1 << 48) /* no file, no duration is larger */
 
@@ -26,10 +30,10 @@ cell_init(struct cell *cell, int fd)
 _Static_assert(FD_PACKETS *SHORT <= FRAME_MAX, "they wait in a frame's place");
 
 static int
-cell_flush(struct cell *cell, int64_t deadline, struct err *err)
+cell_flush(struct cell *cell, struct err *err)
 {
 	int sent = fd_send_packets(cell->fd, &cell->waiting,
-	    clock_poll_timeout(deadline), err);
+	    clock_poll_timeout(cell->send_until_ms), err);
 
 	cell->waiting.count = 0;
 	return sent;
@@ -37,8 +41,7 @@ cell_flush(struct cell *cell, int64_t deadline, struct err *err)
 
 /* A usual request is three short frames, which the cell hears of once. */
 static int
-cell_send_frame(struct cell *cell, const struct frame *frame, int64_t deadline,
-    struct err *err)
+cell_send_frame(struct cell *cell, const struct frame *frame, struct err *err)
 {
 	struct fd_packets *waiting = &cell->waiting;
 	struct iovec *next;
@@ -46,11 +49,11 @@ cell_send_frame(struct cell *cell, const struct frame *frame, int64_t deadline,
 	if (frame->overflow)
 		return err_set(err, ERR_LIMIT, "the request is too long");
 	if ((frame->len > SHORT || waiting->count == FD_PACKETS) &&
-	    cell_flush(cell, deadline, err) != 0)
+	    cell_flush(cell, err) != 0)
 		return -1;
 	if (frame->len > SHORT)
 		return fd_send_packet(cell->fd, frame->data, frame->len, -1,
-		    clock_poll_timeout(deadline), err);
+		    clock_poll_timeout(cell->send_until_ms), err);
 	next = &waiting->parts[waiting->count];
 	next->iov_base = cell->packet + waiting->count * SHORT;
 	next->iov_len = frame->len;
@@ -62,19 +65,27 @@ cell_send_frame(struct cell *cell, const struct frame *frame, int64_t deadline,
 /* GO, on which the end of a pipe may ride. */
 static int
 cell_send_go(struct cell *cell, const struct cell_request *request,
-    int64_t deadline, struct err *err)
+    struct err *err)
 {
 	struct frame frame;
 
 	frame_start(&frame, FRAME_GO);
 	if (!request->live)
-		return cell_send_frame(cell, &frame, deadline, err) != 0 ?
+		return cell_send_frame(cell, &frame, err) != 0 ?
 		    -1 :
-		    cell_flush(cell, deadline, err);
-	if (cell_flush(cell, deadline, err) != 0)
+		    cell_flush(cell, err);
+	if (cell_flush(cell, err) != 0)
 		return -1;
 	return fd_send_packet(cell->fd, frame.data, frame.len, request->live_fd,
-	    clock_poll_timeout(deadline), err);
+	    clock_poll_timeout(cell->send_until_ms), err);
+}
+
+static void
+cell_add_texts(struct frame *frame, enum frame_tag tag,
+    const char *const *texts)
+{
+	for (; texts != NULL && *texts != NULL; texts++)
+		frame_add_text(frame, tag, *texts);
 }
 
 static void
@@ -82,46 +93,17 @@ cell_build_head(struct frame *frame, const struct cell_request *request)
 {
 	frame_start(frame, FRAME_REQUEST);
 	frame_add_int(frame, TAG_OP, request->op);
-	frame_add_text(frame, TAG_PATH, request->path);
-	frame_add_text(frame, TAG_CWD, request->cwd);
-	frame_add_text(frame, TAG_NAME, request->name);
-	for (size_t i = 0; request->args != NULL && request->args[i] != NULL;
-	     i++)
-		frame_add_text(frame, TAG_ARG, request->args[i]);
-	frame_add_nonzero(frame, TAG_ECHO, request->echo);
-	frame_add_nonzero(frame, TAG_KEEP, request->keep);
-	frame_add_nonzero(frame, TAG_MERGE, request->merge);
-	frame_add_nonzero(frame, TAG_RECURSIVE, request->recursive);
-	frame_add_nonzero(frame, TAG_CUT, request->cut);
-	frame_add_nonzero(frame, TAG_WALL_MS, request->wall_ms);
-	frame_add_nonzero(frame, TAG_OUTPUT_MAX, request->output_max);
-	frame_add_nonzero(frame, TAG_COLLECT_FILES, request->collect_files);
-	frame_add_nonzero(frame, TAG_COLLECT_BYTES, request->collect_bytes);
-	frame_add_nonzero(frame, TAG_COLLECT_TOTAL, request->collect_total);
-	frame_add_nonzero(frame, TAG_OFFSET, request->offset);
-	frame_add_nonzero(frame, TAG_COUNT, request->count);
-	frame_add_nonzero(frame, TAG_MAX_BYTES, request->max_bytes);
-	/* These tags only api and session cells know. */
-	frame_add_text(frame, TAG_FOLDER, request->folder);
-	for (size_t i = 0; request->env != NULL && request->env[i] != NULL; i++)
-		frame_add_text(frame, TAG_ENV, request->env[i]);
-	frame_add_nonzero(frame, TAG_DISPLAY, request->display);
-	frame_add_nonzero(frame, TAG_END_ALL, request->end_all);
-	frame_add_nonzero(frame, TAG_PLAIN, request->plain);
-	frame_add_nonzero(frame, TAG_LIVE, request->live);
-	frame_add_nonzero(frame, TAG_LIMIT_MEMORY, request->limit_memory);
-	frame_add_nonzero(frame, TAG_LIMIT_PROCESSES, request->limit_processes);
-	frame_add_nonzero(frame, TAG_LIMIT_FILES, request->limit_files);
-	frame_add_nonzero(frame, TAG_LIMIT_CPU, request->limit_cpu);
-	frame_add_nonzero(frame, TAG_OUTPUT_MODE, request->output_mode);
-	frame_add_nonzero(frame, TAG_COLLECT_HOW, request->collect_how);
-	frame_add_nonzero(frame, TAG_COLLECT_MS, request->collect_ms);
+#define TEXT(member, tag) frame_add_text(frame, TAG_##tag, request->member);
+#define TEXTS(member, tag) cell_add_texts(frame, TAG_##tag, request->member);
+#define NUMBER(type, member, tag) \
+	frame_add_nonzero(frame, TAG_##tag, request->member);
+#include "protocol/cell.def"
 }
 
 /* Nothing is sent for an empty part: absent and empty mean the same. */
 static int
 cell_send_part(struct cell *cell, enum frame_part part, const char *data,
-    size_t len, int64_t deadline, struct err *err)
+    size_t len, struct err *err)
 {
 	struct frame frame;
 
@@ -131,7 +113,7 @@ cell_send_part(struct cell *cell, enum frame_part part, const char *data,
 		frame_start(&frame, FRAME_BYTES);
 		frame_add_int(&frame, TAG_PART, part);
 		frame_add_bytes(&frame, TAG_DATA, data + at, piece);
-		if (cell_send_frame(cell, &frame, deadline, err) != 0)
+		if (cell_send_frame(cell, &frame, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -141,7 +123,7 @@ cell_send_part(struct cell *cell, enum frame_part part, const char *data,
  * head; they may be many, so they share their frames. */
 static int
 cell_send_words(struct cell *cell, const struct cell_request *request,
-    int64_t deadline, struct err *err)
+    struct err *err)
 {
 	auto_buf struct buf words = BUF_INIT(SIZE_MAX / 2);
 
@@ -154,13 +136,12 @@ cell_send_words(struct cell *cell, const struct cell_request *request,
 		buf_add(&words, word->data, word->len);
 		buf_addc(&words, '\0');
 	}
-	return cell_send_part(cell, PART_ARGS, words.data, words.len, deadline,
-	    err);
+	return cell_send_part(cell, PART_ARGS, words.data, words.len, err);
 }
 
 static int
 cell_send_inputs(struct cell *cell, const struct cell_request *request,
-    int64_t deadline, struct err *err)
+    struct err *err)
 {
 	struct frame frame;
 
@@ -173,9 +154,9 @@ cell_send_inputs(struct cell *cell, const struct cell_request *request,
 		if (input->mtime >= 0)
 			frame_add_int(&frame, TAG_MTIME, input->mtime);
 		frame_add_nonzero(&frame, TAG_ALWAYS, input->always);
-		if (cell_send_frame(cell, &frame, deadline, err) != 0 ||
+		if (cell_send_frame(cell, &frame, err) != 0 ||
 		    cell_send_part(cell, PART_CONTENT, input->content.data,
-			input->content.len, deadline, err) != 0)
+			input->content.len, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -208,49 +189,51 @@ int
 cell_send(struct cell *cell, const struct cell_request *request, int timeout_ms,
     struct err *err)
 {
-	int64_t deadline = clock_monotonic_ms() + timeout_ms;
 	struct frame frame;
 
 	if (cell->in_request)
 		return err_set(err, ERR_BUSY, "the cell has a request already");
 	cell->waiting.count = 0;
+	cell->send_until_ms = clock_monotonic_ms() + timeout_ms;
 	cell_build_head(&frame, request);
-	if (cell_send_frame(cell, &frame, deadline, err) != 0 ||
+	if (cell_send_frame(cell, &frame, err) != 0 ||
 	    cell_send_part(cell, PART_SOURCE, request->source,
-		request->source_len, deadline, err) != 0 ||
+		request->source_len, err) != 0 ||
 	    cell_send_part(cell, PART_STDIN, request->input, request->input_len,
-		deadline, err) != 0 ||
+		err) != 0 ||
 	    cell_send_part(cell, PART_CONTENT, request->content,
-		request->content_len, deadline, err) != 0 ||
-	    cell_send_words(cell, request, deadline, err) != 0 ||
-	    cell_send_inputs(cell, request, deadline, err) != 0 ||
-	    cell_send_go(cell, request, deadline, err) != 0)
+		request->content_len, err) != 0 ||
+	    cell_send_words(cell, request, err) != 0 ||
+	    cell_send_inputs(cell, request, err) != 0 ||
+	    cell_send_go(cell, request, err) != 0)
 		return -1;
 	cell_expect(cell, request);
 	return 0;
 }
 
-void
-cell_enough(struct cell *cell)
+/* A cell that takes it not ends the run by its other limits; the run may be
+ * over by now. */
+static void
+cell_interrupt(struct cell *cell, enum frame_kind kind, int number)
 {
 	struct frame frame;
 	struct err err;
 
-	/* A cell that takes it not ends the run by its other limits. */
-	frame_start(&frame, FRAME_ENOUGH);
+	frame_start(&frame, kind);
+	frame_add_nonzero(&frame, TAG_SIGNAL, number);
 	(void)fd_send_packet(cell->fd, frame.data, frame.len, -1, 0, &err);
+}
+
+void
+cell_enough(struct cell *cell)
+{
+	cell_interrupt(cell, FRAME_ENOUGH, 0);
 }
 
 void
 cell_signal(struct cell *cell, int number)
 {
-	struct frame frame;
-	struct err err;
-
-	/* It may be over by now. */
-	frame_start(&frame, FRAME_SIGNAL);
-	frame_add_int(&frame, TAG_SIGNAL, number);
-	(void)fd_send_packet(cell->fd, frame.data, frame.len, -1, 0, &err);
+	cell_interrupt(cell, FRAME_SIGNAL, number);
 }
 
 /* ---- reading what comes back: hostile ---- */
@@ -270,15 +253,6 @@ get_bounded(const struct frame_view *view, enum frame_tag tag, int64_t min,
 	}
 	return frame_get_int(view, tag, value) && *value >= min &&
 	    *value <= max;
-}
-
-/* The name of an entry, or a relative path: neither empty nor with a NUL. */
-static bool
-get_name(const struct frame_view *view, enum frame_tag tag,
-    struct cell_event *event)
-{
-	return frame_get_text(view, tag, event->name, sizeof(event->name)) &&
-	    event->name[0] != '\0';
 }
 
 /* Relative, and no component that could lead elsewhere. */
@@ -310,6 +284,28 @@ cell_read_chunk(const struct frame_view *view, struct cell_event *event,
 	return true;
 }
 
+/* Read what is said of a file: its name or relative path, neither empty nor with
+ * a NUL; its size, which must be there where `absent` is -1. */
+static bool
+cell_read_named(const struct frame_view *view, enum frame_tag tag,
+    int64_t size_absent, int64_t size_most, struct cell_event *event)
+{
+	int64_t displayed;
+
+	if (!frame_get_text(view, tag, event->name, sizeof(event->name)) ||
+	    !get_bounded(view, TAG_DISPLAYED, 0, 1, 0, &displayed) ||
+	    !get_bounded(view, TAG_SIZE, 0, size_most, size_absent,
+		&event->size) ||
+	    !get_bounded(view, TAG_MTIME, INT64_MIN, INT64_MAX, 0,
+		&event->mtime))
+		return false;
+	event->displayed = displayed == 1;
+	return tag == TAG_PATH ?
+	    is_plain_path(event->name) :
+	    event->name[0] != '\0' && strlen(event->name) <= LIMIT_NAME &&
+		strchr(event->name, '/') == NULL;
+}
+
 static bool
 cell_read_entry(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
@@ -317,27 +313,11 @@ cell_read_entry(struct cell *cell, const struct frame_view *view,
 	int64_t kind;
 
 	event->kind = CELL_ENTRY;
-	if (cell->entries_left-- <= 0 || !get_name(view, TAG_NAME, event) ||
-	    strlen(event->name) > LIMIT_NAME ||
-	    strchr(event->name, '/') != NULL ||
-	    !get_bounded(view, TAG_KIND, ENTRY_FILE, ENTRY_OTHER, 0, &kind) ||
-	    !get_bounded(view, TAG_SIZE, 0, INT64_MAX, 0, &event->size) ||
-	    !get_bounded(view, TAG_MTIME, INT64_MIN, INT64_MAX, 0,
-		&event->mtime))
+	if (cell->entries_left-- <= 0 ||
+	    !cell_read_named(view, TAG_NAME, 0, INT64_MAX, event) ||
+	    !get_bounded(view, TAG_KIND, ENTRY_FILE, ENTRY_OTHER, 0, &kind))
 		return false;
 	event->entry_kind = (enum entry_kind)kind;
-	return true;
-}
-
-/* A picture that a run has displayed, or a file of its folder? */
-static bool
-cell_read_displayed(const struct frame_view *view, struct cell_event *event)
-{
-	int64_t displayed;
-
-	if (!get_bounded(view, TAG_DISPLAYED, 0, 1, 0, &displayed))
-		return false;
-	event->displayed = displayed == 1;
 	return true;
 }
 
@@ -346,12 +326,8 @@ cell_read_file(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
 {
 	event->kind = CELL_FILE;
-	if (cell->files_left-- <= 0 || !get_name(view, TAG_PATH, event) ||
-	    !is_plain_path(event->name) || !cell_read_displayed(view, event) ||
-	    !get_bounded(view, TAG_SIZE, 0, cell->bytes_left, -1,
-		&event->size) ||
-	    !get_bounded(view, TAG_MTIME, INT64_MIN, INT64_MAX, 0,
-		&event->mtime))
+	if (cell->files_left-- <= 0 ||
+	    !cell_read_named(view, TAG_PATH, -1, cell->bytes_left, event))
 		return false;
 	cell->bytes_left -= event->size;
 	cell->file_left = event->size;
@@ -365,34 +341,11 @@ cell_read_left_out(struct cell *cell, const struct frame_view *view,
 	int64_t why;
 
 	event->kind = CELL_LEFT_OUT;
-	if (cell->left_out_left-- <= 0 || !get_name(view, TAG_PATH, event) ||
-	    !is_plain_path(event->name) || !cell_read_displayed(view, event) ||
-	    !get_bounded(view, TAG_SIZE, 0, INT64_MAX, 0, &event->size) ||
+	if (cell->left_out_left-- <= 0 ||
+	    !cell_read_named(view, TAG_PATH, 0, INT64_MAX, event) ||
 	    !get_bounded(view, TAG_WHY, LEFT_OUT_COUNT, LEFT_OUT_GONE, 0, &why))
 		return false;
 	event->why = (enum left_out)why;
-	return true;
-}
-
-/* The reason and what belongs to it. */
-static bool
-cell_read_reason(const struct frame_view *view, struct cell_result *result)
-{
-	int64_t reason;
-	int64_t error = 0;
-
-	if (!get_bounded(view, TAG_REASON, REASON_EXIT, REASON_ERROR, 0,
-		&reason))
-		return false;
-	result->reason = (enum run_reason)reason;
-	if (!get_bounded(view, TAG_STATUS, 0, 255, 0, &result->status) ||
-	    (reason == REASON_SIGNAL &&
-		!get_bounded(view, TAG_SIGNAL, 1, 64, 0, &result->signal)) ||
-	    (reason == REASON_ERROR &&
-		!get_bounded(view, TAG_CODE, ERROR_NOT_INSIDE, ERROR_READ_ONLY,
-		    0, &error)))
-		return false;
-	result->error = (enum cell_error)error;
 	return true;
 }
 
@@ -411,22 +364,15 @@ cell_read_error_text(const struct frame_view *view, struct cell_result *result)
 }
 
 static bool
-cell_read_kept(const struct frame_view *view, struct cell_result *r)
+cell_read_fields(const struct frame_view *view, struct cell_result *r)
 {
-	int64_t kept;
-	int64_t went_on;
-	int64_t ended;
+	int64_t value;
 
-	if (!get_bounded(view, TAG_KEPT, 0, 1, 0, &kept) ||
-	    !get_bounded(view, TAG_WENT_ON, 0, 1, 0, &went_on) ||
-	    !get_bounded(view, TAG_ENDED, 0, KEPT_PROCESSES, 0, &ended) ||
-	    !get_bounded(view, TAG_KEPT_NAMES, 0, INT64_MAX, 0,
-		&r->kept_names) ||
-	    !get_bounded(view, TAG_KEPT_BYTES, 0, SIZE_SANE, 0, &r->kept_bytes))
-		return false;
-	r->kept = kept == 1;
-	r->went_on = went_on == 1;
-	r->ended = (enum kept_end)ended;
+#define RESULT(type, member, tag, least, most, absent) \
+	if (!get_bounded(view, TAG_##tag, least, most, absent, &value)) \
+		return false; \
+	r->member = (type)value;
+#include "protocol/cell.def"
 	return true;
 }
 
@@ -435,28 +381,19 @@ cell_read_result(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
 {
 	struct cell_result *r = &event->result;
-	int64_t full;
-	int64_t cut;
+	int64_t error = 0;
 
 	event->kind = CELL_RESULT;
-	if (!cell_read_reason(view, r) || !cell_read_kept(view, r) ||
-	    !get_bounded(view, TAG_WALL_US, 0, SIZE_SANE, 0, &r->wall_us) ||
-	    !get_bounded(view, TAG_CPU_US, 0, SIZE_SANE, 0, &r->cpu_us) ||
-	    !get_bounded(view, TAG_MAX_RSS, 0, SIZE_SANE, 0, &r->max_rss) ||
-	    !get_bounded(view, TAG_USED_BYTES, -1, SIZE_SANE, -1,
-		&r->used_bytes) ||
-	    !get_bounded(view, TAG_USED_FILES, -1, SIZE_SANE, -1,
-		&r->used_files) ||
-	    !get_bounded(view, TAG_USED_PACKAGES, -1, SIZE_SANE, -1,
-		&r->used_packages) ||
-	    !get_bounded(view, TAG_DISK_FULL, 0, DISK_FULL_FILES, 0, &full) ||
-	    !get_bounded(view, TAG_CUT, 0, 1, 0, &cut) ||
-	    !get_bounded(view,
-		r->error == ERROR_TOO_LARGE ? TAG_SIZE : TAG_TOTAL, 0,
-		INT64_MAX, 0, &r->total))
+	if (!cell_read_fields(view, r) ||
+	    (r->reason == REASON_SIGNAL &&
+		!get_bounded(view, TAG_SIGNAL, 1, 64, 0, &r->signal)) ||
+	    (r->reason == REASON_ERROR &&
+		!get_bounded(view, TAG_CODE, ERROR_NOT_INSIDE, ERROR_READ_ONLY,
+		    0, &error)) ||
+	    !get_bounded(view, error == ERROR_TOO_LARGE ? TAG_SIZE : TAG_TOTAL,
+		0, INT64_MAX, 0, &r->total))
 		return false;
-	r->disk_full = (enum disk_full)full;
-	r->cut = cut == 1;
+	r->error = (enum cell_error)error;
 	cell_read_error_text(view, r);
 	/* Of a staged file; what is no such path is not taken over. */
 	(void)frame_get_text(view, TAG_PATH, r->error_path,
@@ -524,4 +461,186 @@ cell_next(struct cell *cell, struct cell_event *event, int64_t deadline_ms,
 		    "the cell sent a frame of kind %d that has no place here",
 		    (int)view.kind);
 	return 0;
+}
+
+/* ---- a conversation ---- */
+
+/* State of the loop. */
+struct wait {
+	struct conversation *c;
+	struct cell cell;
+	const struct pollfd *stop;   /* NULL: it has happened */
+	const struct pollfd *cancel; /* the same */
+	int64_t since_us;
+	int64_t deadline_ms;
+	int64_t tick_at_ms; /* INT64_MAX: never */
+	bool told;	    /* that it is enough */
+	bool stopped;	    /* deadline_ms is that of an early end */
+};
+
+/* From now on the cell has so long at most. */
+static void
+conversation_end_within(struct wait *wait, int64_t ms)
+{
+	int64_t until_ms = clock_monotonic_ms() + ms;
+
+	if (until_ms >= wait->deadline_ms)
+		return;
+	wait->deadline_ms = until_ms;
+	wait->stopped = true;
+}
+
+/* Everything that waits for its time; returns when the next thing does. */
+static int64_t
+keep_time(struct wait *wait)
+{
+	const struct conversation *c = wait->c;
+
+	if (c->tick != NULL && clock_monotonic_ms() >= wait->tick_at_ms) {
+		c->tick(c->arg);
+		wait->tick_at_ms = clock_monotonic_ms() + c->tick_ms;
+	}
+	return wait->tick_at_ms < wait->deadline_ms ? wait->tick_at_ms :
+						      wait->deadline_ms;
+}
+
+/* An event that ends the request early has happened: it is not watched any
+ * more. */
+static void
+conversation_end_early(struct wait *wait, bool stop, bool cancel)
+{
+	struct conversation *c = wait->c;
+
+	if (stop) {
+		wait->stop = NULL;
+		conversation_end_within(wait, c->stop_ms);
+	}
+	if (cancel && c->cancelled(c->arg)) {
+		wait->cancel = NULL;
+		cell_enough(&wait->cell);
+		conversation_end_within(wait, c->cancel_ms);
+	}
+}
+
+/* The cell is told once that it is enough. */
+static void
+tell_enough(struct wait *wait)
+{
+	if (wait->c->enough && !wait->told)
+		cell_enough(&wait->cell);
+	wait->told = wait->c->enough;
+}
+
+/* True when the cell has sent something, false when the deadline has passed or
+ * nobody waits any more. */
+static bool
+conversation_wait(struct wait *wait)
+{
+	const struct conversation *c = wait->c;
+
+	while (!c->hang_up && clock_monotonic_ms() < wait->deadline_ms) {
+		int64_t until_ms = keep_time(wait);
+		int others = 0;
+		struct pollfd fds[3 + CONVERSATION_OTHERS] = {
+			{ .fd = wait->cell.fd, .events = POLLIN },
+			{ .fd = -1 },
+			{ .fd = -1 },
+		};
+
+		if (wait->cancel != NULL)
+			fds[1] = *wait->cancel;
+		if (wait->stop != NULL)
+			fds[2] = *wait->stop;
+		for (size_t i = 0; i < c->other_count; i++)
+			fds[3 + i] = c->others[i];
+		if (poll(fds, 3 + c->other_count,
+			clock_poll_timeout(until_ms)) <= 0)
+			continue;
+		if (fds[1].revents != 0 || fds[2].revents != 0) {
+			conversation_end_early(wait, fds[2].revents != 0,
+			    fds[1].revents != 0);
+			continue;
+		}
+		for (size_t i = 0; i < c->other_count; i++)
+			others |= fds[3 + i].revents;
+		if (others != 0) {
+			c->other(c->arg); /* their owner sees to it */
+			tell_enough(wait);
+		}
+		if (fds[0].revents != 0)
+			return true;
+	}
+	return false;
+}
+
+/* The cell is gone, with what it still had to tell.  Code can have it that the
+ * memory limit takes the cell and not the code: that is how it has ended. */
+static enum run_end
+conversation_end_lost(const struct wait *wait, struct cell_result *result)
+{
+	if (!wait->cell.started || wait->cell.file_left > 0 ||
+	    !lease_is_out_of_memory(wait->c->broker_fd))
+		return RUN_BROKEN;
+	wait->c->died = true;
+	*result = (struct cell_result){ .reason = REASON_MEMORY,
+		.signal = SIGKILL,
+		.wall_us = clock_monotonic_us() - wait->since_us,
+		.used_bytes = -1,
+		.used_files = -1,
+		.used_packages = -1 };
+	return RUN_RESULT;
+}
+
+static enum run_end
+conversation_read_events(struct wait *wait, struct cell_result *result,
+    struct err *err)
+{
+	struct conversation *c = wait->c;
+	struct cell_event event;
+
+	while (!c->hang_up && conversation_wait(wait)) {
+		if (cell_next(&wait->cell, &event, clock_monotonic_ms() + 1,
+			err) != 0)
+			return conversation_end_lost(wait, result);
+		if (event.kind == CELL_QUIET)
+			continue;
+		c->heard = true;
+		if (event.kind == CELL_RESULT) {
+			*result = event.result;
+			return RUN_RESULT;
+		}
+		if (c->event != NULL)
+			c->event(c->arg, &event);
+		tell_enough(wait);
+	}
+	if (c->hang_up || wait->stopped)
+		return RUN_STOPPED;
+	(void)err_set(err, ERR_TIMEOUT, "no result in time");
+	return RUN_OVERDUE;
+}
+
+enum run_end
+conversation_hold(struct conversation *c, const struct cell_request *request,
+    struct cell_result *result, struct err *err)
+{
+	auto_free struct wait *wait = xmalloc(sizeof(*wait));
+	int64_t now_ms;
+
+	c->enough = c->hang_up = c->heard = c->died = false;
+	cell_init(&wait->cell, c->cell_fd);
+	if (cell_send(&wait->cell, request, c->send_ms, err) != 0)
+		return RUN_BROKEN;
+	now_ms = clock_monotonic_ms();
+	wait->c = c;
+	wait->stop = c->stop;
+	wait->stopped = wait->told = false;
+	c->cell = &wait->cell;
+	wait->since_us = clock_monotonic_us();
+	wait->deadline_ms = now_ms + c->within_ms + LIMIT_OUTSIDE_MS;
+	wait->cancel = c->cancel;
+	wait->tick_at_ms = INT64_MAX;
+	if (c->tick != NULL)
+		wait->tick_at_ms = now_ms +
+		    (c->tick_first_ms != 0 ? c->tick_first_ms : c->tick_ms);
+	return conversation_read_events(wait, result, err);
 }

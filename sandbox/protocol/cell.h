@@ -10,6 +10,7 @@
 #include "protocol/frame.h"
 
 struct err;
+struct pollfd;
 
 /*
  * Talk to a leased cell: send one request, then take its events until the
@@ -34,72 +35,32 @@ struct cell_input {
 /* A request; pointers are borrowed for the call of cell_send(). */
 struct cell_request {
 	enum cell_op op;
-	const char *path;	 /* relative to the workspace; NULL: absent */
-	const char *cwd;	 /* NULL: the workspace itself */
-	const char *name;	 /* of inline source in tracebacks */
-	const char *const *args; /* NULL-terminated, or NULL */
-	const char *source;	 /* inline code; NULL: run the file at path */
+	const char *source; /* inline code; NULL: run the file at path */
 	size_t source_len;
 	const char *input; /* standard input */
 	size_t input_len;
-	bool live;	     /* input comes from a pipe, */
-	int live_fd;	     /* the pipe's end to read */
+	int live_fd;	     /* the end to read of a pipe, with `live` */
 	const char *content; /* for OP_WRITE */
 	size_t content_len;
-	bool echo;
-	bool keep; /* the interpreter, for the next run */
-	bool merge;
-	bool recursive;
-	bool cut;
-	int64_t wall_ms;
-	int64_t output_max;
-	int64_t collect_files;
-	int64_t collect_bytes;
-	int64_t collect_total;
-	int64_t offset;
-	int64_t count;
-	int64_t max_bytes;
-	/* for cells of the classes api and session; zero or NULL: not said */
-	const char *folder;	/* "/home" or "/workspace" */
-	const char *const *env; /* "KEY=VALUE"…, NULL: as the cell has it */
-	bool display;		/* pictures that it shows are files it leaves */
-	bool end_all;		/* of a session: no process outlives the run */
-	bool plain;		/* `python words`… */
 	const struct cell_bytes *words; /* without a NUL inside */
 	size_t word_count;
 	const struct cell_input *inputs; /* files, in this order */
 	size_t input_count;
-	int64_t limit_memory;
-	int64_t limit_processes;
-	int64_t limit_files;
-	int64_t limit_cpu; /* seconds */
-	enum output_mode output_mode;
-	int collect_how; /* enum collect_how, added up */
-	int64_t collect_ms;
+#define TEXT(member, ...) const char *member;
+#define TEXTS(member, ...) const char *const *member;
+#define NUMBER(type, member, ...) type member;
+#include "protocol/cell.def"
 };
 
 struct cell_result {
-	enum run_reason reason;
-	int64_t status;	       /* REASON_EXIT: 0..255 */
-	int64_t signal;	       /* REASON_SIGNAL */
-	enum cell_error error; /* REASON_ERROR */
-	char error_text[256];  /* for the log, not for people */
-	char error_path[LIMIT_PATH +
-	    1]; /* of the file that could not be staged, or "" */
-	int64_t wall_us;
-	int64_t cpu_us;
-	int64_t max_rss;
-	int64_t used_bytes; /* -1: not told */
-	int64_t used_files;
-	int64_t used_packages;	  /* bytes; -1: not told */
-	int64_t total;		  /* of a listing; size of a file too large */
-	enum disk_full disk_full; /* 0: it is not */
-	bool cut;	     /* there may be more files than were told of */
-	bool kept;	     /* a run's interpreter, for the next one */
-	bool went_on;	     /* it began in that of the run before, */
-	enum kept_end ended; /* or why there was none; 0: not said */
-	int64_t kept_names;  /* variables in it, as it says itself */
-	int64_t kept_bytes;
+	int64_t signal;			 /* REASON_SIGNAL */
+	enum cell_error error;		 /* REASON_ERROR */
+	char error_text[256];		 /* for the log, not for people */
+	char error_path[LIMIT_PATH + 1]; /* of the file that could not be
+					  * staged, or "" */
+	int64_t total; /* of a listing; size of a file too large */
+#define RESULT(type, member, ...) type member;
+#include "protocol/cell.def"
 };
 
 enum cell_event_kind {
@@ -119,8 +80,7 @@ struct cell_event {
 	int64_t stream; /* 1 stdout, 2 stderr */
 	const unsigned char *data;
 	size_t len;
-	char name[LIMIT_PATH +
-	    1]; /* no NUL inside, not empty, otherwise any bytes */
+	char name[LIMIT_PATH + 1]; /* not empty, any bytes but NUL */
 	enum entry_kind entry_kind;
 	int64_t size;
 	int64_t mtime;
@@ -128,7 +88,7 @@ struct cell_event {
 	enum left_out why;
 	struct cell_result result;
 };
-/* The conversation over one lease; initialise with cell_init().  Counters
+/* The state of one lease's requests; initialise with cell_init().  Counters
  * go down from the bounds of the request to what the cell may still send.  A
  * cell that sends more breaks the protocol, so the request bounds the caller's
  * memory. */
@@ -144,6 +104,7 @@ struct cell {
 	int64_t left_out_left; /* names of files that were left out */
 	unsigned char packet[FRAME_MAX];
 	struct fd_packets waiting; /* in packet, until a request is sent */
+	int64_t send_until_ms;
 };
 
 void cell_init(struct cell *cell, int fd);
@@ -158,6 +119,73 @@ void cell_signal(struct cell *cell, int number); /* likewise: send it one */
  * an event (CELL_QUIET when none came in time), -1 with ERR_PROTOCOL when the
  * cell broke the protocol or is gone: the caller closes the lease then. */
 int cell_next(struct cell *cell, struct cell_event *event, int64_t deadline_ms,
+    struct err *err);
+
+/*
+ * One request in a leased cell, from its head to its result.  The cell keeps
+ * the request's limits; here they are kept once more from outside.  A request
+ * that is not over a few seconds after its limit gets no more time: the caller
+ * closes the lease, and with it goes the cell.
+ */
+
+struct conversation {
+	/* set by the caller; everything is borrowed */
+	int cell_fd; /* of the lease, as broker_fd */
+	int broker_fd;
+	/* All but CELL_RESULT and CELL_QUIET; NULL: nobody wants them. */
+	void (*event)(void *arg, const struct cell_event *event);
+	void (*tick)(void *arg); /* NULL, or: every tick_ms while it goes on */
+	int64_t tick_ms;
+	int64_t tick_first_ms; /* from then on; 0: from tick_ms */
+	/* NULL, or: once this happens, cancelled() empties it and says whether
+	 * this run is meant.  It is ended as with `enough`, then, and the cell
+	 * has at most cancel_ms left. */
+	const struct pollfd *cancel;
+	int64_t cancel_ms;
+	bool (*cancelled)(void *arg);
+	void *arg;
+	int send_ms;	   /* for the request to be sent in */
+	int64_t within_ms; /* from then on: its limits, all together */
+	/* NULL, or: once this happens the cell has at most stop_ms left. */
+	const struct pollfd *stop;
+	int64_t stop_ms;
+	/* NULL, or: what else is waited for, CONVERSATION_OTHERS at most, which
+	 * may change in any of the functions; once one of them has happened,
+	 * other() may do what the event function may. */
+	const struct pollfd *others;
+	size_t other_count;
+	void (*other)(void *arg);
+	/* set by the event function */
+	bool enough;  /* the run is to end as it does at its output limit */
+	bool hang_up; /* the result is not wanted any more */
+	/* set by conversation_hold() */
+	struct cell *cell; /* while it holds: for cell_signal() */
+	bool heard;	   /* the cell has sent something */
+	bool died; /* the run's memory has taken the cell with it, and the
+		     * result says so */
+};
+
+#define CONVERSATION_OTHERS 2
+
+/* Outcome of a request to a cell: an expected one, not an error.  The
+ * first ones are ends of a conversation.  After all of these but RUN_RESULT,
+ * and when the cell has died, the lease is of no use. */
+enum run_end {
+	RUN_RESULT,   /* the cell answered: enum run_reason says more */
+	RUN_BROKEN,   /* the cell broke off or broke the protocol */
+	RUN_OVERDUE,  /* past the limits from outside, and the cell was ended */
+	RUN_STOPPED,  /* by stop or hang_up: nobody waits for it any more */
+	RUN_REFUSED,  /* there was no cell: enum refusal */
+	RUN_TOO_LATE, /* the token would have died before the end: not begun */
+	RUN_TAKEN,    /* the job is not ours any more: say nothing */
+	RUN_CANCELLED, /* its owner did not want it any more: not begun */
+};
+
+/* Send the request and take its events to the end.  err is filled, for the log,
+ * when the cell has died, RUN_BROKEN and RUN_OVERDUE, and otherwise
+ * untouched. */
+enum run_end conversation_hold(struct conversation *c,
+    const struct cell_request *request, struct cell_result *result,
     struct err *err);
 
 #endif

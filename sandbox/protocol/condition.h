@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "protocol/lease_status.h"
+#include "protocol/lease.h"
 
 struct buf;
 struct config;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "protocol/condition.h"
-#include "protocol/conversation.h"
+#include "protocol/cell.h"
 #include "protocol/frame.h"
 
 struct config;

@@ -15,8 +15,6 @@
 #include "base/fd.h"
 #include "base/shared_file.h"
 #include "base/text.h"
-#include "protocol/frame.h"
-#include "protocol/lease_status.h"
 
 /* An answer of the broker is small, but for METRICS. */
 #define ANSWER_MAX 8192
@@ -30,18 +28,16 @@
 
 /* One question to the broker and what came back. */
 struct ask {
+	const struct lease_request *request;
 	int sock;     /* the connection */
-	int passed;   /* the descriptor that goes with the question, or -1 */
 	int attached; /* the descriptor that came with the answer, or -1 */
-	const struct pollfd *unless;	   /* of the request, as the next */
-	const struct lease_request *ticks; /* NULL: nothing is called */
 	unsigned char packet[ANSWER_MAX];
 	struct frame_view view; /* of the answer */
 };
 
-#define ASK_NONE \
+#define ASK(of) \
 	{ \
-		.sock = -1, .passed = -1, .attached = -1 \
+		.request = (of), .sock = -1, .attached = -1 \
 	}
 #define auto_ask __attribute__((cleanup(ask_release)))
 
@@ -76,45 +72,65 @@ ask_refused(const struct ask *ask, struct err *err)
 	return (enum refusal)code;
 }
 
-/* Call who wants that, until there is something to look at. */
-static void
-wait_with_ticks(const struct ask *ask, int64_t deadline)
+/* Wait for the answer, with the ticks of the request.  False: its `unless` has
+ * happened, and nothing else. */
+static bool
+ask_wait(const struct ask *ask, int64_t deadline)
 {
-	int64_t now_ms;
+	const struct lease_request *request = ask->request;
+	struct pollfd p[2] = { { .fd = ask->sock, .events = POLLIN },
+		{ .fd = -1 } };
+	int64_t tick_ms = INT64_MAX;
 
-	while ((now_ms = clock_monotonic_ms()) < deadline) {
-		int64_t tick_ms = now_ms + ask->ticks->tick_ms;
-		struct pollfd p[2] = { { .fd = ask->sock, .events = POLLIN },
-			{ .fd = -1 } };
-
-		if (ask->unless != NULL)
-			p[1] = *ask->unless;
-		if (poll(p, 2,
-			clock_poll_timeout(tick_ms < deadline ? tick_ms :
-								deadline)) > 0)
-			return;
+	if (request->unless != NULL)
+		p[1] = *request->unless;
+	do {
 		if (clock_monotonic_ms() >= tick_ms)
-			ask->ticks->tick(ask->ticks->tick_arg);
-	}
+			request->tick(request->tick_arg);
+		if (request->tick != NULL)
+			tick_ms = clock_monotonic_ms() + request->tick_ms;
+	} while (poll(p, 2,
+		     clock_poll_timeout(tick_ms < deadline ? tick_ms :
+							     deadline)) <= 0 &&
+	    clock_monotonic_ms() < deadline);
+	return p[0].revents != 0 || p[1].revents == 0;
 }
 
-/* Send the question and take the answer, which must be of the wanted kind. */
+static void
+ask_build(struct frame *question, enum frame_kind kind,
+    const struct lease_request *request)
+{
+	frame_start(question, kind);
+#define TEXT(member, tag) \
+	if (request->member != NULL && *request->member != '\0') \
+		frame_add_text(question, TAG_##tag, request->member);
+#define NUMBER(type, member, tag) \
+	frame_add_nonzero(question, TAG_##tag, request->member);
+#include "protocol/lease.def"
+	if (request->owner != NULL)
+		frame_add_bytes(question, TAG_TOKEN, request->owner,
+		    LEASE_OWNER_LEN);
+}
+
+/* Send the question and read the answer, which must be of the wanted kind. */
 static enum refusal
-ask_broker(struct ask *ask, const char *path, const struct frame *question,
-    enum frame_kind wanted, int wait_ms, struct err *err)
+ask_broker(struct ask *ask, const char *path, enum frame_kind kind, int wait_ms,
+    struct err *err)
 {
 	int64_t deadline = clock_monotonic_ms() + wait_ms;
+	int passed = ask->request->slot_fd > 0 ? ask->request->slot_fd : -1;
+	enum frame_kind wanted = kind == FRAME_STATUS ? FRAME_STATUS_IS :
+							FRAME_GRANTED;
+	struct frame question;
 	ssize_t len;
 
+	ask_build(&question, kind, ask->request);
 	ask->sock = fd_connect_unix(path, SOCK_SEQPACKET, err);
 	if (ask->sock < 0 ||
-	    fd_send_packet(ask->sock, question->data, question->len,
-		ask->passed, clock_poll_timeout(deadline), err) != 0)
+	    fd_send_packet(ask->sock, question.data, question.len, passed,
+		clock_poll_timeout(deadline), err) != 0)
 		return ask_failed(err);
-	if (ask->ticks != NULL)
-		wait_with_ticks(ask, deadline);
-	if (!fd_wait_unless(ask->sock, ask->unless,
-		clock_poll_timeout(deadline))) {
+	if (!ask_wait(ask, deadline)) {
 		(void)err_set(err, ERR_TIMEOUT, "nobody waits for it");
 		return REFUSAL_TIME;
 	}
@@ -122,13 +138,11 @@ ask_broker(struct ask *ask, const char *path, const struct frame *question,
 	    &ask->attached, clock_poll_timeout(deadline), err);
 	if (len < 0)
 		return ask_failed(err);
-	if (len == 0) {
-		(void)err_set(err, ERR_UNAVAILABLE, "the broker hung up");
-		return REFUSAL_UNREACHABLE;
-	}
-	if (!frame_parse(&ask->view, ask->packet, (size_t)len) ||
+	if (len == 0 || !frame_parse(&ask->view, ask->packet, (size_t)len) ||
 	    (ask->view.kind != wanted && ask->view.kind != FRAME_REFUSED)) {
-		(void)err_set(err, ERR_PROTOCOL, "the broker speaks nonsense");
+		(void)err_set(err, len == 0 ? ERR_UNAVAILABLE : ERR_PROTOCOL,
+		    len == 0 ? "the broker hung up" :
+			       "the broker speaks nonsense");
 		return REFUSAL_UNREACHABLE;
 	}
 	return ask->view.kind == wanted ? REFUSAL_NONE : ask_refused(ask, err);
@@ -137,10 +151,9 @@ ask_broker(struct ask *ask, const char *path, const struct frame *question,
 /* Ask for a lease, a new one or that of a session. */
 static enum refusal
 lease_ask(struct lease *lease, struct ask *ask, const char *socket_path,
-    const struct frame *question, int wait_ms, struct err *err)
+    enum frame_kind kind, int wait_ms, struct err *err)
 {
-	enum refusal outcome = ask_broker(ask, socket_path, question,
-	    FRAME_GRANTED, wait_ms, err);
+	enum refusal outcome = ask_broker(ask, socket_path, kind, wait_ms, err);
 	int64_t cold = 0;
 	int64_t access = ACCESS_WRITE;
 	int64_t ended = 0;
@@ -167,38 +180,13 @@ lease_ask(struct lease *lease, struct ask *ask, const char *socket_path,
 	return REFUSAL_NONE;
 }
 
-static void
-add_session(struct frame *question, const char *session,
-    const unsigned char *owner)
-{
-	frame_add_text(question, TAG_SESSION, session);
-	if (owner != NULL)
-		frame_add_bytes(question, TAG_TOKEN, owner, LEASE_OWNER_LEN);
-}
-
 enum refusal
 lease_open(struct lease *lease, const char *socket_path,
     const struct lease_request *request, int wait_ms, struct err *err)
 {
-	auto_ask struct ask ask = ASK_NONE;
-	struct frame question;
+	auto_ask struct ask ask = ASK(request);
 
-	ask.unless = request->unless;
-	ask.ticks = request->tick != NULL ? request : NULL;
-	ask.passed = request->slot_fd > 0 ? request->slot_fd : -1;
-	frame_start(&question, FRAME_LEASE);
-	frame_add_text(&question, TAG_CLASS, request->class);
-	if (*request->sandbox != '\0')
-		frame_add_text(&question, TAG_SANDBOX, request->sandbox);
-	frame_add_text(&question, TAG_INTERPRETER, request->interpreter);
-	frame_add_int(&question, TAG_LEASE_MS, request->lease_ms);
-	frame_add_nonzero(&question, TAG_ACCESS, request->access);
-	frame_add_nonzero(&question, TAG_KEEP, request->keep);
-	frame_add_text(&question, TAG_FOLDER, request->folder);
-	frame_add_nonzero(&question, TAG_IMPORTS, request->imports);
-	add_session(&question, request->session, request->owner);
-	frame_add_nonzero(&question, TAG_REST_MS, request->rest_ms);
-	return lease_ask(lease, &ask, socket_path, &question, wait_ms, err);
+	return lease_ask(lease, &ask, socket_path, FRAME_LEASE, wait_ms, err);
 }
 
 static void
@@ -215,14 +203,10 @@ enum refusal
 lease_resume(struct lease *lease, const char *socket_path,
     const struct lease_request *request, int wait_ms, struct err *err)
 {
-	auto_ask struct ask ask = ASK_NONE;
-	enum refusal outcome;
-	struct frame question;
+	auto_ask struct ask ask = ASK(request);
+	enum refusal outcome = lease_ask(lease, &ask, socket_path, FRAME_RESUME,
+	    wait_ms, err);
 
-	ask.unless = request->unless;
-	frame_start(&question, FRAME_RESUME);
-	add_session(&question, request->session, request->owner);
-	outcome = lease_ask(lease, &ask, socket_path, &question, wait_ms, err);
 	/* The lease may be granted by now, and is unused. */
 	if (outcome != REFUSAL_NONE && ask.sock >= 0)
 		send_park(ask.sock);
@@ -313,25 +297,15 @@ lease_is_out_of_memory(int broker_fd)
 
 enum refusal
 lease_command(int *fd, const char *socket_path,
-    const struct lease_command *command, int wait_ms, struct err *err)
+    const struct lease_request *command, int wait_ms, struct err *err)
 {
-	auto_ask struct ask ask = ASK_NONE;
-	struct frame question;
-	enum refusal outcome;
-
-	frame_start(&question, command->kind);
-	frame_add_text(&question, TAG_SANDBOX, command->sandbox);
-	frame_add_text(&question, TAG_INTERPRETER, command->interpreter);
-	frame_add_nonzero(&question, TAG_QUOTA_BYTES, command->quota_bytes);
-	frame_add_nonzero(&question, TAG_QUOTA_FILES, command->quota_files);
-	frame_add_nonzero(&question, TAG_SIZE, command->bytes);
-	frame_add_nonzero(&question, TAG_RETIRE, command->retire);
-	frame_add_nonzero(&question, TAG_REST_MS, command->rests);
-	add_session(&question, command->session, command->owner);
-	outcome = ask_broker(&ask, socket_path, &question, FRAME_GRANTED,
+	auto_ask struct ask ask = ASK(command);
+	enum refusal outcome = ask_broker(&ask, socket_path, command->kind,
 	    wait_ms, err);
-	if (command->rest_ms != NULL)
-		(void)frame_get_int(&ask.view, TAG_REST_MS, command->rest_ms);
+
+	if (command->rest_left_ms != NULL)
+		(void)frame_get_int(&ask.view, TAG_REST_MS,
+		    command->rest_left_ms);
 	if (fd != NULL)
 		*fd = outcome == REFUSAL_NONE ? steal_fd(&ask.sock) : -1;
 	return outcome;
@@ -348,10 +322,10 @@ lease_kept(const char *socket_path, const char *sandbox, bool stop,
 	*rest_ms = -1;
 	do
 		refusal = lease_command(NULL, socket_path,
-		    &(struct lease_command){ .kind = FRAME_KEPT,
+		    &(struct lease_request){ .kind = FRAME_KEPT,
 			.sandbox = sandbox,
 			.retire = stop,
-			.rest_ms = rest_ms },
+			.rest_left_ms = rest_ms },
 		    wait_ms, err);
 	while (is_asked_again(&again, refusal));
 	return refusal;
@@ -374,52 +348,20 @@ struct lease_status_file {
 	unsigned char frame[TOLD_MAX];
 };
 
-#define ARRAY(a) (a), sizeof(a)
-
 /* FRAME_STATUS_IS; what is absent is zero.  The texts are others': of the
  * engine, of a cell, or cut somewhere. */
 static void
 lease_status_parse(struct lease_status *status, const struct frame_view *view)
 {
-	const struct {
-		enum frame_tag tag;
-		int64_t *value;
-	} numbers[] = {
-		{ TAG_CELLS, &status->cells },
-		{ TAG_LEASED, &status->leased },
-		{ TAG_STARTING, &status->starting },
-		{ TAG_WAITING, &status->waiting },
-		{ TAG_FREE_BYTES, &status->free_bytes },
-		{ TAG_PROMISED, &status->promised },
-		{ TAG_FLOOR, &status->floor },
-		{ TAG_SANDBOXES, &status->sandboxes },
-		{ TAG_ISOLATION, &status->isolation },
-		{ TAG_ENGINE_AGE, &status->engine_age_ms },
-		{ TAG_START_FAILURES, &status->start_failures },
-		{ TAG_START_PENDING, &status->start_pending_ms },
-	};
-	const struct {
-		enum frame_tag tag;
-		char *text;
-		size_t size;
-	} texts[] = {
-		{ TAG_IMAGE_NAME, ARRAY(status->image_name) },
-		{ TAG_IMAGES, ARRAY(status->images) },
-		{ TAG_CHAT_IMAGES, ARRAY(status->chat_images) },
-		{ TAG_TROUBLE, ARRAY(status->trouble) },
-		{ TAG_PYTHON, ARRAY(status->python) },
-		{ TAG_TEXT, ARRAY(status->isolation_reason) },
-	};
 	int64_t flag = 0;
 
 	*status = (struct lease_status){ .engine_age_ms = -1 };
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		(void)frame_get_int(view, numbers[i].tag, numbers[i].value);
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		(void)frame_get_text(view, texts[i].tag, texts[i].text,
-		    texts[i].size);
-		text_clean_array(texts[i].text, texts[i].size);
-	}
+#define STATUS_NUMBER(member, tag) \
+	(void)frame_get_int(view, TAG_##tag, &status->member);
+#define STATUS_TEXT(member, size, tag) \
+	(void)frame_get_text(view, TAG_##tag, status->member, size); \
+	text_clean_array(status->member, size);
+#include "protocol/lease.def"
 	status->engine = frame_get_int(view, TAG_ENGINE, &flag) && flag == 1;
 	status->image = frame_get_int(view, TAG_IMAGE, &flag) && flag == 1;
 	if (images_check(status->images) != NULL)
@@ -438,14 +380,11 @@ enum refusal
 lease_status(const char *socket_path, struct lease_status *status, int wait_ms,
     struct err *err)
 {
-	auto_ask struct ask ask = ASK_NONE;
-	enum refusal outcome;
-	struct frame question;
+	auto_ask struct ask ask = ASK(&(struct lease_request){ 0 });
+	enum refusal outcome = ask_broker(&ask, socket_path, FRAME_STATUS,
+	    wait_ms, err);
 
 	*status = (struct lease_status){ 0 };
-	frame_start(&question, FRAME_STATUS);
-	outcome = ask_broker(&ask, socket_path, &question, FRAME_STATUS_IS,
-	    wait_ms, err);
 	if (outcome == REFUSAL_NONE)
 		lease_status_parse(status, &ask.view);
 	return outcome;

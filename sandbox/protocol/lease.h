@@ -7,7 +7,7 @@
 
 #include "protocol/frame.h"
 
-struct buf;
+struct config;
 struct err;
 struct pollfd;
 
@@ -41,20 +41,14 @@ struct lease {
 		.cell_fd = -1, .broker_fd = -1 \
 	}
 
-/* Lease request. */
+/* A request to the broker: for a lease, or a command. */
 struct lease_request {
-	const char *class;	 /* "user", "pip", "api", "session" */
-	const char *sandbox;	 /* 32 lower-case hex digits, "" for none */
-	const char *interpreter; /* NULL: TAG_INTERPRETER says which one */
-	int64_t lease_ms;	 /* the broker kills the cell after this long */
-	enum access access;	 /* to a sandbox; 0: ACCESS_WRITE */
-	bool keep;	     /* an interpreter may be kept after it, or is */
-	const char *folder;  /* of the class "api": TAG_FOLDER of its request;
-			       NULL: not known yet */
-	int64_t imports;     /* of that class: TAG_IMPORTS */
-	const char *session; /* 32 lower-case hex digits; NULL: none */
-	const unsigned char *owner; /* of the session: LEASE_OWNER_LEN bytes */
-	int64_t rest_ms;	    /* of the session, in one go; 0: no limit */
+	enum frame_kind kind; /* of a command */
+#define TEXT(member, ...) const char *member;
+#define NUMBER(type, member, ...) type member;
+#include "protocol/lease.def"
+	const unsigned char *owner; /* LEASE_OWNER_LEN bytes; NULL: none */
+	int64_t *rest_left_ms; /* NULL, or: TAG_REST_MS of a command's answer */
 	int slot_fd; /* the broker keeps a copy until its end; 0 or -1: none */
 	/* NULL, or: do not wait any longer once this happens. */
 	const struct pollfd *unless;
@@ -127,7 +121,7 @@ enum refusal lease_kept(const char *socket_path, const char *sandbox, bool stop,
  *	FRAME_END_SESSION	end the owner's session of that id, with all its
  *			processes; REFUSAL_NO_WORKSPACE: it has none.  Without
  *			an id: the one that is evicted next; REFUSAL_FULL:
- *			none may be, and *rest_ms is the time until that
+ *			none may be, and *rest_left_ms is the time until that
  *	FRAME_RESERVE	keep bytes of the disk for files of the APIs until *fd
  *			is closed: what is written then finds room.  A broker
  *			that goes away ends that: *fd is at its end of file
@@ -135,20 +129,50 @@ enum refusal lease_kept(const char *socket_path, const char *sandbox, bool stop,
  * FRAME_CREATE and FRAME_REMOVE are idempotent.
  */
 #define LEASE_API_PACKAGES "00000000000000000000000000000000"
-struct lease_command {
-	enum frame_kind kind;
-	const char *sandbox;	 /* NULL: none */
-	const char *interpreter; /* NULL: none, or the first */
-	int64_t quota_bytes;
-	int64_t quota_files;
-	int64_t bytes; /* of FRAME_RESERVE */
-	bool retire;   /* of FRAME_KEPT: see lease_kept(); evict a session */
-	bool rests;    /* evict a session that has a limit of its rest */
-	int64_t *rest_ms;
-	const char *session;	    /* NULL: none */
-	const unsigned char *owner; /* NULL: none */
-};
 enum refusal lease_command(int *fd, const char *socket_path,
-    const struct lease_command *command, int wait_ms, struct err *err);
+    const struct lease_request *command, int wait_ms, struct err *err);
+
+/* ---- the status ---- */
+
+/*
+ * Status of the broker and of the engine.  Programs that may ask the broker do
+ * so.  il-fcgi may not: for it the broker keeps the same frame in a file that
+ * both map, STATE/broker/status-VERSION, and writes it anew every
+ * LEASE_STATUS_TELL_MS.
+ */
+#define LEASE_STATUS_TELL_MS 5000
+
+struct lease_status {
+	bool engine; /* the Docker engine answers */
+	bool image;  /* the image is there */
+#define STATUS_TEXT(member, size, ...) char member[size];
+#define STATUS_NUMBER(member, ...) int64_t member;
+#include "protocol/lease.def"
+};
+
+/* Ask the broker. */
+enum refusal lease_status(const char *socket_path, struct lease_status *status,
+    int wait_ms, struct err *err);
+
+/* Free space that is left for a new lease that may write. */
+int64_t lease_status_room(const struct lease_status *status);
+
+/* ---- the file ---- */
+
+struct lease_status_file;
+
+/* il-sandboxd; NULL: it cannot be had, and err says why. */
+struct lease_status_file *lease_status_open(const struct config *config,
+    struct err *err);
+/* Remove the file.  NULL is fine. */
+void lease_status_close(struct lease_status_file *file,
+    const struct config *config);
+/* Keep the frame for others; NULL file: nothing is kept. */
+void lease_status_tell(struct lease_status_file *file,
+    const struct frame *frame);
+/* -1: no broker of this version runs, or it has told nothing of late.  After
+ * kill -9 of the broker the file is still there, but names no process. */
+int lease_status_read(const struct config *config, struct lease_status *status,
+    struct err *err);
 
 #endif

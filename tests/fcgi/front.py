@@ -352,7 +352,7 @@ def read_answer(sock):
 
 class Others:
     """In the place of a worker and of il-sandboxd: they are there, and well.
-    What they tell is sandbox/protocol/condition.h and lease_status.h."""
+    What they tell is sandbox/protocol/condition.h and lease.h."""
 
     SLOTS, SLOT = 256, struct.Struct("=4q")     # pid, beat, due, rests
     HEAD, FRAME = struct.Struct("=4q"), 8192    # turn, pid, told, length

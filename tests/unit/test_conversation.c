@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "protocol/conversation.h"
+#include "protocol/cell.h"
 #include "protocol/frame.h"
 
 static int cell[2];   /* ours, the cell's */

@@ -456,7 +456,7 @@ command_not_as_announced(struct task *task)
 bool
 command_remove_files(struct worker *worker, const char *sandbox, int wait_ms)
 {
-	const struct lease_command remove = { .kind = FRAME_REMOVE,
+	const struct lease_request remove = { .kind = FRAME_REMOVE,
 		.sandbox = sandbox };
 	struct err err = { 0 };
 	/* The row goes last, so that the sweeper finds what is left. */

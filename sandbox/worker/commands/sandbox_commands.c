@@ -46,7 +46,7 @@ command_make_sandbox(struct task *task, bool *created)
 		return false;
 	task->run.end = RUN_REFUSED;
 	task->run.refusal = lease_command(NULL, worker->lease_socket,
-	    &(struct lease_command){ .kind = FRAME_CREATE,
+	    &(struct lease_request){ .kind = FRAME_CREATE,
 		.sandbox = id,
 		.quota_bytes = task->env.config->quota,
 		.quota_files = config->files },
@@ -235,7 +235,7 @@ open_pip_cell(struct task *task, const struct cell_request *request)
 	if (task->run.refusal != REFUSAL_NO_WORKSPACE)
 		return false;
 	task->run.refusal = lease_command(NULL, task->worker->lease_socket,
-	    &(struct lease_command){ .kind = FRAME_CREATE,
+	    &(struct lease_request){ .kind = FRAME_CREATE,
 		.sandbox = task->sandbox.id,
 		.interpreter = task->version },
 	    VOLUME_WAIT_MS, &err);

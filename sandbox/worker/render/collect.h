@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "protocol/conversation.h"
+#include "protocol/cell.h"
 #include "protocol/counters.h"
 
 /*
