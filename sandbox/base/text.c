@@ -256,6 +256,24 @@ text_is_name(const char *s, size_t max)
 		"0123456789._-") == len;
 }
 
+size_t
+text_next_words(char **rest, int *number, char *words[], size_t max)
+{
+	size_t count = 0;
+	char *line;
+
+	while (count == 0 && (line = strsep(rest, "\n")) != NULL) {
+		++*number;
+		while (count < max && line != NULL) {
+			words[count] = strsep(&line, " \t\r");
+			count += *words[count] != '\0';
+		}
+		if (count > 0 && *words[0] == '#')
+			count = 0;
+	}
+	return count;
+}
+
 void
 text_add_escaped(struct buf *out, const char *s, size_t len, const char *others)
 {

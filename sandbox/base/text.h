@@ -51,6 +51,12 @@ bool text_is(const char *s, size_t len, const char *word);
 /* 1 to max letters, digits and ". _ -": a name that may stand anywhere. */
 bool text_is_name(const char *s, size_t max);
 
+/* Cut up the next line of a text that has a word and does not begin with '#': its
+ * words, `max` at most.  *rest: the text, and then what is left of it; *number:
+ * the line's, counted up.  Returns the number of words; 0: there is no such line
+ * any more. */
+size_t text_next_words(char **rest, int *number, char *words[], size_t max);
+
 /* Append a text as a part of a URL or of a header: all but ASCII letters,
  * digits and these others as %XX. */
 void text_add_escaped(struct buf *out, const char *s, size_t len,

@@ -11,13 +11,14 @@ struct buf;
 struct config;
 struct err;
 
+/* How the programs of this host are (handover.c). */
+
 /* ---- whether the workers move ---- */
 
 /*
- * Whether the workers move.  Each one notes in a file that all of them map,
- * STATE/worker/pulse-VERSION, who it is and by when it will have come here
- * again.  A worker that is killed is not there any more; one that was stopped,
- * or hangs, lets that time pass.  No worker is asked for it.
+ * Each worker notes in a file that all of them map, STATE/worker/pulse-VERSION,
+ * who it is and by when it will have come here again.  A worker that was
+ * stopped, or hangs, lets that time pass.
  */
 #define PULSE_SLOTS 256
 /* A worker needs at most so long between two notes in a job.  Its waits on a
@@ -54,10 +55,9 @@ void pulse_look(const struct config *config, struct pulse_count *count,
 /* ---- condition ---- */
 
 /*
- * Can a command be answered now?  The one answer of this host: for /health,
- * `ilctl status` and `ilctl doctor`, the metric inline_condition, /health in
- * chat, and what people are told in place of "thinking…".  The caller gathers
- * the facts as far as its rights go, and judges them here.
+ * Can a command be answered now?  The one answer of this host, wherever that is
+ * shown.  The caller gathers the facts as far as its rights go, and judges them
+ * here.
  */
 enum condition {
 	CONDITION_WELL,

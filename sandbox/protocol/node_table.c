@@ -153,18 +153,6 @@ slots_add(struct buf *out, const bool slots[SLOTS])
 
 /* ---- a line ---- */
 
-/* The next word, and a NUL behind it; NULL: there is none. */
-static char *
-next_word(char **at)
-{
-	char *word = *at + strspn(*at, " \t\r");
-	size_t len = strcspn(word, " \t\r");
-
-	*at = word + len + (word[len] != '\0');
-	word[len] = '\0';
-	return len > 0 ? word : NULL;
-}
-
 /* Labels with dots between them, as a host's name has. */
 static bool
 is_host_name(const char *text, size_t max)
@@ -241,35 +229,28 @@ check_twins(const struct node_table *table, const struct node_entry *node)
 
 /* node NAME [HOST[:PORT]] [joining] */
 static const char *
-read_node(struct node_table *table, char *rest)
+read_node(struct node_table *table, char *words[], size_t count)
 {
-	const char *name = next_word(&rest);
-	char *word = next_word(&rest);
+	struct node_entry node = { .joining = count > 2 &&
+		    strcmp(words[count - 1], "joining") == 0 };
+	bool addressed = count > 2 && strcmp(words[2], "joining") != 0;
 	char host[NODES_NAME_MAX + 1];
-	char *address = host;
-	struct node_entry node = { .joining = false };
 	const char *why;
 
 	if (table->count == NODES_MAX)
 		return "more than 1,000 nodes";
-	if (name == NULL || !is_host_name(name, NODES_NAME_MAX))
+	if (count < 2 || !is_host_name(words[1], NODES_NAME_MAX))
 		return "a name is 1 to 63 small letters, digits, '-' and '.', "
 		       "as a host's";
-	(void)snprintf(node.name, sizeof(node.name), "%s", name);
-	(void)snprintf(host, sizeof(host), "%s", name);
+	(void)snprintf(node.name, sizeof(node.name), "%s", words[1]);
+	(void)snprintf(host, sizeof(host), "%s", words[1]);
 	make_tag(&node);
-	if (word != NULL && strcmp(word, "joining") != 0) {
-		address = word;
-		word = next_word(&rest);
-	}
-	why = read_address(&node, address);
-	if (why != NULL)
-		return why;
-	node.joining = word != NULL && strcmp(word, "joining") == 0;
-	if ((word != NULL && !node.joining) || next_word(&rest) != NULL)
-		return "a node is `node NAME HOST:PORT joining`, of which the "
-		       "last two may be left out";
-	why = check_twins(table, &node);
+	why = read_address(&node, addressed ? words[2] : host);
+	if (why == NULL && count > 2U + addressed + node.joining)
+		why = "a node is `node NAME HOST:PORT joining`, of which the "
+		      "last two may be left out";
+	if (why == NULL)
+		why = check_twins(table, &node);
 	if (why == NULL)
 		table->nodes[table->count++] = node;
 	return why;
@@ -277,19 +258,17 @@ read_node(struct node_table *table, char *rest)
 
 /* slots 17,19,200-210 NAME */
 static const char *
-read_slots(struct node_table *table, char *rest)
+read_slots(struct node_table *table, char *words[], size_t count)
 {
-	char *list = next_word(&rest);
-	const char *name = next_word(&rest);
 	const struct node_entry *node;
 	bool slots[SLOTS] = { false };
 
-	if (name == NULL || next_word(&rest) != NULL)
+	if (count != 3)
 		return "slots are given by `slots 17,200-210 NAME`";
-	node = node_table_named(table, name);
+	node = node_table_named(table, words[2]);
 	if (node == NULL)
 		return "no node has this name";
-	if (!slots_read(list, slots))
+	if (!slots_read(words[1], slots))
 		return "slots are numbers from 0 to 1023, as 17,200-210";
 	for (int slot = 0; slot < SLOTS; slot++) {
 		int16_t index = (int16_t)(node - table->nodes);
@@ -306,29 +285,24 @@ read_slots(struct node_table *table, char *rest)
 
 /* ---- a file ---- */
 
-/* The lines that begin with a word, by its reader; the others were or will be
- * read by theirs. */
+/* All lines for nodes or all for slots: a slot's node may come behind it. */
 static int
-read_lines(struct node_table *table, const char *text, const char *wanted,
-    const char *(*reader)(struct node_table *table, char *rest),
+read_lines(struct node_table *table, const char *text, bool slots,
     struct err *err)
 {
 	auto_free char *copy = xstrdup(text);
-	char *lines = copy;
+	char *rest = copy;
+	char *words[5];
 	int number = 0;
+	size_t count;
 
-	for (char *line = strsep(&lines, "\n"); line != NULL;
-	     line = strsep(&lines, "\n")) {
-		const char *word = next_word(&line);
+	while ((count = text_next_words(&rest, &number, words, 5)) > 0) {
 		const char *why = NULL;
 
-		number++;
-		if (word == NULL || *word == '#')
-			continue;
-		if (strcmp(word, wanted) == 0)
-			why = reader(table, line);
-		else if (strcmp(word, "node") != 0 &&
-		    strcmp(word, "slots") != 0)
+		if (strcmp(words[0], slots ? "slots" : "node") == 0)
+			why = slots ? read_slots(table, words, count) :
+				      read_node(table, words, count);
+		else if (strcmp(words[0], slots ? "node" : "slots") != 0)
 			why = "a line begins with node, slots or #";
 		if (why != NULL)
 			return err_set(err, ERR_CONFIG, "line %d: %s", number,
@@ -364,8 +338,8 @@ node_table_parse(struct node_table **table, const char *text, size_t len,
 		new->given[slot] = new->owner[slot] = NO_NODE;
 	if (strlen(text) != len) {
 		(void)err_set(err, ERR_CONFIG, "a NUL byte");
-	} else if (read_lines(new, text, "node", read_node, err) == 0 &&
-	    read_lines(new, text, "slots", read_slots, err) == 0 &&
+	} else if (read_lines(new, text, false, err) == 0 &&
+	    read_lines(new, text, true, err) == 0 &&
 	    check_holes(new, err) == 0) {
 		new->own = node_table_named(new, own);
 		if (new->own != NULL) {

@@ -31,20 +31,11 @@ _Static_assert(TOKENS_TEXT_LEN == 3 + 2 * SECRET_LEN, "a token in hex");
 
 /* ---- the file ---- */
 
-/* One line, which is cut up.  False: malformed. */
 static bool
-parse_line(char *line, struct token *token)
+token_read(struct token *token, char *words[], size_t count)
 {
-	char *words[6] = { NULL };
-	size_t count = 0;
-	char *word;
-
-	while ((word = strsep(&line, " \t")) != NULL && count < 6)
-		if (word[0] != '\0')
-			words[count++] = word;
 	if (count != 5 || !text_is_name(words[0], TOKENS_NAME_MAX))
 		return false;
-	memset(token, 0, sizeof(*token));
 	(void)snprintf(token->name, sizeof(token->name), "%s", words[0]);
 	return text_parse_hex(words[1], strlen(words[1]), token->hash,
 		   sizeof(token->hash)) &&
@@ -57,18 +48,16 @@ parse_line(char *line, struct token *token)
 static int
 tokens_parse(struct tokens *tokens, char *text, struct err *err)
 {
+	char *words[6];
 	int number = 0;
-	char *line;
+	size_t count;
 
-	while ((line = strsep(&text, "\n")) != NULL) {
-		number++;
-		if (line[strspn(line, " \t\r")] == '\0' || line[0] == '#')
-			continue;
+	while ((count = text_next_words(&text, &number, words, 6)) > 0) {
 		if (tokens->count == TOKENS_MAX)
 			return err_set(err, ERR_CONFIG,
 			    "%s: more than %d tokens", tokens->path,
 			    TOKENS_MAX);
-		if (!parse_line(line, &tokens->items[tokens->count]))
+		if (!token_read(&tokens->items[tokens->count], words, count))
 			return err_set(err, ERR_CONFIG,
 			    "%s line %d: not NAME HASH CREATED CELLS RATE",
 			    tokens->path, number);

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "cell/supervisor/kept.h"
 #include "cell/supervisor/run_process.h"
 #include "protocol/frame.h"
 #include "tap.h"
@@ -144,7 +145,7 @@ test_children(void)
 static int
 send_child(int status)
 {
-	int done = children_do(&supervisor);
+	int done = kept_do(&supervisor);
 
 	if (done == 0)
 		_exit(status);

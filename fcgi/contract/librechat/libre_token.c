@@ -52,24 +52,14 @@ libre_keys_parse(struct libre_keys *keys, const char *text, struct err *err)
 {
 	auto_free char *copy = xstrdup(text);
 	char *rest = copy;
-	char *line;
+	char *words[3];
 	int number = 0;
+	size_t count;
 
 	keys->count = 0;
-	while ((line = strsep(&rest, "\n")) != NULL) {
-		char *words[3] = { NULL };
-		size_t count = 0;
-		char *word;
+	while ((count = text_next_words(&rest, &number, words, 3)) > 0) {
 		struct libre_key *key = &keys->items[keys->count];
 
-		number++;
-		if (line[0] == '#')
-			continue;
-		while ((word = strsep(&line, " \t\r")) != NULL && count < 3)
-			if (word[0] != '\0')
-				words[count++] = word;
-		if (count == 0)
-			continue;
 		if (keys->count == LIBRE_KEYS_MAX)
 			return err_set(err, ERR_CONFIG, "more than %d keys",
 			    LIBRE_KEYS_MAX);

@@ -331,19 +331,6 @@ children_kill_all(struct run_state *state)
 		;
 }
 
-int
-children_do(const struct supervisor *k)
-{
-	pid_t pid = children_clone(k);
-	int status = -1;
-
-	if (pid <= 0)
-		return pid;
-	(void)TEMP_FAILURE_RETRY(wait4(pid, &status, 0, NULL));
-	errno = ECHILD;
-	return status == 0 ? 1 : -1;
-}
-
 /* ---- the result ---- */
 
 /* The line "oom_kill N" of memory.events (cgroup v2) and of memory.oom_control

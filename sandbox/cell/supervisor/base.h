@@ -154,11 +154,6 @@ void children_reap_ended(struct run_state *state);
  * every process.  Returns when no child is left. */
 void children_kill_all(struct run_state *state);
 
-/* Clone a child for one task, and wait for its end: 0 in the child, else 1, or
- * -1 when it has failed.  A task that waits for a client ends with the
- * broker. */
-int children_do(const struct supervisor *k);
-
 /* The number of processes that the memory limit has killed so far. */
 int64_t run_state_count_ooms(const struct supervisor *k);
 

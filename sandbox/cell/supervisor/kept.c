@@ -104,7 +104,7 @@ is_of(const struct supervisor *k, char stat[TEXT_MAX], pid_t session,
 }
 
 /* Kill all processes for which is_of() holds, but not PID 1 and spared (0:
- * no_signals).  Returns how many of them were alive; it is not 0 where that is
+ * none).  Returns how many of them were alive; it is not 0 where that is
  * not known. */
 static size_t
 kill_processes(const struct supervisor *k, pid_t spared, pid_t session,
@@ -140,6 +140,35 @@ wait_a_moment(void)
 	(void)ppoll(NULL, 0, &moment, &no_signals);
 }
 
+/* Kill these processes until none is alive, but not `spared`, which must have
+ * stopped by then, or have been stopped (`stopped`).  One signal has stopped all,
+ * so that none makes another one meanwhile.  False: `spared` has ended, or the
+ * others do not end in time. */
+static bool
+quieten(struct supervisor *k, pid_t spared, bool stopped, pid_t session,
+    int64_t since)
+{
+	int64_t until = watch_now() + (int64_t)QUIET_MS * MS_NS;
+	int status = 0;
+
+	for (;;) {
+		size_t alive = kill_processes(k, spared, session, since);
+		pid_t found = stopped ?
+		    0 :
+		    wait4(spared, &status, WNOHANG | WUNTRACED | __WALL, NULL);
+
+		if (found < 0 || (found > 0 && !WIFSTOPPED(status)))
+			return false;
+		stopped = stopped || found > 0;
+		if (stopped && alive == 0)
+			return true;
+		if (watch_now() >= until)
+			return false;
+		wait_a_moment();
+		children_reap_ended(k->state);
+	}
+}
+
 /* ---- background processes ---- */
 
 bool
@@ -167,18 +196,13 @@ began_at(const struct supervisor *k)
 static void
 end_its(struct supervisor *k)
 {
-	int64_t until = watch_now() + (int64_t)QUIET_MS * MS_NS;
 	int64_t since = began_at(k);
 
 	(void)kill(-1, SIGSTOP);
-	while (kill_processes(k, 0, k->state->run, since) > 0) {
-		if (watch_now() >= until) {
-			children_kill_all(k->state);
-			return;
-		}
-		wait_a_moment();
-	}
-	(void)kill(-1, SIGCONT);
+	if (quieten(k, 0, true, k->state->run, since))
+		(void)kill(-1, SIGCONT);
+	else
+		children_kill_all(k->state);
 }
 
 /* The command's process is dead, or dies. */
@@ -299,35 +323,6 @@ note_usage(struct supervisor *k)
 	kept->bytes = status_field(text, "\nVmRSS:") * 1024;
 }
 
-/* ---- ending all others ---- */
-
-/* Wait until this process has stopped, and end the others.  One signal has
- * stopped all, so that none makes another one meanwhile.  False: this process
- * has ended, or the others do not end in time. */
-static bool
-quieten(struct supervisor *k, pid_t one, bool stopped)
-{
-	int64_t until = watch_now() + (int64_t)QUIET_MS * MS_NS;
-	int status = 0;
-
-	for (;;) {
-		size_t alive = kill_processes(k, one, 0, 0);
-		pid_t found = stopped ?
-		    0 :
-		    wait4(one, &status, WNOHANG | WUNTRACED | __WALL, NULL);
-
-		if (found < 0 || (found > 0 && !WIFSTOPPED(status)))
-			return false;
-		stopped = stopped || found > 0;
-		if (stopped && alive == 0)
-			return true;
-		if (watch_now() >= until)
-			return false;
-		wait_a_moment();
-		children_reap_ended(k->state);
-	}
-}
-
 /* ---- between two runs ---- */
 
 void
@@ -362,7 +357,7 @@ check_kept(struct supervisor *k)
 		return;
 	(void)kill(-1, SIGSTOP);
 	kept_kill(k, KEPT_DIED);
-	if (!quieten(k, state->run, true))
+	if (!quieten(k, state->run, true, 0, 0))
 		base_leave();
 	if (state->run > 0)
 		(void)kill(state->run, SIGCONT);
@@ -393,11 +388,8 @@ int
 kept_do(struct supervisor *k)
 {
 	struct run_state *state = k->state;
-	pid_t pid;
+	pid_t pid = children_clone(k);
 
-	if (state->kept.pid == 0)
-		return children_do(k);
-	pid = children_clone(k);
 	if (pid <= 0)
 		return pid;
 	state->run = pid; /* check_kept() lets it live */
@@ -406,10 +398,14 @@ kept_do(struct supervisor *k)
 		check_kept(k);
 		children_reap_ended(state);
 		if (state->status != -1) {
+			state->run = 0;
 			errno = ECHILD;
 			return state->status == 0 ? 1 : -1;
 		}
-		(void)ppoll(NULL, 0, NULL, &no_signals);
+		if (state->kept.pid > 0)
+			(void)ppoll(NULL, 0, NULL, &no_signals);
+		else
+			(void)children_reap(state, 0);
 	}
 }
 
@@ -440,7 +436,7 @@ kept_end_others(struct supervisor *k)
 	}
 	if (state->kept.pid > 0) {
 		children_reap_ended(state);
-		if (quieten(k, state->kept.pid, true)) {
+		if (quieten(k, state->kept.pid, true, 0, 0)) {
 			children_reap_ended(state);
 			return;
 		}
@@ -477,7 +473,7 @@ kept_stop(struct supervisor *k)
 	    word.status <= UINT8_MAX && word.names <= INT64_MAX;
 
 	(void)kill(-1, SIGSTOP);
-	rests = makes_sense && quieten(k, state->run, false) &&
+	rests = makes_sense && quieten(k, state->run, false, 0, 0) &&
 	    drop_words(state->channel);
 	if (!rests)
 		children_kill_all(state);

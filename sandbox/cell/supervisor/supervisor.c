@@ -419,7 +419,7 @@ has_next_request(struct supervisor *k)
 /* Remove the files of a lease.  GO_ON, or TIDY in the child that removes
  * folders. */
 static enum next
-tidy_folders(const struct supervisor *k)
+tidy_folders(struct supervisor *k)
 {
 	bool empty = k->tidies == 0;
 	int done = 1;
@@ -428,7 +428,7 @@ tidy_folders(const struct supervisor *k)
 	empty = listing_empty_folder("/dev/shm") && empty;
 	empty = listing_empty_folder(SUPERVISOR_CODE) && empty;
 	if (!empty)
-		done = children_do(k);
+		done = kept_do(k);
 	if (done < 0)
 		_exit(1); /* the next lease would find them */
 	return done == 0 ? NEXT_TIDY : NEXT_GO_ON;
