@@ -12,9 +12,8 @@
 #include "contract/snekbox/eval_message.h"
 #include "server/http.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/log.h"
 #include "base/utf8.h"
 
 /* The contract's limits; those of memory are the container's. */

@@ -21,11 +21,7 @@
 #include "contract/multipart.h"
 #include "server/http.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
-#include "base/log.h"
+#include "base/basics.h"
 
 #define OUTPUT_MAX 1000000 /* MAX_OUTPUT_BYTES of the contract */
 #define PROCESSES 64

@@ -15,12 +15,8 @@
 #include "api/reply.h"
 #include "server/http.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
-#include "base/log.h"
 #include "base/shared_file.h"
 
 #define CLOSED \

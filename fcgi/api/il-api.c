@@ -41,11 +41,9 @@
 #include "api/routes.h"
 #include "server/serve.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/process.h"
 #include "protocol/lease.h"
 

@@ -19,10 +19,7 @@
 #include "contract/multipart.h"
 #include "server/http.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/err.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "base/text.h"
 
 #define ANSWER_MAX ((size_t)8 * FILESTORE_NAME_MAX)

@@ -21,12 +21,8 @@
 #include "contract/json.h"
 #include "server/http.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
-#include "base/log.h"
 
 #define PROCESSES 64
 #define FILES_MAX 1000

@@ -24,14 +24,10 @@
 #include "contract/librechat/libre_token.h"
 #include "server/http.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/fd.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/shared_file.h"
 #include "protocol/node_table.h"
 

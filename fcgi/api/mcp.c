@@ -20,12 +20,9 @@
 #include "contract/run_files.h"
 #include "server/http.h"
 
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/fd.h"
-#include "base/log.h"
 
 #define FILE_TOOL_MS 10000
 #define SESSION_LOST \

@@ -11,7 +11,7 @@
 #include "contract/mcp/mcp_result.h"
 #include "contract/mcp/mcp_tools.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 
 struct api_app;
 struct config;

@@ -13,10 +13,7 @@
 #include "contract/run_files.h"
 #include "server/http.h"
 
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
-#include "base/log.h"
+#include "base/basics.h"
 
 #define MCP_WORK_LEFT (2 * MCP_LEFT_MAX)
 #define TICK_MS 1000

@@ -12,11 +12,7 @@
 
 #include "server/health.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "base/shared_file.h"
 
 #define PROCESSES 8192 /* with gauges, at one time */

@@ -12,11 +12,7 @@
 #include "contract/librechat/libre_request.h"
 #include "server/http.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "protocol/node_ask.h"
 #include "protocol/node_table.h"

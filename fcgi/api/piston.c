@@ -16,10 +16,8 @@
 #include "contract/piston/piston_answer.h"
 #include "server/http.h"
 
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
-#include "base/log.h"
 #include "base/shared_file.h"
 
 #define COMPILE_MS 10000 /* of the contract; nothing is compiled */

@@ -23,9 +23,7 @@
 #include "contract/piston/piston_answer.h"
 #include "server/http.h"
 
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/basics.h"
 
 #define HEAD_MS 5000
 /* Time after the last word for a slow reader to read it and close. */

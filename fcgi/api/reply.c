@@ -13,7 +13,7 @@
 #include "contract/snekbox/eval_message.h"
 #include "server/http.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 
 #define PIECE 65536
 #define HEADERS_MAX ((size_t)1 << 20)

@@ -15,12 +15,8 @@
 #include "contract/run_files.h"
 #include "server/http.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
-#include "base/log.h"
 #include "base/preload.h"
 #include "base/text.h"
 #include "protocol/cell.h"

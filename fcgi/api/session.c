@@ -12,10 +12,8 @@
 #include "api/gate.h"
 #include "server/http.h"
 
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
-#include "base/log.h"
 #include "base/text.h"
 
 #define ASK_MS 5000

@@ -13,8 +13,7 @@
 
 #include <sodium.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "protocol/cell.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "base/utf8.h"
 

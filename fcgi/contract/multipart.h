@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 
 /*
  * The parameters of header fields, and the header of a download.

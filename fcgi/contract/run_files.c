@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "protocol/cell.h"

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 
 struct cell_result;
 struct libre_file;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "base/config.h"
 #include "base/text.h"
 #include "protocol/handover.h"

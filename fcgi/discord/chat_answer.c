@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "locale/locale.h"
 #include "protocol/path.h"

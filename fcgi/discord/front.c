@@ -9,12 +9,8 @@
 #include "discord/route.h"
 #include "server/http.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
-#include "base/log.h"
 #include "base/shared_file.h"
 #include "locale/locale.h"
 #include "protocol/node_table.h"

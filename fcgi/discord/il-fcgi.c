@@ -41,12 +41,8 @@
 #include "discord/front.h"
 #include "server/serve.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
-#include "base/log.h"
 #include "base/process.h"
 #include "protocol/condition.h"
 #include "protocol/counters.h"

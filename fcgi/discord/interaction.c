@@ -8,9 +8,7 @@
 #include <jansson.h>
 #include <sodium.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/json_mend.h"
 #include "base/text.h"
 #include "protocol/frame_limits.h"

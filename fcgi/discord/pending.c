@@ -13,12 +13,8 @@
 #include "discord/chat_answer.h"
 #include "server/http.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "locale/locale.h"
 #include "store/job.h"

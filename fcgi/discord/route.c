@@ -7,11 +7,8 @@
 
 #include "discord/pending.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/text.h"
 #include "protocol/frame_limits.h"
 #include "protocol/node_table.h"

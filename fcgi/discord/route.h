@@ -8,8 +8,7 @@
 #include "discord/chat_answer.h"
 #include "discord/interaction.h"
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "store/job.h"
 #include "store/rule.h"
 #include "store/sandbox.h"

@@ -18,9 +18,7 @@
 
 #include "files/filestore_parts.h"
 
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/fd.h"
 #include "base/shared_file.h"
 #include "base/text.h"

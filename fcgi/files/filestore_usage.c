@@ -17,8 +17,7 @@
 
 #include "files/filestore_parts.h"
 
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 
 #define ROOM_AGAIN_MS 1000
 

@@ -26,12 +26,8 @@
 #include "server/http.h"
 #include "server/serve.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "move/parcel.h"
 #include "protocol/node_ask.h"

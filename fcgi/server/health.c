@@ -3,10 +3,8 @@
 
 #include <jansson.h>
 
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
-#include "base/log.h"
 #include "protocol/lease.h"
 
 /* The version of the code-interpreter contract whose /health this is. */

@@ -15,9 +15,7 @@
 
 #include <fastcgi.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "base/text.h"
 
 /* Longest Content-Length that is a number to us; each program has its own,

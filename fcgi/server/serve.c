@@ -16,14 +16,10 @@
 
 #include "server/http.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "base/children.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/text.h"
 
 #define PASSED_FD 3 /* the first one that a supervisor has passed */

@@ -6,11 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/fd.h"
-#include "base/log.h"
 
 static bool
 is_end(const siginfo_t *change)

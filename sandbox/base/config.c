@@ -16,11 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "base/utf8.h"
 

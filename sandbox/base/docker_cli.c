@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/process.h"
 
 #define VERSION_MS 3000

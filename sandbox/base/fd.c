@@ -17,10 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 
 #define SIGNAL_ECHO_MS 1000
 /* A signal may fall between the timer and the wait: it comes again. */

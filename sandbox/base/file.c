@@ -8,9 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/fd.h"
 
 int

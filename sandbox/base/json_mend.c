@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "base/text.h"
 
 /* The code unit of \uXXXX at this place; -1: there is none. */

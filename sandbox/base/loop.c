@@ -8,10 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/basics.h"
 
 #define BATCH 64
 

@@ -17,9 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/text.h"
 
 #define SLICE_NS 100000 /* the least that the kernel gives */

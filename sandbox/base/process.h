@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 
 struct err;
 

@@ -11,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/basics.h"
 
 /* A writer is a process's number and, in the bits above it, its start: Linux
  * gives numbers below 2^22. */

@@ -10,9 +10,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "base/utf8.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */

@@ -27,11 +27,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
-#include "base/log.h"
 
 #define STAGING_PREFIX "staging-"
 #define PUBLISH_WAIT_MS 15000 /* for the cell to unlock the volume */

@@ -15,13 +15,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/loop.h"
 #include "broker/volume.h"
 #include "protocol/lease.h"

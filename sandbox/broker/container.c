@@ -20,13 +20,9 @@
 #include <unistd.h>
 
 #include "base/docker_cli.h"
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/loop.h"
 #include "base/preload.h"
 #include "base/process.h"

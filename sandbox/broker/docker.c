@@ -12,8 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
 #include "base/preload.h"
 #include "broker/container.h"

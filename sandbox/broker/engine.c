@@ -14,10 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/log.h"
 #include "base/loop.h"
 #include "base/text.h"
 

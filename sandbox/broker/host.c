@@ -14,9 +14,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/err.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "base/loop.h"
 
 #define OUTPUT_MAX 65536

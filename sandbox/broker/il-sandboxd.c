@@ -61,13 +61,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
 #include "base/docker_cli.h"
-#include "base/err.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/loop.h"
 #include "base/process.h"
 #include "base/text.h"

@@ -12,8 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "base/loop.h"
 
 #define MORE_MS 600000 /* of a lease over its session's life */

@@ -11,10 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
-#include "base/log.h"
 #include "broker/engine.h"
 #include "protocol/counters.h"
 

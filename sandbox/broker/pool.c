@@ -11,12 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
-#include "base/log.h"
 #include "broker/engine.h"
 
 #define NOTES_MAX 10000 /* 500 KiB; beyond, the oldest goes */

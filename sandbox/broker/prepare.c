@@ -30,13 +30,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/loop.h"
 #include "broker/container.h"
 #include "broker/engine.h"

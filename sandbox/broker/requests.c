@@ -13,12 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
-#include "base/log.h"
 #include "protocol/frame.h"
 #include "protocol/lease.h"
 #include "volume/owner.h"

@@ -9,11 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/loop.h"
 #include "broker/client.h"
 #include "broker/engine.h"

@@ -27,11 +27,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
-#include "base/log.h"
 #include "base/loop.h"
 #include "broker/workspace.h"
 #include "volume/owner.h"

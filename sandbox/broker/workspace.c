@@ -17,13 +17,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "broker/host.h"
 
 /* Name of the packages before each minor version had its own volume. */

@@ -29,12 +29,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/process.h"
 #include "ctl/ctl.h"
 #include "ctl/ilctl_run.h"

@@ -10,9 +10,7 @@
 
 #include <jansson.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/fd.h"
 #include "ctl/ctl.h"
 #include "ctl/table.h"

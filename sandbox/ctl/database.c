@@ -9,10 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "ctl/ctl.h"

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "base/err.h"
+#include "base/basics.h"
 #include "protocol/condition.h"
 #include "store/job.h"
 

@@ -24,8 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
 #include "base/docker_cli.h"
 #include "base/file.h"

@@ -34,9 +34,7 @@
 
 #include <jansson.h>
 
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "base/process.h"
 #include "ctl/ctl.h"

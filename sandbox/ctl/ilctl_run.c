@@ -26,13 +26,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/fd.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "ctl/ctl.h"

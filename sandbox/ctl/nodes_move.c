@@ -20,10 +20,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"

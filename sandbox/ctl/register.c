@@ -11,10 +11,8 @@
 
 #include <jansson.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "ctl/ctl.h"

@@ -18,9 +18,7 @@
 
 #include <sodium.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "ctl/ctl.h"

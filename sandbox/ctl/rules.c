@@ -11,9 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "ctl/ctl.h"

@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "ctl/ctl.h"
 #include "ctl/table.h"

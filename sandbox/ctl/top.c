@@ -14,10 +14,7 @@
 
 #include <jansson.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "ctl/ctl.h"

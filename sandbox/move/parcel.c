@@ -20,12 +20,9 @@
 
 #include <sodium.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "protocol/lease.h"
 #include "store/moves.h"

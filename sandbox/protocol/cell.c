@@ -5,10 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/fd.h"
 #include "protocol/lease.h"
 

@@ -8,13 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/fd.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/shared_file.h"
 
 static_assert(ATOMIC_LLONG_LOCK_FREE == 2,

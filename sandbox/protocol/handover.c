@@ -15,14 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/fd.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/shared_file.h"
 #include "base/text.h"
 #include "protocol/condition.h"

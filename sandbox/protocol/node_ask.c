@@ -8,12 +8,9 @@
 
 #include <jansson.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "base/utf8.h"
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 
 struct config;
 struct err;

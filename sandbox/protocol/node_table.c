@@ -11,13 +11,9 @@
 
 #include <sodium.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/text.h"
 
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789-"

@@ -13,10 +13,7 @@
 
 #include <jansson.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/err.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "rest/limiter.h"
 #include "rest/transfer.h"

@@ -8,8 +8,7 @@
 
 #include <curl/curl.h>
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "base/basics.h"
 
 #define CONNECT_TIMEOUT_MS 5000L
 /* An exchange in which no byte moves for so long is over: the whole timeout of

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "store/db.h"
 
 /* Short forms of the options in commands.def. */

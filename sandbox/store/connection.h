@@ -9,7 +9,7 @@
 #include "statements.h"
 #include "store/authorize.h"
 
-#include "base/err.h"
+#include "base/basics.h"
 
 /* Structs that db.h and row.h hide; no other file includes this. */
 

@@ -11,12 +11,9 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "migrations.h"
 #include "store/connection.h"
 

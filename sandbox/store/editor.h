@@ -7,8 +7,7 @@
 
 #include <jansson.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "store/commands.h"
 
 /*

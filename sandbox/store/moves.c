@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "protocol/node_table.h"
 #include "store/db.h"
 #include "store/row.h"

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "protocol/node_table.h"
 #include "store/connection.h"
 #include "store/db.h"

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "store/db.h"
 #include "store/row.h"

@@ -5,10 +5,7 @@
 
 #include <jansson.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "store/db.h"

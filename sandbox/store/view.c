@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/view.h"
 
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "store/db.h"
 #include "store/row.h"
 

@@ -13,9 +13,7 @@
 
 #include <sodium.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/fd.h"
 #include "base/text.h"
 

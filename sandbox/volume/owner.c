@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/text.h"
 
 /* The layout of ext4 (Documentation/filesystems/ext4): all of it is little

@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "protocol/handover.h"
 #include "store/db.h"
 #include "worker/worker.h"

@@ -32,10 +32,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/fd.h"
-#include "base/log.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "protocol/node_table.h"

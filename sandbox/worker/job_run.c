@@ -6,8 +6,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "protocol/condition.h"
 #include "protocol/handover.h"
 #include "store/sandbox.h"

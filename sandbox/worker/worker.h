@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/config.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "protocol/lease.h"
 #include "protocol/counters.h"
 #include "store/commands.h"

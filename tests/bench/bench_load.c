@@ -29,7 +29,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/loop.h"
 #include "base/text.h"
 #include "discord.h"

@@ -23,10 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/err.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "samples.h"
 #include "store/db.h"
 #include "store/job.h"

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "base/loop.h"
 
 #define REQUEST_MAX (32 << 20)

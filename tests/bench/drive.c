@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/loop.h"
 
 #define ERRORS_MAX 20

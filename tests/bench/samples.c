@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 
 void
 samples_add(struct samples *samples, double ms)

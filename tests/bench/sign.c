@@ -8,7 +8,7 @@
 
 #include <sodium.h>
 
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/text.h"
 
 #define BODY_MAX (1 << 20)

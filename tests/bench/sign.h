@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 
 /*
  * Requests as Discord sends them, signed with a key of our own.

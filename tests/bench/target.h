@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "samples.h"
 #include "sign.h"
 

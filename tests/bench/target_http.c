@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Targets that are one HTTP request: eval, ping; and commands, whose result
  * comes back as another. */
-#include "base/clock.h"
+#include "base/basics.h"
 #include "target.h"
 
 #include <inttypes.h>

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/err.h"
+#include "base/basics.h"
 #include "protocol/cell.h"
 
 #define OUTPUT_MAX 1000

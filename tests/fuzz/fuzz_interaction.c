@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/utf8.h"
 #include "discord/interaction.h"
 

@@ -4,7 +4,7 @@
  * one line, and what is taken keeps the promises of its headers. */
 #include "fuzz.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "base/utf8.h"
 #include "contract/media.h"
 #include "contract/mcp/mcp_message.h"

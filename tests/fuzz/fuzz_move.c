@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "base/err.h"
+#include "base/basics.h"
 #include "move/parcel.h"
 #include "store/db.h"
 #include "store/moves.h"

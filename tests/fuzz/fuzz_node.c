@@ -3,8 +3,7 @@
  * what is taken keeps the promises of the headers. */
 #include "fuzz.h"
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/utf8.h"
 #include "protocol/node_ask.h"
 #include "protocol/node_table.h"

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "base/utf8.h"
 #include "worker/render/terminal.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "base/utf8.h"
 

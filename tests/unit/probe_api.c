@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "api/routes.h"
-#include "base/buf.h"
+#include "base/basics.h"
 #include "contract/json.h"
 #include "contract/code_interpreter/execute_message.h"
 #include "contract/multipart.h"

@@ -5,10 +5,7 @@
 /* Helpers of the store's unit tests: a fresh database, and rows to put in. */
 #include <sqlite3.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "store/db.h"
 #include "store/job.h"
 #include "tap.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "discord/chat_answer.h"

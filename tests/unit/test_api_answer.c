@@ -2,7 +2,7 @@
 /* Answers of /eval: files, order, numbers, the extras. */
 #include "contract/snekbox/eval_message.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "protocol/cell.h"
 #include "tap.h"
 

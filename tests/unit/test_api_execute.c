@@ -2,7 +2,7 @@
 /* Answers of the code-interpreter routes, whole and as a stream. */
 #include "contract/code_interpreter/execute_message.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "protocol/cell.h"
 #include "tap.h"
 

@@ -9,9 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "contract/code_interpreter/execute_message.h"
 #include "tap.h"

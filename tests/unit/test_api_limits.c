@@ -6,9 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "protocol/tokens.h"
 #include "tap.h"
 

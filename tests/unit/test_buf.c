@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/buf.h"
+#include "base/basics.h"
 
-#include "base/cleanup.h"
 #include "tap.h"
 
 static void

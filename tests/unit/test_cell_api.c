@@ -5,8 +5,7 @@
 
 #include <sys/socket.h>
 
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "protocol/cell.h"
 
 static int ends[2]; /* ours, the cell's */

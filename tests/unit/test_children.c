@@ -6,8 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "tap.h"
 
 #define STAGE_MS 300

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/clock.h"
+#include "base/basics.h"
 
 #include <limits.h>
 #include <time.h>

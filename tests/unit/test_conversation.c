@@ -7,8 +7,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "protocol/cell.h"
 #include "protocol/frame.h"
 

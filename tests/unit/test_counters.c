@@ -6,10 +6,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "tap.h"
 
 #define ROUNDS 10000

@@ -2,7 +2,7 @@
 /* Why runs have no namespaces, from what the cell and the host say. */
 #include "ctl/doctor.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 
 #include "tap.h"
 

@@ -4,9 +4,8 @@
 #include "ctl/ctl.h"
 #include "ctl/doctor.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/file.h"
 #include "tap.h"
 

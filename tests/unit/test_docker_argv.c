@@ -3,7 +3,7 @@
 #include "protocol/counters.h"
 #include "tap.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "base/config.h"
 #include "base/process.h"
 #include "broker/engine.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/err.h"
+#include "base/basics.h"
 
 #include <errno.h>
 

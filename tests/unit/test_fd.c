@@ -9,10 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "tap.h"
 
 static const char *folder;

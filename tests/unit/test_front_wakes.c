@@ -5,7 +5,7 @@
 
 #include "discord/front.h"
 
-#include "base/err.h"
+#include "base/basics.h"
 #include "base/shared_file.h"
 #include "tap.h"
 

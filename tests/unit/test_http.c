@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/basics.h"
 #include "server/http.h"
 #include "tap.h"
 

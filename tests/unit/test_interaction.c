@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "discord/interaction.h"
 #include "store/commands.h"
 #include "tap.h"

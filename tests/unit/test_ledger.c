@@ -5,9 +5,8 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/loop.h"
 #include "tap.h"
 

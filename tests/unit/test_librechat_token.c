@@ -4,7 +4,7 @@
 
 #include <sodium.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "tap.h"
 
 #define NOW 1786104000

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/log.h"
+#include "base/basics.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "tap.h"
 
 static char captured[8192];

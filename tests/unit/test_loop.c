@@ -5,8 +5,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "tap.h"
 
 static struct loop *loop;

@@ -2,7 +2,7 @@
 /* Messages of the Model Context Protocol: eras, headers, what is refused. */
 #include "contract/mcp/mcp_message.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "tap.h"
 
 #define META \

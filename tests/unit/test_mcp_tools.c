@@ -5,7 +5,7 @@
 #include "contract/mcp/mcp_result.h"
 #include "contract/mcp/mcp_tools.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "protocol/frame_limits.h"
 #include "contract/json.h"
 #include "tap.h"

@@ -2,7 +2,7 @@
 /* Another node's answer about a file: a head is read whole or not at all. */
 #include "protocol/node_ask.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "tap.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"

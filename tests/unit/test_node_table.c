@@ -9,10 +9,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/err.h"
 #include "base/file.h"
 #include "tap.h"
 

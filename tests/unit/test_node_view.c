@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "tap.h"
 
 static char code[] = "print(\"\xc3\xbc\")\n\t# \x01\x7f";

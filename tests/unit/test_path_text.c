@@ -2,7 +2,7 @@
 /* The text of a path, and back: run_files.c. */
 #include "contract/run_files.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "tap.h"
 
 static void

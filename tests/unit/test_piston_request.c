@@ -5,7 +5,7 @@
 
 #include <signal.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "protocol/frame.h"
 #include "protocol/frame_limits.h"
 

@@ -2,8 +2,7 @@
 /* Piston's WebSocket: SHA-1, the handshake, each length of a frame. */
 #include "contract/piston/piston_socket.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 
 #include "tap.h"
 

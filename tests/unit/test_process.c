@@ -7,9 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/err.h"
+#include "base/basics.h"
 #include "tap.h"
 
 static struct process_result result;

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "base/err.h"
+#include "base/basics.h"
 #include "rest/limiter.h"
 #include "tap.h"
 

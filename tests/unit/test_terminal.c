@@ -2,8 +2,7 @@
 /* A terminal's picture of any bytes: terminal.c. */
 #include "worker/render/terminal.h"
 
-#include "base/buf.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/utf8.h"
 #include "tap.h"
 

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "base/utf8.h"
 #include "tap.h"
 

@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "base/err.h"
+#include "base/basics.h"
 #include "tap.h"
 
 static char path[256];

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/err.h"
+#include "base/basics.h"
 #include "volume/owner.h"
 
 static int base = -1;

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/err.h"
+#include "base/basics.h"
 #include "protocol/handover.h"
 #include "tap.h"
 

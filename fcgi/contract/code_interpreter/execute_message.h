@@ -10,7 +10,7 @@
 #include "contract/multipart.h"
 #include "contract/run_files.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "protocol/cell.h"
 
 /*

@@ -9,7 +9,7 @@
 #include "contract/librechat/libre_request.h"
 #include "contract/run_files.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 
 struct cell_result;
 

@@ -8,7 +8,7 @@
 
 #include "contract/librechat/libre_request.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 
 /*
  * A text that a client keeps for us and can neither read nor change:

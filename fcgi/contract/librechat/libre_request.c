@@ -7,7 +7,7 @@
 
 #include "contract/json.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "protocol/cell.h"
 

@@ -9,8 +9,7 @@
 
 #include "contract/json.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/text.h"
 
 /* The bytes before the 32 of an Ed25519 key in a PEM file (RFC 8410). */

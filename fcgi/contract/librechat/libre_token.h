@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
+#include "base/basics.h"
 
 /*
  * The tokens that LibreChat makes for its users: JSON Web Tokens (RFC 7519),

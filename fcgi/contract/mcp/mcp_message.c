@@ -8,8 +8,7 @@
 
 #include "contract/json.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "base/utf8.h"
 

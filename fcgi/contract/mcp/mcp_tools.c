@@ -14,7 +14,7 @@
 #include "contract/mcp/mcp_message.h"
 #include "contract/run_files.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "protocol/frame_limits.h"
 
 #define HOME "/workspace"

@@ -9,7 +9,7 @@
 #include "contract/piston/piston_request.h"
 #include "contract/json.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 
 struct cell_result;
 

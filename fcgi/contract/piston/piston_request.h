@@ -9,7 +9,7 @@
 #include "contract/semver.h"
 #include "contract/json.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "protocol/cell.h"
 
 /* Refusal: {"message": …}, which is to be released. */

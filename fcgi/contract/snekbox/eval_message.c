@@ -8,7 +8,7 @@
 
 #include "contract/semver.h"
 
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "protocol/frame_limits.h"

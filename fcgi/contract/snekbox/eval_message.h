@@ -9,7 +9,7 @@
 #include "contract/json.h"
 #include "contract/run_files.h"
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "protocol/cell.h"
 
 /*

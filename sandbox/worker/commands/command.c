@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
+#include "base/basics.h"
 #include "base/config.h"
-#include "base/log.h"
 #include "store/editor.h"
 #include "store/view.h"
 #include "worker/render/render_files.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "store/editor.h"

@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "protocol/node_ask.h"

@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "base/utf8.h"
 #include "store/editor.h"
 #include "store/sandbox.h"

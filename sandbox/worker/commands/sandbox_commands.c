@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/log.h"
+#include "base/basics.h"
 #include "store/db.h"
 #include "store/sandbox.h"
 #include "store/view.h"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "worker/render/render.h"
 
 /*

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/json_mend.h"
 #include "store/script.h"
 #include "worker/render/message.h"

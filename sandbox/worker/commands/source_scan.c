@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/log.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "base/utf8.h"
 

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "rest/rest.h"
 #include "store/commands.h"
 #include "store/job.h"

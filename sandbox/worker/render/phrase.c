@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "locale/locale.h"
 

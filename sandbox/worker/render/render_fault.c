@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
 #include "base/text.h"
 

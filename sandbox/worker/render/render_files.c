@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
 #include "base/text.h"
 #include "base/utf8.h"

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
 #include "base/text.h"
 #include "base/utf8.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/cleanup.h"
+#include "base/basics.h"
 #include "base/config.h"
 #include "base/text.h"
 #include "protocol/path.h"

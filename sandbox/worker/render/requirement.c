@@ -9,9 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/buf.h"
-#include "base/cleanup.h"
-#include "base/log.h"
+#include "base/basics.h"
 
 #define WORD_MAX 500
 #define BLANKS " \t\n\r"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
