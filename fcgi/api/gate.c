@@ -17,7 +17,7 @@
 
 #include "base/basics.h"
 #include "base/config.h"
-#include "base/shared_file.h"
+#include "base/file.h"
 
 #define CLOSED \
 	"Closed to others while IL_API_TOKENS_FILE is not set. On this " \

@@ -28,7 +28,6 @@
 #include "base/config.h"
 #include "base/fd.h"
 #include "base/file.h"
-#include "base/shared_file.h"
 #include "protocol/node_table.h"
 
 #define KEYS_FILE_MAX 65536

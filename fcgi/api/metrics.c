@@ -13,7 +13,7 @@
 #include "server/health.h"
 
 #include "base/basics.h"
-#include "base/shared_file.h"
+#include "base/file.h"
 
 #define PROCESSES 8192 /* with gauges, at one time */
 

@@ -18,7 +18,7 @@
 
 #include "base/basics.h"
 #include "base/config.h"
-#include "base/shared_file.h"
+#include "base/file.h"
 
 #define COMPILE_MS 10000 /* of the contract; nothing is compiled */
 #define PROCESSES 64

@@ -11,7 +11,7 @@
 
 #include "base/basics.h"
 #include "base/config.h"
-#include "base/shared_file.h"
+#include "base/file.h"
 #include "locale/locale.h"
 #include "protocol/node_table.h"
 #include "store/db.h"

@@ -79,12 +79,13 @@ action_parse(const char *custom_id, enum action_type type, int64_t *view_id,
 {
 	size_t len = strcspn(custom_id, ":");
 	const char *number = custom_id + len + (custom_id[len] == ':');
-	size_t digits = strcspn(number, ":");
+	auto_free char *digits = xstrndup(number, strcspn(number, ":"));
+	const char *rest = number + strlen(digits);
 	int i = 0;
 
-	if (!text_parse_snowflake(number, digits, view_id))
+	if (!text_parse_snowflake(digits, view_id))
 		return ACTION_COUNT;
-	*word = number[digits] == ':' ? number + digits + 1 : NULL;
+	*word = *rest == ':' ? rest + 1 : NULL;
 	while (i < ACTION_COUNT &&
 	    (command_actions[i].type != type ||
 		strlen(command_actions[i].name) != len ||
@@ -140,7 +141,7 @@ wire_id(const json_t *object, const char *key, int64_t *id)
 {
 	const char *text = wire_string(object, key);
 
-	return text != NULL && text_parse_snowflake(text, strlen(text), id);
+	return text != NULL && text_parse_snowflake(text, id);
 }
 
 /* Is there an array of this name, and something in it? */

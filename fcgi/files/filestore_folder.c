@@ -20,7 +20,7 @@
 
 #include "base/basics.h"
 #include "base/fd.h"
-#include "base/shared_file.h"
+#include "base/file.h"
 #include "base/text.h"
 
 #define FILESTORE_NEW "new-"

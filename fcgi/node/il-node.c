@@ -94,9 +94,8 @@ views_get(struct node *node, struct http_request *req, const char *id)
 	int64_t user_id;
 	int found = 1;
 
-	if (user != NULL &&
-	    text_parse_snowflake(user, strlen(user), &user_id) &&
-	    text_parse_snowflake(id, strlen(id), &view_id))
+	if (user != NULL && text_parse_snowflake(user, &user_id) &&
+	    text_parse_snowflake(id, &view_id))
 		found = view_load(node->db, view_id, &view, &texts, &err);
 	if (found < 0)
 		log_err("%s", err.text);
@@ -207,7 +206,7 @@ people_put(struct node *node, struct http_request *req, const char *id)
 	int result;
 
 	http_allow_slow_reader(req, WHOLE_MS);
-	if (!text_parse_snowflake(id, strlen(id), &user_id))
+	if (!text_parse_snowflake(id, &user_id))
 		result = err_set(&err, ERR_INPUT, "no user's id");
 	else if (check_slot(node, slot_of(user_id), &err) != 0)
 		result = -1;

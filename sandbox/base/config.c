@@ -117,23 +117,18 @@ config_state_path(const struct config *config, const char *name)
 static char *
 config_absolute(const char *path)
 {
-	auto_buf struct buf out = BUF_INIT(16384);
-	auto_free char *here = NULL;
+	auto_free char *here = *path != '/' ? getcwd(NULL, 0) : NULL;
+	char *out;
 
-	if (*path != '/') {
-		here = getcwd(NULL, 0);
-		buf_adds(&out, here != NULL ? here : "");
-		if (out.len == 0 || out.data[out.len - 1] != '/')
-			buf_addc(&out, '/');
-		while (path[0] == '.' && path[1] == '/')
-			path += 1 + strspn(path + 1, "/");
-		if (strcmp(path, ".") == 0)
-			path++;
-	}
-	buf_adds(&out, path);
-	while (out.len > 1 && out.data[out.len - 1] == '/')
-		buf_cut(&out, out.len - 1);
-	return buf_steal(&out, NULL);
+	while (here != NULL && path[0] == '.' &&
+	    (path[1] == '/' || path[1] == '\0'))
+		path += 1 + strspn(path + 1, "/");
+	out = here == NULL	   ? xstrdup(path) :
+	    strcmp(here, "/") == 0 ? xprintf("/%s", path) :
+				     xprintf("%s/%s", here, path);
+	for (size_t len = strlen(out); len > 1 && out[len - 1] == '/';)
+		out[--len] = '\0';
+	return out;
 }
 
 /* This host's name as far as its first dot, in characters that IL_NODE takes.
@@ -329,8 +324,7 @@ config_store_value(const struct config_key *key, const char *value, void *field,
 			return err_set(err, ERR_CONFIG, "%s: must be 0 or 1",
 			    key->name);
 	} else if (key->type == CONFIG_ID) {
-		if (*value != '\0' &&
-		    !text_parse_snowflake(value, strlen(value), field))
+		if (*value != '\0' && !text_parse_snowflake(value, field))
 			return err_set(err, ERR_CONFIG,
 			    "%s: must be a Discord id", key->name);
 	} else if (key->type != CONFIG_SOURCE) {

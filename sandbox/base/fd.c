@@ -233,14 +233,13 @@ fd_send_packet(int sock, const void *data, size_t len, int fd, int timeout_ms,
 }
 
 int
-fd_send_packets(int sock, const struct fd_packets *packets, int timeout_ms,
+fd_send_packets(int sock, struct fd_packets *packets, int timeout_ms,
     struct err *err)
 {
 	struct mmsghdr messages[FD_PACKETS] = { 0 };
-	struct iovec parts[FD_PACKETS];
+	struct iovec *parts = packets->parts;
 	size_t done = 0;
 
-	memcpy(parts, packets->parts, sizeof(parts));
 	for (size_t i = 0; i < packets->count; i++)
 		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &parts[i],
 			.msg_iovlen = 1 };

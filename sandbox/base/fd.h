@@ -36,7 +36,7 @@ struct fd_packets {
 	struct iovec parts[FD_PACKETS];
 	size_t count;
 };
-int fd_send_packets(int sock, const struct fd_packets *packets, int timeout_ms,
+int fd_send_packets(int sock, struct fd_packets *packets, int timeout_ms,
     struct err *err);
 /* Receive one packet into data (at most cap bytes; a longer one, or one with
  * more than one descriptor, is ERR_PROTOCOL).  *fd is set to the received

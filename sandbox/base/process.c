@@ -332,33 +332,25 @@ struct process_end
 process_describe(const struct process_result *result)
 {
 	auto_buf struct buf clean = BUF_INIT(4096);
-	struct process_end end;
-	char *const text = end.text;
-	const size_t size = sizeof(end.text);
 	size_t len = result->err.len < 1000 ? result->err.len : 1000;
+	bool exited = result->outcome == PROCESS_EXITED;
+	struct process_end end;
+	char what[40];
 	const char *line;
 
+	if (exited || result->outcome == PROCESS_SIGNALED)
+		(void)snprintf(what, sizeof(what), "%s %d",
+		    exited ? "exited with" : "killed by signal", result->code);
+	else
+		(void)snprintf(what, sizeof(what), "%s",
+		    result->outcome == PROCESS_TIMED_OUT ? "timed out" :
+							   "did not start");
 	text_add_clean(&clean, buf_str(&result->err), len);
 	line = buf_str(&clean);
 	line += strspn(line, " \t\n");
 	len = strcspn(line, "\n");
-	switch (result->outcome) {
-	case PROCESS_EXITED:
-		(void)snprintf(text, size, "exited with %d", result->code);
-		break;
-	case PROCESS_SIGNALED:
-		(void)snprintf(text, size, "killed by signal %d", result->code);
-		break;
-	case PROCESS_TIMED_OUT:
-		(void)snprintf(text, size, "timed out");
-		break;
-	case PROCESS_NOT_STARTED:
-		(void)snprintf(text, size, "did not start");
-		break;
-	}
-	if (len > 0 && strlen(text) < size)
-		(void)snprintf(text + strlen(text), size - strlen(text),
-		    ": %.*s", (int)len, line);
+	(void)snprintf(end.text, sizeof(end.text), "%s%s%.*s", what,
+	    len > 0 ? ": " : "", (int)len, line);
 	return end;
 }
 

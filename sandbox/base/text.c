@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
@@ -286,46 +287,35 @@ text_add_escaped(struct buf *out, const char *s, size_t len, const char *others)
 	}
 }
 
-/* Digits only, at least one; false when it does not fit. */
+/* Parse a number that a text begins with: digits, and perhaps a '-' before
+ * them.  *end: what is behind it. */
 static bool
-text_parse_digits(const char *s, size_t len, int64_t *value)
+text_parse_start(const char *s, int64_t *value, const char **end)
 {
-	int64_t v = 0;
+	char *rest = NULL;
 
-	if (len == 0)
+	if (!isdigit((unsigned char)s[*s == '-']))
 		return false;
-	for (size_t i = 0; i < len; i++) {
-		if (s[i] < '0' || s[i] > '9')
-			return false;
-		if (__builtin_mul_overflow(v, 10, &v) ||
-		    __builtin_add_overflow(v, s[i] - '0', &v))
-			return false;
-	}
-	*value = v;
-	return true;
+	errno = 0;
+	*value = strtoll(s, &rest, 10);
+	*end = rest;
+	return errno == 0;
 }
 
 bool
-text_parse_snowflake(const char *s, size_t len, int64_t *id)
+text_parse_snowflake(const char *s, int64_t *id)
 {
-	if (len == 0 || len > 20 || s[0] == '0')
-		return false;
-	return text_parse_digits(s, len, id);
+	return *s != '0' && text_parse_int(s, 1, INT64_MAX, id);
 }
 
 bool
 text_parse_int(const char *s, int64_t min, int64_t max, int64_t *value)
 {
-	bool negative = s[0] == '-';
+	const char *end;
 	int64_t v;
 
-	if (negative)
-		s++;
-	if (!text_parse_digits(s, strlen(s), &v))
-		return false;
-	if (negative)
-		v = -v;
-	if (v < min || v > max)
+	if (!text_parse_start(s, &v, &end) || *end != '\0' || v < min ||
+	    v > max)
 		return false;
 	*value = v;
 	return true;
@@ -343,20 +333,25 @@ text_parse_thousandths(const char *s, int64_t *value)
 		return false;
 	(void)snprintf(digits, sizeof(digits), "%.*s%s%.*s", (int)whole, s,
 	    places, 3 - (int)count, "000");
-	return text_parse_digits(digits, whole + 3, value);
+	return text_parse_int(digits, 0, INT64_MAX, value);
 }
 
 bool
 text_parse_size(const char *s, int64_t *bytes)
 {
 	static const char units[] = "kKmMgG";
-	size_t len = strlen(s);
-	const char *unit = len > 0 ? strchr(units, s[len - 1]) : NULL;
-	int shift = unit == NULL ? 0 : 10 * (int)((unit - units) / 2 + 1);
+	const char *end;
+	const char *unit;
 	int64_t v;
 
-	return text_parse_digits(s, unit == NULL ? len : len - 1, &v) &&
-	    !__builtin_mul_overflow(v, INT64_C(1) << shift, bytes);
+	if (!text_parse_start(s, &v, &end) || v < 0)
+		return false;
+	unit = strchr(units, *end); /* of the end: behind all units */
+	if (unit == NULL || (*end != '\0' && end[1] != '\0'))
+		return false;
+	return !__builtin_mul_overflow(v,
+	    INT64_C(1) << (*end == '\0' ? 0 : 10 * ((unit - units) / 2 + 1)),
+	    bytes);
 }
 
 /* -1: none. */

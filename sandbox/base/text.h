@@ -51,10 +51,10 @@ bool text_is(const char *s, size_t len, const char *word);
 /* 1 to max letters, digits and ". _ -": a name that may stand anywhere. */
 bool text_is_name(const char *s, size_t max);
 
-/* Cut up the next line of a text that has a word and does not begin with '#': its
- * words, `max` at most.  *rest: the text, and then what is left of it; *number:
- * the line's, counted up.  Returns the number of words; 0: there is no such line
- * any more. */
+/* Cut up the next line of a text that has a word and does not begin with '#':
+ * its words, `max` at most.  *rest: the text, and then what is left of it;
+ * *number: the line's, counted up.  Returns the number of words; 0: there is no
+ * such line any more. */
 size_t text_next_words(char **rest, int *number, char *words[], size_t max);
 
 /* Append a text as a part of a URL or of a header: all but ASCII letters,
@@ -62,9 +62,8 @@ size_t text_next_words(char **rest, int *number, char *words[], size_t max);
 void text_add_escaped(struct buf *out, const char *s, size_t len,
     const char *others);
 
-/* 1-20 digits, no sign, no leading zero (but "0" itself is refused too), fits
- * int64: a Discord id. */
-bool text_parse_snowflake(const char *s, size_t len, int64_t *id);
+/* Digits, of which the first is not 0, that fit int64: a Discord id. */
+bool text_parse_snowflake(const char *s, int64_t *id);
 /* Decimal int64 with optional '-', nothing around it, within [min,max]. */
 bool text_parse_int(const char *s, int64_t min, int64_t max, int64_t *value);
 /* A decimal with at most three places, as thousandths: "30", "0.5". */

@@ -168,7 +168,7 @@ parse_filter(const struct ctl *ctl, const char *options, struct filter *f)
 		else if (c == 's')
 			good = parse_ago(optarg, &f->ago);
 		else if (good)
-			good = text_parse_snowflake(optarg, strlen(optarg),
+			good = text_parse_snowflake(optarg,
 			    c == 'u' ? &f->user : &f->guild);
 		if (!good)
 			return false;

@@ -257,7 +257,7 @@ read_application(struct application *app, const char *answer, struct err *err)
 	unsigned char bytes[32];
 
 	*app = (struct application){ 0 };
-	if (id == NULL || !text_parse_snowflake(id, strlen(id), &app->id))
+	if (id == NULL || !text_parse_snowflake(id, &app->id))
 		return err_set(err, ERR_PROTOCOL,
 		    "what answers at /applications/@me is not Discord");
 	if (key != NULL &&
@@ -465,7 +465,7 @@ read_ids(const char *answer, struct command_id *list, size_t most)
 		    strlen(name) < sizeof(into->name) && id != NULL &&
 		    json_integer_value(json_object_get(one, "type")) ==
 			SUB_COMMAND &&
-		    text_parse_snowflake(id, strlen(id), &into->id)) {
+		    text_parse_snowflake(id, &into->id)) {
 			(void)snprintf(into->name, sizeof(into->name), "%s",
 			    name);
 			count++;
@@ -576,8 +576,7 @@ ctl_register(struct ctl *ctl)
 	int code = CTL_OK;
 
 	if (ctl->argc != 1 ||
-	    (server != NULL &&
-		!text_parse_snowflake(server, strlen(server), &guild)) ||
+	    (server != NULL && !text_parse_snowflake(server, &guild)) ||
 	    (endpoint != NULL &&
 		(strncmp(endpoint, "http", 4) != 0 ||
 		    strlen(endpoint) > URL_MAX)))

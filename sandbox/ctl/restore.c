@@ -407,7 +407,7 @@ restore_one(struct restore *r, const char *path, const char *user,
 	int64_t user_id;
 	int result;
 
-	if (!text_parse_snowflake(user, strlen(user), &user_id))
+	if (!text_parse_snowflake(user, &user_id))
 		return err_set(err, ERR_CONFIG, "%s is no user's id", user);
 	if (open_backup(r, path, err) != 0)
 		return -1;

@@ -435,8 +435,7 @@ ctl_rules(struct ctl *ctl)
 	if (t.subject == RULE_SERVICE)
 		at = 1;
 	else if (ctl->argc < 2 ||
-	    !text_parse_snowflake(ctl->argv[1], strlen(ctl->argv[1]),
-		&t.ids[t.subject]))
+	    !text_parse_snowflake(ctl->argv[1], &t.ids[t.subject]))
 		return CTL_MISUSED;
 	if (ctl->argc <= at)
 		return run_verb(&t, "show");

@@ -281,18 +281,17 @@ cell_read_chunk(const struct frame_view *view, struct cell_event *event,
 	return true;
 }
 
-/* Read what is said of a file: its name or relative path, neither empty nor with
- * a NUL; its size, which must be there where `absent` is -1. */
+/* Read what is said of a file: its name or relative path, neither empty nor
+ * with a NUL; its size, which must be there where `absent` is -1. */
 static bool
 cell_read_named(const struct frame_view *view, enum frame_tag tag,
-    int64_t size_absent, int64_t size_most, struct cell_event *event)
+    int64_t absent, int64_t size_most, struct cell_event *event)
 {
 	int64_t displayed;
 
 	if (!frame_get_text(view, tag, event->name, sizeof(event->name)) ||
 	    !get_bounded(view, TAG_DISPLAYED, 0, 1, 0, &displayed) ||
-	    !get_bounded(view, TAG_SIZE, 0, size_most, size_absent,
-		&event->size) ||
+	    !get_bounded(view, TAG_SIZE, 0, size_most, absent, &event->size) ||
 	    !get_bounded(view, TAG_MTIME, INT64_MIN, INT64_MAX, 0,
 		&event->mtime))
 		return false;

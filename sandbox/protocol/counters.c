@@ -12,7 +12,6 @@
 #include "base/config.h"
 #include "base/fd.h"
 #include "base/file.h"
-#include "base/shared_file.h"
 
 static_assert(ATOMIC_LLONG_LOCK_FREE == 2,
     "other processes must see whole numbers");

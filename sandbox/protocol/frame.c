@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "protocol/frame.h"
 
+#include <endian.h>
 #include <string.h>
 
 #define FIELD_HEAD 5 /* u8 tag, u32 length */
@@ -24,6 +25,7 @@ frame_add_bytes(struct frame *f, enum frame_tag tag, const void *data,
     size_t len)
 {
 	unsigned char *at = f->data + f->len;
+	uint32_t size = htole32((uint32_t)len);
 
 	if (f->overflow || len > FRAME_MAX - FIELD_HEAD ||
 	    f->len > FRAME_MAX - FIELD_HEAD - len) {
@@ -31,8 +33,7 @@ frame_add_bytes(struct frame *f, enum frame_tag tag, const void *data,
 		return;
 	}
 	at[0] = (unsigned char)tag;
-	for (unsigned int i = 0; i < 4; i++)
-		at[1 + i] = (unsigned char)(len >> (8 * i));
+	memcpy(at + 1, &size, sizeof(size));
 	if (len > 0)
 		memcpy(at + FIELD_HEAD, data, len);
 	f->len += FIELD_HEAD + len;
@@ -41,12 +42,9 @@ frame_add_bytes(struct frame *f, enum frame_tag tag, const void *data,
 void
 frame_add_int(struct frame *f, enum frame_tag tag, int64_t value)
 {
-	uint64_t bits = (uint64_t)value;
-	unsigned char bytes[INT_SIZE];
+	uint64_t bits = htole64((uint64_t)value);
 
-	for (unsigned int i = 0; i < INT_SIZE; i++)
-		bytes[i] = (unsigned char)(bits >> (8 * i));
-	frame_add_bytes(f, tag, bytes, sizeof(bytes));
+	frame_add_bytes(f, tag, &bits, sizeof(bits));
 }
 
 void
@@ -70,12 +68,13 @@ frame_step(const struct frame_view *view, size_t *pos,
 {
 	const unsigned char *at = view->data + *pos;
 	size_t left = view->len - *pos;
-	size_t len = 0;
+	uint32_t size;
+	size_t len;
 
 	if (left < FIELD_HEAD)
 		return false;
-	for (unsigned int i = 0; i < 4; i++)
-		len |= (size_t)at[1 + i] << (8 * i);
+	memcpy(&size, at + 1, sizeof(size));
+	len = le32toh(size);
 	if (len > left - FIELD_HEAD)
 		return false;
 	field->tag = (enum frame_tag)at[0];
@@ -156,14 +155,13 @@ bool
 frame_get_int(const struct frame_view *view, enum frame_tag tag, int64_t *value)
 {
 	const unsigned char *data;
-	uint64_t bits = 0;
+	uint64_t bits;
 	size_t len;
 
 	if (!frame_get_bytes(view, tag, &data, &len) || len != INT_SIZE)
 		return false;
-	for (unsigned int i = 0; i < INT_SIZE; i++)
-		bits |= (uint64_t)data[i] << (8 * i);
-	*value = (int64_t)bits;
+	memcpy(&bits, data, sizeof(bits));
+	*value = (int64_t)le64toh(bits);
 	return true;
 }
 

@@ -19,7 +19,6 @@
 #include "base/config.h"
 #include "base/fd.h"
 #include "base/file.h"
-#include "base/shared_file.h"
 #include "base/text.h"
 #include "protocol/condition.h"
 

@@ -43,9 +43,9 @@ void wake_others(int fd, int count);
 
 /*
  * Cancelling a job that is not over: an empty file STATE/cancels/<job id>, made
- * by il-fcgi when its owner asks for it.  Workers watch the folder: the one that
- * runs the job ends it now, or never begins it.  A sweep removes files that the
- * end of a job has left.
+ * by il-fcgi when its owner asks for it.  Workers watch the folder: the one
+ * that runs the job ends it now, or never begins it.  A sweep removes files
+ * that the end of a job has left.
  */
 #define CANCEL_KEEP_SECONDS 1800
 

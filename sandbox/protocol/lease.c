@@ -10,7 +10,7 @@
 #include "base/basics.h"
 #include "base/config.h"
 #include "base/fd.h"
-#include "base/shared_file.h"
+#include "base/file.h"
 #include "base/text.h"
 
 /* An answer of the broker is small, but for METRICS. */

@@ -90,19 +90,16 @@ read_header(struct node_answer *answer, const char *line)
 static bool
 read_status(struct node_answer *answer, const char *line)
 {
-	static const char begin[] = "HTTP/1.x ";
-	const size_t at = sizeof(begin) - 1;
 	char digits[4];
+	int end = 0;
 	int64_t status = 0;
 
-	if (strncmp(line, begin, at - 2) != 0 || strlen(line) < at + 3 ||
-	    line[at - 1] != ' ')
-		return false;
-	(void)snprintf(digits, sizeof(digits), "%s", line + at);
-	if (!text_parse_int(digits, 100, 599, &status))
+	if (sscanf(line, "HTTP/1.%*[0-9]%*[ ]%3[0-9]%n", digits, &end) != 1 ||
+	    (line[end] != ' ' && line[end] != '\0') ||
+	    !text_parse_int(digits, 100, 599, &status))
 		return false;
 	answer->status = (int)status;
-	return line[at + 3] == ' ' || line[at + 3] == '\0';
+	return true;
 }
 
 ssize_t

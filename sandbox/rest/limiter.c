@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 
-#include "base/shared_file.h"
+#include "base/file.h"
 
 #define CODE_UNKNOWN_MESSAGE 10008
 #define CODE_UNKNOWN_INTERACTION 10062

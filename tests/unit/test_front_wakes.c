@@ -6,7 +6,7 @@
 #include "discord/front.h"
 
 #include "base/basics.h"
-#include "base/shared_file.h"
+#include "base/file.h"
 #include "tap.h"
 
 #define NOW INT64_C(1000000)

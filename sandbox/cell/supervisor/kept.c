@@ -141,9 +141,9 @@ wait_a_moment(void)
 }
 
 /* Kill these processes until none is alive, but not `spared`, which must have
- * stopped by then, or have been stopped (`stopped`).  One signal has stopped all,
- * so that none makes another one meanwhile.  False: `spared` has ended, or the
- * others do not end in time. */
+ * stopped by then, or have been stopped (`stopped`).  One signal has stopped
+ * all, so that none makes another one meanwhile.  False: `spared` has ended, or
+ * the others do not end in time. */
 static bool
 quieten(struct supervisor *k, pid_t spared, bool stopped, pid_t session,
     int64_t since)

@@ -48,9 +48,9 @@ void kept_end_others(struct supervisor *k);
  * been the reason, and have been ended.  Try again. */
 bool kept_make_room(struct supervisor *k);
 
-/* Clone a child for one task, and wait for its end, while a kept process stays at
- * rest, or is ended: 0 in the child, else 1, or -1 when it has failed.  A task
- * that waits for a client ends with the broker. */
+/* Clone a child for one task, and wait for its end, while a kept process stays
+ * at rest, or is ended: 0 in the child, else 1, or -1 when it has failed.  A
+ * task that waits for a client ends with the broker. */
 int kept_do(struct supervisor *k);
 
 /* base_wait(), while a kept process stays at rest, or is ended. */

@@ -210,7 +210,7 @@ run_process_start(struct supervisor *k)
 {
 	if (!read_fast_request(k) || !begin_fast(k))
 		return SUPERVISOR_RUN;
-	/* the environment of its form takes the place of the one that is there */
+	/* that of its form takes the place of the one that is there */
 	if (supervisor_fast.usual == SUPERVISOR_PROGRAM)
 		environ = k->variables;
 	return SUPERVISOR_FAST;
