@@ -3,11 +3,10 @@
 #define FILESTORE_H
 
 #include <dirent.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "base/basics.h"
 
 struct err;
 
@@ -38,13 +37,34 @@ struct filestore_limits {
 	int64_t count_max; /* files */
 };
 
+/* More rows than a store has files, so that each sender with a file has one.
+ * Unused memory costs nothing. */
+#define FILESTORE_OWNERS (1 << 17)
+/* The first digits of an id are its sender's tag, if there is one.  So the
+ * sender is known without opening the file.  90 bits are left that nobody can
+ * guess. */
+#define FILESTORE_TAG_LEN 8
+
+/* Usage of the store, incoming files included, and that of each sender. */
+struct filestore_usage {
+	_Atomic int64_t bytes;
+	_Atomic int64_t files;
+	int64_t due_ms;	       /* wall clock: nothing ends before */
+	int64_t room_again_ms; /* monotonic: not swept for room before */
+	size_t owner_count;    /* used rows; a sweep begins with none */
+	struct filestore_owned {
+		char tag[FILESTORE_TAG_LEN]; /* zeros: unused */
+		int64_t bytes;
+		int64_t files;
+	} owners[FILESTORE_OWNERS];
+};
+
 struct filestore {
 	int dir;
 	struct filestore_limits limits;
-	struct filestore_usage
-	    *usage;  /* shared by the processes forked later */
-	int lock;    /* and so is this: what is used is about to change */
-	int at_work; /* this process's changes under way */
+	/* Shared by the processes forked later, and so is the lock. */
+	struct filestore_usage *usage;
+	int lock;
 	/* FILESTORE_OWNER_LEN bytes of the caller's: the owner of new files,
 	 * and the only one whose files are there.  Zeros: files without an
 	 * owner; NULL: all files. */
@@ -67,26 +87,20 @@ struct filestore {
 int filestore_open(struct filestore *store, const char *path,
     const struct filestore_limits *limits, struct err *err);
 
-/* Bytes and number of the files, incoming ones included. */
-void filestore_usage(const struct filestore *store, int64_t *bytes,
-    int64_t *files);
-
 /* ---- a file as it comes ---- */
 
 struct filestore_new {
 	struct filestore *store; /* NULL: there is none */
 	int fd;
 	int64_t size;
-	struct buf piece; /* bytes neither written nor counted yet */
-	int space_fd;	  /* of keep_space(), -1: none yet */
-	int64_t space;	  /* bytes that it reserves */
+	int space_fd;		       /* of keep_space(), -1: none yet */
+	int64_t space;		       /* bytes that it reserves */
 	char id[FILESTORE_ID_LEN + 1]; /* stays when the file has ended */
 	/* set before commit, or left "" */
 	char note[FILESTORE_NOTE_MAX + 1];
 };
 
-/* Writes are gathered: slices may be small.  Errors of these functions and of
- * commit:
+/* Errors of these functions and of commit:
  * ERR_LIMIT: the store, or the disk, is full;
  * ERR_QUOTA: the sender has used up its share of the store;
  * ERR_UNAVAILABLE: it is unknown whether the disk has room.

@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The folder of the store: its names, the files that are there, and the sweep
+ * of those that are past their time or that dead processes left.  A file that
+ * comes is written aside, then put in its place.
+ *
+ * Usage is counted in shared memory by all processes together: that of the
+ * store, and that of each sender, who may have one part of FILESTORE_SHARE,
+ * also of files that belong to others.  A process holds the lock for each step
+ * that changes the folder and the count.  So does a sweep, which counts anew:
+ * processes that died may have left the count a little off.
+ */
+#include "files/filestore.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "base/basics.h"
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/text.h"
+
+#define FILESTORE_NEW "new-"
+#define FILESTORE_META ".meta"
+#define FILESTORE_META_MAX (256 + FILESTORE_NAME_MAX)
+#define ROOM_AGAIN_MS 1000
+/* Space on the disk is kept in such steps, with some for the metadata. */
+#define SPACE_STEP (INT64_C(8) << 20)
+#define SPACE_MORE (INT64_C(64) << 10)
+
+/* Usage is counted by all processes that are forked after this. */
+int
+filestore_open(struct filestore *store, const char *path,
+    const struct filestore_limits *limits, struct err *err)
+{
+	*store = (struct filestore){ .dir = -1, .lock = -1, .limits = *limits };
+	if (fd_make_dirs(path, 0700, err) < 0)
+		return -1;
+	store->usage = shared_file_open(NULL, sizeof(*store->usage), err);
+	if (store->usage == NULL)
+		return -1;
+	store->lock = memfd_create("file-store", MFD_CLOEXEC);
+	store->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (store->dir < 0 || store->lock < 0)
+		return err_system(err, "open %s", path);
+	(void)filestore_sweep(store);
+	return 0;
+}
+
+/* ---- names and the folder ---- */
+
+struct filestore_name {
+	char s[sizeof(FILESTORE_NEW) + FILESTORE_ID_LEN +
+	    sizeof(FILESTORE_META)];
+};
+
+/* A name, for the expression that it stands in. */
+static struct filestore_name
+filestore_name(const char *before, const char *id, const char *after)
+{
+	struct filestore_name name;
+
+	(void)snprintf(name.s, sizeof(name.s), "%s%s%s", before, id, after);
+	return name;
+}
+
+/* The name without the prefix of a new file. */
+static const char *
+skip_new(const char *name)
+{
+	size_t len = strlen(FILESTORE_NEW);
+
+	return strncmp(name, FILESTORE_NEW, len) == 0 ? name + len : name;
+}
+
+/* The id, if it is a name of data, new or in its place; else NULL. */
+static const char *
+filestore_data_id(const char *name)
+{
+	const char *id = skip_new(name);
+
+	return text_is_uuid(id, strlen(id)) ? id : NULL;
+}
+
+/* A stream with a position of its own. */
+DIR *
+filestore_open_folder(const struct filestore *store, struct err *err)
+{
+	int fd = openat(store->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+
+	if (folder != NULL)
+		return folder;
+	(void)err_system(err, "read the file store");
+	cleanup_close(&fd);
+	return NULL;
+}
+
+/* A regular file by that name, as it is now. */
+static bool
+filestore_stat(const struct filestore *store, const char *name, struct stat *st)
+{
+	return fstatat(store->dir, name, st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    S_ISREG(st->st_mode);
+}
+
+/* When it was used last, in wall clock milliseconds. */
+static int64_t
+used_ms(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000 +
+	    st->st_mtim.tv_nsec / 1000000;
+}
+
+/* Lock the folder and the count (F_WRLCK), or unlock them (F_UNLCK).  The lock
+ * belongs to the process, and ends with it. */
+static void
+filestore_lock(const struct filestore *store, short type)
+{
+	struct flock lock = { .l_type = type, .l_len = 1 };
+
+	(void)TEMP_FAILURE_RETRY(fcntl(store->lock, F_SETLKW, &lock));
+}
+
+/* ---- usage ---- */
+
+/* The new files' sender; NULL: they count for nobody. */
+static const unsigned char *
+filestore_sender(const struct filestore *store)
+{
+	const unsigned char *sender = store->sender != NULL ? store->sender :
+							      store->owner;
+
+	return store->owner == NULL ||
+		sodium_is_zero(store->owner, FILESTORE_OWNER_LEN) ||
+		sodium_is_zero(sender, FILESTORE_OWNER_LEN) ?
+	    NULL :
+	    sender;
+}
+
+/* The row of a file's sender, by the first digits of the id; NULL: all rows are
+ * in use. */
+static struct filestore_owned *
+filestore_row(struct filestore_usage *usage, const char *id)
+{
+	size_t at = strtoul(id, NULL, 16);
+
+	for (size_t i = 0; i < FILESTORE_OWNERS; i++) {
+		struct filestore_owned
+		    *row = &usage->owners[(at + i) % FILESTORE_OWNERS];
+
+		if (row->tag[0] == '\0') {
+			memcpy(row->tag, id, FILESTORE_TAG_LEN);
+			usage->owner_count++;
+		}
+		if (memcmp(row->tag, id, FILESTORE_TAG_LEN) == 0)
+			return row;
+	}
+	return NULL;
+}
+
+static void
+filestore_count_row(struct filestore_usage *usage, const char *id,
+    int64_t bytes, int64_t files)
+{
+	struct filestore_owned *row = filestore_row(usage, id);
+
+	if (row == NULL)
+		return;
+	row->bytes += bytes;
+	row->files += files;
+}
+
+/* Count bytes and files, negative ones for a removal. */
+static void
+filestore_count(struct filestore_usage *usage, const char *id, int64_t bytes,
+    int64_t files)
+{
+	filestore_count_row(usage, id, bytes, files);
+	usage->bytes += bytes;
+	usage->files += files;
+}
+
+/* ERR_NONE: there is room for so much more. */
+static enum err_code
+filestore_check_room(const struct filestore *store, const char *id,
+    int64_t bytes, int64_t files)
+{
+	const struct filestore_limits *limits = &store->limits;
+	struct filestore_usage *usage = store->usage;
+	bool sent = filestore_sender(store) != NULL;
+	const struct filestore_owned *row = sent ? filestore_row(usage, id) :
+						   NULL;
+
+	if (row != NULL &&
+	    (row->bytes + bytes > limits->quota / FILESTORE_SHARE ||
+		row->files + files > limits->count_max / FILESTORE_SHARE))
+		return ERR_QUOTA;
+	return (sent && row == NULL) || usage->bytes + bytes > limits->quota ||
+		usage->files + files > limits->count_max ?
+	    ERR_LIMIT :
+	    ERR_NONE;
+}
+
+/* ---- the sweep ---- */
+
+/* A file that is there, with its metadata; -1: errno. */
+static int
+remove_file(const struct filestore *store, const char *id)
+{
+	if (unlinkat(store->dir, id, 0) < 0)
+		return -1;
+	(void)unlinkat(store->dir, filestore_name("", id, FILESTORE_META).s, 0);
+	return 0;
+}
+
+/* Remove data past its time, or an incoming file whose writer has died.  False:
+ * it stays. */
+static bool
+sweep_data(const struct filestore *store, const char *name, const char *id,
+    const struct stat *st)
+{
+	auto_close int fd = -1;
+
+	if (id == name)
+		return used_ms(st) + store->limits.ttl_ms <= clock_wall_ms() &&
+		    remove_file(store, id) == 0;
+	fd = openat(store->dir, name,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	    unlinkat(store->dir, name, 0) == 0;
+}
+
+/* Remove metadata without a file. */
+static void
+sweep_meta(const struct filestore *store, const char *name)
+{
+	char id[FILESTORE_ID_LEN + 1];
+	struct stat st;
+
+	(void)snprintf(id, sizeof(id), "%.*s", FILESTORE_ID_LEN,
+	    skip_new(name));
+	if (text_is_uuid(id, strlen(id)) && filestore_stat(store, name, &st) &&
+	    !filestore_stat(store, id, &st) &&
+	    !filestore_stat(store, filestore_name(FILESTORE_NEW, id, "").s,
+		&st))
+		(void)unlinkat(store->dir, name, 0);
+}
+
+/* Sweep, and count anew.  The lock is held. */
+static int64_t
+sweep_locked(struct filestore *store)
+{
+	struct filestore_usage *usage = store->usage;
+	int64_t next = INT64_MAX;
+	int64_t bytes = 0;
+	int64_t files = 0;
+	struct err err;
+	auto_dir DIR *folder = filestore_open_folder(store, &err);
+	const struct dirent *item;
+	struct stat st;
+
+	if (folder == NULL)
+		return -1;
+	if (usage->owner_count > 0)
+		memset(usage->owners, 0, sizeof(usage->owners));
+	usage->owner_count = 0;
+	while ((item = readdir(folder)) != NULL) {
+		const char *name = item->d_name;
+		const char *id = filestore_data_id(name);
+		int64_t due;
+
+		if (id == NULL)
+			sweep_meta(store, name);
+		if (id == NULL || !filestore_stat(store, name, &st) ||
+		    sweep_data(store, name, id, &st))
+			continue;
+		filestore_count_row(usage, id, st.st_size, 1);
+		bytes += st.st_size;
+		files++;
+		due = used_ms(&st) + store->limits.ttl_ms;
+		if (id == name && due < next)
+			next = due;
+	}
+	usage->bytes = bytes;
+	usage->files = files;
+	/* A file that is stored or used from now on stays for a whole TTL. */
+	usage->due_ms = next < INT64_MAX ?
+	    next :
+	    clock_wall_ms() + store->limits.ttl_ms;
+	return next < INT64_MAX ? next : -1;
+}
+
+int64_t
+filestore_sweep(struct filestore *store)
+{
+	int64_t next;
+
+	filestore_lock(store, F_WRLCK);
+	next = sweep_locked(store);
+	filestore_lock(store, F_UNLCK);
+	return next;
+}
+
+/* Sweep expired files, so that new ones fit.  There is no sweep when no file
+ * has expired, and frequent refusals do not cause frequent sweeps. */
+static bool
+make_room(struct filestore *store)
+{
+	struct filestore_usage *usage = store->usage;
+	int64_t now = clock_monotonic_ms();
+	int64_t took;
+
+	if (now < usage->room_again_ms || clock_wall_ms() < usage->due_ms)
+		return false;
+	(void)sweep_locked(store);
+	took = clock_monotonic_ms() - now;
+	usage->room_again_ms = now +
+	    (10 * took > ROOM_AGAIN_MS ? 10 * took : ROOM_AGAIN_MS);
+	return true;
+}
+
+/* Count bytes and files if they fit.  ERR_LIMIT: they do not; ERR_QUOTA: the
+ * sender would have more than its share.  The lock is held. */
+static int
+filestore_reserve(struct filestore *store, const char *id, int64_t bytes,
+    int64_t files, struct err *err)
+{
+	enum err_code code = filestore_check_room(store, id, bytes, files);
+
+	if (code != ERR_NONE && make_room(store))
+		code = filestore_check_room(store, id, bytes, files);
+	if (code != ERR_NONE)
+		return err_set(err, code, "%s",
+		    code == ERR_QUOTA ? "its sender's share is used up" :
+					"the file store is full");
+	filestore_count(store->usage, id, bytes, files);
+	return 0;
+}
+
+/* ---- files that are there ---- */
+
+/* Parse the first line of the metadata: "1 TIME" of nobody's file, "2 OWNER
+ * TIME", or "3 OWNER NOTE TIME", as all new ones are; nobody is "-". */
+static bool
+filestore_parse_head(struct filestore_entry *entry, char *line)
+{
+	const char *words[4] = { "" };
+	size_t count = 0;
+
+	while (line != NULL && count < 4)
+		words[count++] = strsep(&line, " ");
+	if (line != NULL || count < 2 || strlen(words[0]) != 1 ||
+	    (size_t)(words[0][0] - '0') != count - 1)
+		return false;
+	if (count > 2 && strcmp(words[1], "-") != 0 &&
+	    !text_parse_hex(words[1], strlen(words[1]), entry->owner,
+		sizeof(entry->owner)))
+		return false;
+	if (count > 3 && strlen(words[2]) > FILESTORE_NOTE_MAX)
+		return false;
+	(void)snprintf(entry->note, sizeof(entry->note), "%s",
+	    count > 3 ? words[2] : "");
+	return text_parse_int(words[count - 1], 0, INT64_MAX,
+	    &entry->uploaded_ms);
+}
+
+/* Fill an entry with what its metadata says; its name is to be freed.  Without
+ * metadata the name is made up, and the time stays.  False: the file is not the
+ * store's owner's, and there is nothing to free. */
+static bool
+read_meta(const struct filestore *store, struct filestore_entry *entry)
+{
+	auto_free char *text = xmalloc(FILESTORE_META_MAX + 1);
+	auto_close int fd = -1;
+	ssize_t len = -1;
+	char *line;
+
+	fd = openat(store->dir, filestore_name("", entry->id, FILESTORE_META).s,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd >= 0)
+		len = read(fd, text, FILESTORE_META_MAX);
+	text[len > 0 ? len : 0] = '\0';
+	line = strchr(text, '\n');
+	if (line != NULL)
+		*line = '\0';
+	entry->name = xstrdup(line != NULL &&
+		    filestore_parse_head(entry, text) ?
+		line + 1 :
+		"unnamed");
+	if (store->owner == NULL ||
+	    sodium_memcmp(entry->owner, store->owner, FILESTORE_OWNER_LEN) == 0)
+		return true;
+	free(entry->name);
+	return false;
+}
+
+/* May a file that is there be used?  If so, fills the entry; NULL: just the
+ * answer. */
+static bool
+filestore_load(const struct filestore *store, const char *id,
+    const struct stat *st, struct filestore_entry *entry)
+{
+	struct filestore_entry own = { .size = st->st_size,
+		.uploaded_ms = used_ms(st) };
+
+	if (own.uploaded_ms + store->limits.ttl_ms <= clock_wall_ms())
+		return false;
+	if (entry == NULL && store->owner == NULL)
+		return true;
+	(void)snprintf(own.id, sizeof(own.id), "%s", id);
+	if (!read_meta(store, &own))
+		return false;
+	if (entry != NULL)
+		*entry = own;
+	else
+		free(own.name);
+	return true;
+}
+
+int
+filestore_get(struct filestore *store, const char *id, size_t len,
+    struct filestore_entry *entry, struct err *err)
+{
+	auto_close int fd = -1;
+	struct stat st;
+
+	if (!text_is_uuid(id, len))
+		return err_set(err, ERR_NOT_FOUND, "not an id of a file");
+	fd = openat(store->dir, id,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 && errno != ENOENT && errno != ELOOP)
+		return err_system(err, "open a file of the store");
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    !filestore_load(store, id, &st, entry))
+		return err_set(err, ERR_NOT_FOUND, "no such file");
+	(void)futimens(fd, NULL);
+	return steal_fd(&fd);
+}
+
+int
+filestore_delete(struct filestore *store, const char *id, size_t len,
+    struct err *err)
+{
+	struct stat st;
+	int result = 0;
+
+	if (!text_is_uuid(id, len) || !filestore_stat(store, id, &st) ||
+	    !filestore_load(store, id, &st, NULL))
+		return err_set(err, ERR_NOT_FOUND, "no such file");
+	filestore_lock(store, F_WRLCK);
+	if (remove_file(store, id) == 0)
+		filestore_count(store->usage, id, -st.st_size, -1);
+	else if (errno != ENOENT)
+		result = err_system(err, "remove a file of the store");
+	filestore_lock(store, F_UNLCK);
+	return result;
+}
+
+bool
+filestore_next(const struct filestore *store, DIR *folder,
+    struct filestore_entry *entry)
+{
+	const struct dirent *item;
+	struct stat st;
+
+	while ((item = readdir(folder)) != NULL)
+		if (text_is_uuid(item->d_name, strlen(item->d_name)) &&
+		    filestore_stat(store, item->d_name, &st) &&
+		    filestore_load(store, item->d_name, &st, entry))
+			return true;
+	return false;
+}
+
+/* ---- a file as it comes ---- */
+
+/* A UUID of version 4, its first digits the sender's, its last the node's. */
+static void
+make_id(const struct filestore *store, char id[FILESTORE_ID_LEN + 1])
+{
+	char hex[32 + 1];
+	char tag[FILESTORE_TAG_LEN + 1];
+	const unsigned char *sender = filestore_sender(store);
+
+	text_random_hex(hex, sizeof(hex) - 1);
+	hex[12] = '4';
+	hex[16] = "89ab"[randombytes_uniform(4)];
+	if (sender != NULL)
+		memcpy(hex,
+		    sodium_bin2hex(tag, sizeof(tag), sender,
+			FILESTORE_TAG_LEN / 2),
+		    FILESTORE_TAG_LEN);
+	if (store->node != NULL)
+		memcpy(hex + sizeof(hex) - 1 - FILESTORE_NODE_LEN, store->node,
+		    FILESTORE_NODE_LEN);
+	(void)snprintf(id, FILESTORE_ID_LEN + 1, "%.8s-%.4s-%.4s-%.4s-%.12s",
+	    hex, hex + 8, hex + 12, hex + 16, hex + 20);
+}
+
+/* A full disk is a limit like others; err has the text of errno already. */
+static int
+note_full_disk(struct err *err)
+{
+	if (errno == ENOSPC || errno == EDQUOT)
+		err->code = ERR_LIMIT;
+	return -1;
+}
+
+/* Count and create the file.  Its lock tells a sweep that its process lives. */
+static int
+filestore_create(struct filestore_new *file, struct err *err)
+{
+	struct filestore *store = file->store;
+
+	if (filestore_reserve(store, file->id, 0, 1, err) < 0)
+		return -1;
+	file->fd = openat(store->dir,
+	    filestore_name(FILESTORE_NEW, file->id, "").s,
+	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (file->fd >= 0 && flock(file->fd, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	(void)err_system(err, "create a file in the store");
+	filestore_count(store->usage, file->id, 0, -1);
+	return note_full_disk(err);
+}
+
+/* Reserve space on the disk for len more bytes.  Written bytes show on the
+ * disk, so only the rest is reserved.  The descriptor carries no data; when it
+ * becomes readable, the reservation is lost. */
+static int
+reserve_space(struct filestore_new *file, int64_t len, struct err *err)
+{
+	struct filestore *store = file->store;
+	struct pollfd end = { .fd = file->space_fd, .events = POLLIN };
+	int64_t bytes = len > SPACE_STEP ? len : SPACE_STEP;
+
+	if (store->keep_space == NULL)
+		return 0;
+	if (file->space < len || end.fd < 0 || poll(&end, 1, 0) != 0) {
+		end.fd = store->keep_space(store->keep_arg, bytes + SPACE_MORE,
+		    err);
+		if (end.fd < 0)
+			return -1;
+		cleanup_close(&file->space_fd);
+		file->space_fd = end.fd;
+		file->space = bytes;
+	}
+	file->space -= len;
+	return 0;
+}
+
+/* Write, if share, store and disk have room. */
+int
+filestore_write(struct filestore_new *file, const void *data, size_t len,
+    struct err *err)
+{
+	struct filestore *store = file->store;
+	int result;
+
+	if (reserve_space(file, (int64_t)len, err) < 0)
+		return -1;
+	filestore_lock(store, F_WRLCK);
+	result = filestore_reserve(store, file->id, (int64_t)len, 0, err);
+	if (result == 0) {
+		file->size += (int64_t)len;
+		if (fd_write_all(file->fd, data, len, err) < 0)
+			result = note_full_disk(err);
+	}
+	filestore_lock(store, F_UNLCK);
+	return result;
+}
+
+/* End an incoming file, whether it has its place or not. */
+static void
+filestore_release(struct filestore_new *file)
+{
+	cleanup_close(&file->fd);
+	cleanup_close(&file->space_fd);
+	file->store = NULL;
+}
+
+void
+filestore_abort(struct filestore_new *file)
+{
+	struct filestore *store = file->store;
+
+	if (store == NULL)
+		return;
+	filestore_lock(store, F_WRLCK);
+	(void)unlinkat(store->dir,
+	    filestore_name(FILESTORE_NEW, file->id, "").s, 0);
+	(void)unlinkat(store->dir,
+	    filestore_name("", file->id, FILESTORE_META).s, 0);
+	filestore_count(store->usage, file->id, -file->size, -1);
+	filestore_lock(store, F_UNLCK);
+	filestore_release(file);
+}
+
+int
+filestore_begin(struct filestore *store, struct filestore_new *file,
+    struct err *err)
+{
+	int result;
+
+	*file = (struct filestore_new){
+		.store = store, .fd = -1, .space_fd = -1
+	};
+	make_id(store, file->id);
+	filestore_lock(store, F_WRLCK);
+	result = filestore_create(file, err);
+	filestore_lock(store, F_UNLCK);
+	if (result < 0)
+		filestore_release(file);
+	else if ((result = reserve_space(file, 0, err)) < 0)
+		filestore_abort(file);
+	return result;
+}
+
+/* Write "<id>.meta", which means nothing as long as "<id>" is not there. */
+static int
+write_meta(const struct filestore_new *file, const char *name, struct err *err)
+{
+	auto_buf struct buf text = BUF_INIT(FILESTORE_META_MAX);
+	auto_close int fd = -1;
+	char hex[2 * FILESTORE_OWNER_LEN + 1] = "-";
+	const unsigned char *owner = file->store->owner;
+
+	if (owner != NULL && !sodium_is_zero(owner, FILESTORE_OWNER_LEN))
+		(void)sodium_bin2hex(hex, sizeof(hex), owner,
+		    FILESTORE_OWNER_LEN);
+	buf_addf(&text, "3 %s %s %lld\n", hex, file->note,
+	    (long long)clock_wall_ms());
+	buf_add(&text, name, strnlen(name, FILESTORE_NAME_MAX));
+	fd = openat(file->store->dir,
+	    filestore_name("", file->id, FILESTORE_META).s,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_system(err, "create metadata in the store");
+	return fd_write_all(fd, buf_str(&text), text.len, err);
+}
+
+/* Metadata is written first: the file is there from its renaming on. */
+int
+filestore_commit(struct filestore_new *file, const char *name, struct err *err)
+{
+	const struct filestore *store = file->store;
+	int result = -1;
+
+	if (write_meta(file, name, err) == 0) {
+		filestore_lock(store, F_WRLCK);
+		result = renameat(store->dir,
+		    filestore_name(FILESTORE_NEW, file->id, "").s, store->dir,
+		    file->id);
+		if (result < 0)
+			(void)err_system(err, "rename a file in the store");
+		filestore_lock(store, F_UNLCK);
+	}
+	if (result < 0)
+		filestore_abort(file);
+	else
+		filestore_release(file);
+	return result;
+}
+
+int
+filestore_detach(struct filestore_new *file, struct err *err)
+{
+	int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0) {
+		(void)err_system(err, "a file of the store");
+		cleanup_close(&fd);
+	}
+	filestore_abort(file);
+	return fd;
+}
