@@ -10,14 +10,14 @@
 
 #include "api/app.h"
 #include "api/librechat_who.h"
-#include "api/reply.h"
+#include "api/gate.h"
 #include "api/routes.h"
 #include "api/run.h"
 #include "contract/librechat/libre_answer.h"
 #include "contract/librechat/libre_request.h"
 #include "contract/media.h"
 #include "contract/multipart.h"
-#include "server/http.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 #include "base/text.h"
@@ -352,8 +352,7 @@ add_slice(struct form *f)
 		buf_add(f->field, m->data, m->data_len);
 	if (!f->in_file || f->error != NULL)
 		return;
-	if (f->fresh.size + (int64_t)f->fresh.piece.len + (int64_t)m->data_len >
-	    FILE_MAX) {
+	if (f->fresh.size + (int64_t)m->data_len > FILE_MAX) {
 		f->error = TOO_LARGE;
 	} else if (filestore_write(&f->fresh, m->data, m->data_len, &f->err) !=
 	    0) {
@@ -513,7 +512,6 @@ upload(struct api_app *app, struct http_request *req, bool batch)
 		    "Invalid content type. Must be multipart/form-data.", NULL);
 		return;
 	}
-	f.parts.whole_names = true;
 	for (size_t i = 0; i < FIELDS; i++)
 		buf_init(&f.fields[i], LIBRE_RESOURCE_MAX);
 	f.ids = xcalloc(FILES_MAX, sizeof(*f.ids));

@@ -16,11 +16,9 @@
  * field is malformed up to there. */
 bool disposition_get(struct buf *out, const char *field, size_t len,
     const char *name);
-/* The same as a file's name, in UTF-8: `filename`, or `filename*` (RFC 8187)
- * where there is only that.  A Windows path is cut to its last part, unless the
- * whole is wanted. */
-bool disposition_get_filename(struct buf *out, const char *field, size_t len,
-    bool whole);
+/* The same as a file's name: `filename`, in ISO 8859-1 where it is no UTF-8, or
+ * `filename*` (RFC 8187) where there is only that. */
+bool disposition_get_filename(struct buf *out, const char *field, size_t len);
 
 /* Append "attachment; filename=…" (RFC 6266) for any name: as ASCII, without
  * quotes, backslashes and controls.  Where that differs from the name, the name
@@ -58,14 +56,11 @@ enum multipart_state {
 };
 
 struct multipart {
-	/* Of the present part, in UTF-8 without NUL; what was sent as something
-	 * else is taken for ISO 8859-1.  A name that is none is empty. */
+	/* Of the present part, in UTF-8 without NUL.  A name that is no UTF-8
+	 * is empty. */
 	struct buf name;
 	struct buf filename;
 	bool is_file; /* it has a filename */
-	/* To be set once it is open: the folders of a path of Windows are a
-	 * part of the name. */
-	bool whole_names;
 	/* Of the present slice, until the next call. */
 	const char *data;
 	size_t data_len;
@@ -79,9 +74,8 @@ struct multipart {
 	struct buf held; /* bytes that no event has had yet */
 	size_t used;	 /* of it, by events */
 	size_t field_len;
-	size_t files;
-	size_t fields;
-	bool preamble; /* there was one, not just empty lines */
+	size_t parts[2]; /* fields, and files */
+	bool preamble;	 /* there was one, not just empty lines */
 };
 
 /* A body of another type, or of none (NULL), has no parts.  False:

@@ -64,7 +64,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const char *const types[] = { NULL, "application/json",
 		"application/json; charset=utf-8", "text/plain" };
 	static const char *const names[] = { "3.11", NULL };
-	auto_buf struct buf body = BUF_INIT((size_t)8 << 20);
 	struct eval_request req;
 	struct eval_refusal refusal;
 	bool good;
@@ -82,9 +81,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		jtree_release(&req.doc);
 		return 0;
 	}
-	eval_refusal_add(&body, &refusal);
-	fuzz_holds(!body.overflow && utf8_valid(buf_str(&body), body.len),
+	fuzz_holds(!refusal.body.overflow &&
+		utf8_valid(buf_str(&refusal.body), refusal.body.len),
 	    "a refusal is text");
-	buf_release(&refusal.description);
+	buf_release(&refusal.body);
 	return 0;
 }

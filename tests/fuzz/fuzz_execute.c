@@ -124,7 +124,7 @@ check_stream(const char *data, size_t len)
 	s = (struct capture)CAPTURE_INIT("stdout", len);
 	sse_add_output(&frames, &s, data, len / 2);
 	sse_add_output(&frames, &s, data + len / 2, len - len / 2);
-	sse_add_rest(&frames, &s);
+	sse_add_output(&frames, &s, NULL, 0);
 	for (const char *p = buf_str(&frames); *p != '\0';) {
 		const char *end = strstr(p, "\n\n");
 

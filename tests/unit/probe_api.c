@@ -152,14 +152,12 @@ eval_with(struct buf *out, const char *in, size_t len, bool fallback)
 		tell_run(out, &req);
 		jtree_release(&req.doc);
 	} else {
-		if (refusal.status == 200) {
-			buf_addf(out, "KNOWN %s",
-			    buf_str(&refusal.description));
-		} else {
+		if (refusal.status == 200)
+			buf_adds(out, "KNOWN ");
+		else
 			buf_addf(out, "%d ", refusal.status);
-			eval_refusal_add(out, &refusal);
-		}
-		buf_release(&refusal.description);
+		buf_adds(out, buf_str(&refusal.body));
+		buf_release(&refusal.body);
 	}
 	free(in_parts.type);
 }

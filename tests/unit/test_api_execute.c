@@ -164,8 +164,8 @@ test_stream(void)
 	buf_reset(&text);
 	sse_add_output(&text, &out, "more", 4);
 	is_str(buf_str(&text), "", "then silence");
-	sse_add_rest(&text, &out);
-	sse_add_rest(&text, &out);
+	sse_add_output(&text, &out, NULL, 0);
+	sse_add_output(&text, &out, NULL, 0);
 	is_str(buf_str(&text),
 	    "event: output\ndata: {\"stream\":\"stdout\","
 	    "\"data\":\"\\ufffd\"}\n\n",

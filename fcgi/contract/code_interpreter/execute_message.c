@@ -425,35 +425,23 @@ execute_add_file(struct buf *out, const char *id, const char *name,
 	buf_addc(out, '}');
 }
 
-/* No frame for no text. */
-static void
-sse_add_frame(struct buf *out, const struct capture *c, const struct buf *text)
-{
-	if (text->len == 0)
-		return;
-	jtext_addf(out, JTEXT_ASCII,
-	    "event: output\ndata: {\"stream\":\"%s\",\"data\":\"%.*s\"}\n\n",
-	    c->name, (int)text->len, buf_str(text));
-}
-
-/* The bound counts bytes as they came; a character may end in a later slice. */
+/* The bound counts bytes as they came.  A character may end in a later slice;
+ * one that has no end becomes U+FFFD. */
 void
 sse_add_output(struct buf *out, struct capture *c, const void *data, size_t len)
 {
-	auto_buf struct buf text = BUF_INIT(3 * (len + 1));
+	auto_buf struct buf text = BUF_INIT(3 * len + 8);
 
-	utf8_decoder_add(&c->decoder, &text, data, capture_count(c, len));
-	sse_add_frame(out, c, &text);
-}
-
-/* The beginning of a character that did not come becomes U+FFFD. */
-void
-sse_add_rest(struct buf *out, struct capture *c)
-{
-	auto_buf struct buf text = BUF_INIT(8);
-
-	utf8_decoder_end(&c->decoder, &text);
-	sse_add_frame(out, c, &text);
+	if (data != NULL)
+		utf8_decoder_add(&c->decoder, &text, data,
+		    capture_count(c, len));
+	else
+		utf8_decoder_end(&c->decoder, &text);
+	if (text.len > 0)
+		jtext_addf(out, JTEXT_ASCII,
+		    "event: output\n"
+		    "data: {\"stream\":\"%s\",\"data\":\"%.*s\"}\n\n",
+		    c->name, (int)text.len, buf_str(&text));
 }
 
 void

@@ -157,11 +157,10 @@ void execute_add_file(struct buf *out, const char *id, const char *name,
 	"Connection: keep-alive\r\n" \
 	"X-Accel-Buffering: no\r\n"
 
-/* Append the frame of what came; nothing, where there is no whole character. */
+/* Append the frame of what came, or of what is left (data NULL): nothing, where
+ * there is no character. */
 void sse_add_output(struct buf *out, struct capture *c, const void *data,
     size_t len);
-/* The stream ends: what is left of it, if anything. */
-void sse_add_rest(struct buf *out, struct capture *c);
 
 /* The last frame: how the run ended, or why there is no end.  text: UTF-8. */
 void sse_add_result(struct buf *out, const struct execute_result *result);

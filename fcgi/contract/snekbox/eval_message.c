@@ -18,6 +18,7 @@
 #define TITLE_JSON "Invalid JSON"
 #define HOME "home"
 #define FILE_MODE 0777
+#define DESCRIPTION_MAX ((size_t)1 << 17) /* bytes */
 #define VALUE_MAX 1000	 /* bytes of a value that an error shows */
 #define PATH_SHOWN 16000 /* code points of a path */
 /* A path as it was sent, up to a NUL, for "%.*s". */
@@ -30,13 +31,22 @@ bool
 eval_refuse(struct eval_refusal *refusal, int status, const char *title,
     const char *fmt, ...)
 {
+	auto_buf struct buf text = BUF_INIT(DESCRIPTION_MAX);
 	va_list ap;
 
-	*refusal = (struct eval_refusal){ status, title,
-		BUF_INIT(EVAL_DESCRIPTION_MAX) };
 	va_start(ap, fmt);
-	buf_addv(&refusal->description, fmt, ap);
+	buf_addv(&text, fmt, ap);
 	va_end(ap);
+	*refusal = (struct eval_refusal){ status,
+		BUF_INIT(8 * DESCRIPTION_MAX) };
+	if (status == 200)
+		buf_adds(&refusal->body, buf_str(&text));
+	else
+		jtext_addf(&refusal->body, JTEXT_UTF8,
+		    text.len > 0 ?
+			"{\"title\": \"%s\", \"description\": \"%s\"}" :
+			"{\"title\": \"%s\"%s}",
+		    title, buf_str(&text));
 	return false;
 }
 
@@ -61,6 +71,7 @@ eval_refuse_value(struct eval_refusal *refusal, const json_t *value,
 static bool
 eval_refuse_field(struct eval_refusal *refusal, const struct field_error *error)
 {
+	auto_buf struct buf text = BUF_INIT(DESCRIPTION_MAX);
 	static const char *const types[] = {
 		[JSON_STRING] = "is not of type 'string'",
 		[JSON_INTEGER] = "is not of type 'integer'",
@@ -71,21 +82,8 @@ eval_refuse_field(struct eval_refusal *refusal, const struct field_error *error)
 	if (error->fault == FIELD_TYPE)
 		return eval_refuse_value(refusal, error->value,
 		    types[error->type]);
-	(void)eval_refuse(refusal, 400, TITLE_INVALID, "%s", "");
-	field_error_add(&refusal->description, error);
-	return false;
-}
-
-void
-eval_refusal_add(struct buf *out, const struct eval_refusal *refusal)
-{
-	const struct buf *text = &refusal->description;
-
-	buf_addf(out, "{\"title\": \"%s\"", refusal->title);
-	if (text->len > 0)
-		jtext_addf(out, JTEXT_UTF8, ", \"description\": \"%.*s\"",
-		    (int)text->len, buf_str(text));
-	buf_addc(out, '}');
+	field_error_add(&text, error);
+	return eval_refuse(refusal, 400, TITLE_INVALID, "%s", buf_str(&text));
 }
 
 /* ---- the interpreter ---- */

@@ -21,21 +21,16 @@
 
 /* An answer of /eval that is no result. */
 struct eval_refusal {
-	int status;
-	const char *title; /* static */
-	/* UTF-8; may be empty; to be released */
-	struct buf description;
+	int status;	 /* 200: the body is what the run "printed" */
+	struct buf body; /* to be released */
 };
 
-#define EVAL_DESCRIPTION_MAX ((size_t)1 << 17) /* bytes */
 #define EVAL_TOO_LONG "The arguments, or standard input, are too long."
 
-/* Refuse with a description, which may be empty.  Always false, so that a check
- * can end with it. */
+/* Refuse with {"title": …, "description": …}, without an empty description.
+ * Always false, so that a check can end with it. */
 bool eval_refuse(struct eval_refusal *refusal, int status, const char *title,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* Append the body of the answer. */
-void eval_refusal_add(struct buf *out, const struct eval_refusal *refusal);
 
 /* All that it points to is of the document; but interpreter, which is one of
  * those that eval_parse() was given. */
@@ -64,7 +59,7 @@ struct eval_request {
  * was sent.  A NUL follows the body; one without Content-Length counts as
  * empty.  True: the document is to be released.  False: answer with
  * the refusal, which is to be released; if its status is 200, with
- * `returncode: null`, and its description as `stdout`. */
+ * `returncode: null`, and its body as `stdout`. */
 bool eval_parse(struct eval_request *req, const char *const *interpreters,
     bool fallback, const char *content_type, const char *body, size_t len,
     struct eval_refusal *refusal);
