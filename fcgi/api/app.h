@@ -123,21 +123,17 @@ _Static_assert(LEASE_OWNER_LEN == TOKENS_HASH_LEN, "an owner");
 /* Set a new id. */
 void session_make_id(const struct api_app *app, char id[SESSION_ID_SIZE]);
 
-struct session_order {
-	const char *id;
-	const char *interpreter; /* NULL: the default one */
-	int64_t ttl_ms;
-	int64_t rest_ms; /* limit of its time at rest; 0: none */
-};
 /*
  * Lease a cell for a session of app->owner; app->slot is occupied until its
- * end.  If sessions have all cells, the broker evicts one of the owner's.
+ * end.  interpreter NULL: the default one; rest_ms: limit of its time at rest,
+ * 0: none.  If sessions have all cells, the broker evicts one of the owner's.
  * lease_park() makes the session, lease_close() drops it.  Unless REFUSAL_NONE,
  * err says why and lease->next_ms is the time until a cell may be free; the
  * client may be gone.
  */
 enum refusal session_lease(struct api_app *app, struct http_request *req,
-    const struct session_order *order, struct lease *lease, struct err *err);
+    const char *id, const char *interpreter, int64_t ttl_ms, int64_t rest_ms,
+    struct lease *lease, struct err *err);
 
 /* Get the lease of a session, until lease_park().  id: any text of a client,
  * here and below.  Wait at most wait_ms for earlier requests, or until the

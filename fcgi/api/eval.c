@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "api/app.h"
-#include "api/reply.h"
+#include "api/gate.h"
 #include "api/run.h"
 #include "api/routes.h"
 #include "contract/snekbox/eval_message.h"
-#include "server/http.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 #include "base/config.h"
@@ -269,9 +269,9 @@ api_eval(struct api_app *app, struct http_request *req)
 		run_eval(app, req, &eval);
 		jtree_release(&eval.doc);
 	} else if (refusal.status != 200) {
-		reply_eval_refusal(req, NULL, &refusal);
+		reply_json(req, refusal.status, NULL, &refusal.body);
 	} else {
-		answer_null(req, buf_str(&refusal.description), NULL);
-		buf_release(&refusal.description);
+		answer_null(req, buf_str(&refusal.body), NULL);
+		buf_release(&refusal.body);
 	}
 }

@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #include "api/app.h"
-#include "api/reply.h"
+#include "api/gate.h"
 #include "api/run.h"
 #include "api/routes.h"
 #include "contract/code_interpreter/execute_message.h"
 #include "contract/multipart.h"
-#include "server/http.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 
@@ -147,8 +147,8 @@ stream_answer(struct api_run *run)
 	const struct execute_result result = execute_sum_up(x);
 	auto_buf struct buf body = BUF_INIT(EXECUTE_ANSWER_MAX);
 
-	sse_add_rest(&body, &x->out);
-	sse_add_rest(&body, &x->err);
+	sse_add_output(&body, &x->out, NULL, 0);
+	sse_add_output(&body, &x->err, NULL, 0);
 	sse_add_result(&body, &result);
 	http_write(run->req, buf_str(&body), body.len);
 }
@@ -220,7 +220,7 @@ refuse_away(struct http_request *req, const struct err *err)
 		reply_detail(req, 413, NULL,
 		    "Files of other nodes are too large together");
 	else if (err->code == ERR_UNAVAILABLE)
-		reply_detail(req, 503, "Retry-After: 1\r\n",
+		reply_later(req, 503, 1,
 		    "A file of another node cannot be had just now");
 	return err->code == ERR_LIMIT || err->code == ERR_UNAVAILABLE ||
 	    err->code == ERR_TIMEOUT; /* the client is gone */
@@ -419,20 +419,16 @@ execute_stage_files(struct api_app *app, struct http_request *req,
 static void
 answer_refusal(struct http_request *req, enum refusal refusal, int64_t next_ms)
 {
-	int64_t seconds = (next_ms + 999) / 1000;
-	char headers[64];
+	int64_t seconds = next_ms > 1000 ? (next_ms + 999) / 1000 : 1;
+	char text[80];
 
-	if (seconds < 1)
-		seconds = 1;
-	if (refusal != REFUSAL_FULL) {
-		reply_busy(req);
-		return;
-	}
-	(void)snprintf(headers, sizeof(headers), "Retry-After: %" PRId64 "\r\n",
-	    seconds);
-	reply_detail(req, 503, headers,
+	(void)snprintf(text, sizeof(text),
 	    "All sessions are in use; one may be free in %" PRId64 " s",
 	    seconds);
+	if (refusal == REFUSAL_FULL)
+		reply_later(req, 503, seconds, text);
+	else
+		reply_busy(req);
 }
 
 /* Lease a cell for the session, and park it. */
@@ -442,14 +438,13 @@ execute_create_session(struct api_app *app, struct http_request *req,
 {
 	auto_buf struct buf body = BUF_INIT(1024);
 	char id[SESSION_ID_SIZE];
-	const struct session_order order = { .id = id, .ttl_ms = ttl_ms };
 	enum refusal refusal;
 	struct lease lease;
 	bool bash = true;
 	struct err err;
 
 	session_make_id(app, id);
-	refusal = session_lease(app, req, &order, &lease, &err);
+	refusal = session_lease(app, req, id, NULL, ttl_ms, 0, &lease, &err);
 	if (refusal != REFUSAL_NONE) {
 		log_warn("no cell: %s", err.text);
 		if (!http_client_gone(req))
@@ -552,7 +547,7 @@ answer_upload(struct http_request *req, struct incoming *x)
 		reply_detail(req, 507, NULL,
 		    "This token's share of the file store is full");
 	} else if (err->code == ERR_UNAVAILABLE) {
-		reply_detail(req, 503, "Retry-After: 1\r\n",
+		reply_later(req, 503, 1,
 		    "The file store cannot write just now");
 	} else if (err->code != ERR_NONE) {
 		reply_failed(req, NULL);

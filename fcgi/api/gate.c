@@ -3,6 +3,8 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +14,12 @@
 #include <sodium.h>
 
 #include "api/app.h"
-#include "api/reply.h"
-#include "server/http.h"
+#include "contract/code_interpreter/execute_message.h"
+#include "contract/librechat/libre_answer.h"
+#include "contract/mcp/mcp_message.h"
+#include "contract/piston/piston_request.h"
+#include "contract/snekbox/eval_message.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 #include "base/config.h"
@@ -30,6 +36,9 @@
 /* A token's slots are neighbouring bytes of the file. */
 #define SLOT_BITS 20
 #define KEY_BITS 40
+#define PIECE 65536
+#define HEADERS_MAX ((size_t)1 << 20)
+#define READER_BYTES_A_MS 32
 
 /*
  * free_us: the time at which the token, without further requests, has its whole
@@ -215,35 +224,26 @@ gate_is_foreign(const struct http_request *req)
 	return http_says(req, "INLINE_FOREIGN");
 }
 
-/* Claim a cell slot of the token.  For a new session one of the token's
- * sessions at rest is evicted, but not when nginx asks before it reads a body.
- */
-static int
-gate_claim_cell(struct api_app *app, const struct http_request *req,
-    const struct token *token, enum gate_use use)
-{
-	int64_t most = app->config->api_cells + app->config->api_sessions;
-	int slot = limits_claim_slot(app->limits, token, LIMITS_CELL, most);
-
-	if (slot != -1 || use != GATE_SESSION ||
-	    !session_make_room(app, false, !req->gate))
-		return slot;
-	return req->gate ?
-	    LIMITS_NONE :
-	    limits_claim_slot(app->limits, token, LIMITS_CELL, most);
-}
-
-/* Sessions and runs need a cell slot each, commands a process.  False: the
- * token has none left. */
+/* Sessions and runs need a cell slot each, commands a process.  For a new
+ * session one of the token's sessions at rest is evicted, but not when nginx
+ * asks before it reads a body.  False: the token has no slot left. */
 static bool
 gate_claim_slot(struct api_app *app, const struct http_request *req,
     const struct token *token, enum gate_use use)
 {
-	if (use == GATE_CELL || use == GATE_SESSION)
-		app->slot = gate_claim_cell(app, req, token, use);
-	else if (use == GATE_COMMAND)
-		app->slot = limits_claim_slot(app->limits, token,
-		    LIMITS_COMMAND, app->config->api_sessions);
+	const struct config *config = app->config;
+	bool command = use == GATE_COMMAND;
+	enum limits_kind kind = command ? LIMITS_COMMAND : LIMITS_CELL;
+	int64_t most = config->api_sessions + (command ? 0 : config->api_cells);
+
+	if (use == GATE_OPEN || use == GATE_GLANCE)
+		return true;
+	app->slot = limits_claim_slot(app->limits, token, kind, most);
+	if (app->slot == -1 && use == GATE_SESSION &&
+	    session_make_room(app, false, !req->gate))
+		app->slot = req->gate ?
+		    LIMITS_NONE :
+		    limits_claim_slot(app->limits, token, kind, most);
 	return app->slot != -1;
 }
 
@@ -257,13 +257,13 @@ gate_check_limits(struct api_app *app, struct http_request *req,
 	    clock_monotonic_ms(), !req->gate);
 
 	if (seconds > 0) {
-		reply_more(req, seconds,
+		reply_later(req, 429, seconds,
 		    "This token's requests of a minute are used up");
 		return false;
 	}
 	if (gate_claim_slot(app, req, token, use))
 		return true;
-	reply_more(req, 1,
+	reply_later(req, 429, 1,
 	    use == GATE_COMMAND ?
 		"This token's commands at one time are all in use" :
 		"This token's cells are all in use");
@@ -308,7 +308,7 @@ gate_refuse_stranger(struct api_app *app, struct http_request *req)
 	    limits_stranger(app->limits, address, clock_monotonic_ms());
 
 	if (seconds > 0)
-		reply_more(req, seconds,
+		reply_later(req, 429, seconds,
 		    "Your address has sent too many tokens that are not known");
 	return seconds > 0;
 }
@@ -338,8 +338,7 @@ gate_by_token(struct api_app *app, struct http_request *req, bool foreign,
 
 bool
 gate_enter(struct api_app *app, struct http_request *req, enum gate_use use,
-    enum gate_who (*scheme)(struct api_app *app, struct http_request *req,
-	bool foreign, struct token *token))
+    __typeof__(gate_by_token) *scheme)
 {
 	/* The request has no owner until its sender is known. */
 	app->slot = LIMITS_NONE;
@@ -378,4 +377,196 @@ bool
 gate_knows(struct api_app *app, const struct http_request *req)
 {
 	return !gate_is_foreign(req) || bearer(app, req) != NULL;
+}
+
+/* ---- answers ---- */
+
+void
+reply_text(struct http_request *req, int status, const char *headers,
+    const char *json)
+{
+	http_answer(req, status, REPLY_JSON, headers, json, strlen(json));
+}
+
+void
+reply_json(struct http_request *req, int status, const char *headers,
+    struct buf *body)
+{
+	http_answer(req, status, REPLY_JSON, headers, buf_str(body), body->len);
+	buf_release(body);
+}
+
+void
+reply_file(struct http_request *req, const char *type, const char *headers,
+    int fd, int64_t size, int64_t whole_ms)
+{
+	auto_buf struct buf all = BUF_INIT(HEADERS_MAX);
+	char piece[PIECE];
+	ssize_t n;
+
+	buf_addf(&all, "Content-Length: %" PRId64 "\r\n%s", size, headers);
+	http_allow_slow_reader(req, whole_ms);
+	http_begin(req, 200, type, buf_str(&all));
+	while (!req->failed && (n = read(fd, piece, sizeof(piece))) > 0)
+		http_write(req, piece, (size_t)n);
+}
+
+void
+reply_download(struct http_request *req, const char *type,
+    const char *disposition, int fd, int64_t size)
+{
+	auto_buf struct buf headers = BUF_INIT(HEADERS_MAX);
+
+	buf_addf(&headers,
+	    "X-Content-Type-Options: nosniff\r\nContent-Disposition: %s\r\n",
+	    disposition);
+	reply_file(req, type, buf_str(&headers), fd, size,
+	    REPLY_READER_MS + size / READER_BYTES_A_MS);
+}
+
+/* ---- of any contract ---- */
+
+enum reply_contract
+reply_contract(const char *path)
+{
+	static const char *const prefixes[] = {
+		[REPLY_EVAL] = "/eval",
+		[REPLY_PISTON] = "/api/v2",
+		[REPLY_LIBRECHAT] = "/librechat",
+		[REPLY_MCP] = "/mcp",
+	};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t len = strlen(prefixes[i]);
+
+		if (strncmp(path, prefixes[i], len) == 0 &&
+		    (path[len] == '\0' || path[len] == '/'))
+			return (enum reply_contract)i;
+	}
+	return REPLY_INTERPRETER;
+}
+
+/* An error of JSON-RPC without an id, with the codes that nginx uses too. */
+static void
+reply_rpc(struct http_request *req, int status, const char *headers,
+    const char *text)
+{
+	auto_buf struct buf body = BUF_INIT(4096);
+	struct mcp_fault fault;
+
+	(void)mcp_refuse(&fault, NULL, status,
+	    status == 429 || status >= 500 ? MCP_INTERNAL : MCP_NO_REQUEST,
+	    "%s", text);
+	mcp_add_error(&body, NULL, &fault);
+	reply_json(req, status, headers, &body);
+}
+
+void
+reply_refuse(struct http_request *req, int status, const char *headers,
+    const char *text)
+{
+	struct piston_refusal refusal;
+
+	switch (reply_contract(req->path)) {
+	case REPLY_EVAL:
+		/* The title is enough, unless the client can do something. */
+		reply_eval(req, status, headers,
+		    status == 403 || status == 404 || status == 429 ? text :
+								      NULL);
+		break;
+	case REPLY_PISTON:
+		(void)piston_refuse(&refusal, status, "%s", text);
+		reply_json(req, status, headers, &refusal.body);
+		break;
+	case REPLY_LIBRECHAT:
+		reply_librechat(req, status, headers, text, NULL);
+		break;
+	case REPLY_MCP:
+		reply_rpc(req, status, headers, text);
+		break;
+	case REPLY_INTERPRETER:
+		reply_detail(req, status, headers, "%s", text);
+		break;
+	}
+}
+
+void
+reply_later(struct http_request *req, int status, int64_t seconds,
+    const char *text)
+{
+	auto_buf struct buf body = BUF_INIT(4096);
+	char headers[64];
+
+	(void)snprintf(headers, sizeof(headers), "Retry-After: %" PRId64 "\r\n",
+	    seconds);
+	if (status != 429 || reply_contract(req->path) != REPLY_LIBRECHAT) {
+		reply_refuse(req, status, headers, text);
+		return;
+	}
+	libre_add_rate_limited(&body, text, seconds);
+	reply_json(req, status, headers, &body);
+}
+
+void
+reply_busy(struct http_request *req)
+{
+	reply_later(req, reply_contract(req->path) == REPLY_PISTON ? 429 : 503,
+	    1, REPLY_BUSY);
+}
+
+void
+reply_failed(struct http_request *req, const char *headers)
+{
+	static const char text[] = "Internal Server Error";
+	enum reply_contract contract = reply_contract(req->path);
+
+	if (contract == REPLY_INTERPRETER)
+		http_answer(req, 500, "text/plain; charset=utf-8", headers,
+		    text, strlen(text));
+	else
+		reply_refuse(req, 500, headers,
+		    contract == REPLY_LIBRECHAT ? "Internal server error" :
+						  text);
+}
+
+/* ---- of the code-interpreter's routes ---- */
+
+void
+reply_detail(struct http_request *req, int status, const char *headers,
+    const char *fmt, ...)
+{
+	auto_buf struct buf text = BUF_INIT(65536);
+	struct detail detail;
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_addv(&text, fmt, ap);
+	va_end(ap);
+	(void)detail_refuse(&detail, status, "%s", buf_str(&text));
+	reply_json(req, status, headers, &detail.body);
+}
+
+/* ---- of /eval ---- */
+
+void
+reply_eval(struct http_request *req, int status, const char *headers,
+    const char *description)
+{
+	struct eval_refusal refusal;
+
+	(void)eval_refuse(&refusal, status, http_status(status), "%s",
+	    description == NULL ? "" : description);
+	reply_json(req, status, headers, &refusal.body);
+}
+
+/* ---- of LibreChat's routes ---- */
+
+void
+reply_librechat(struct http_request *req, int status, const char *headers,
+    const char *error, const char *details)
+{
+	auto_buf struct buf body = BUF_INIT(65536);
+
+	libre_add_error(&body, error, details);
+	reply_json(req, status, headers, &body);
 }

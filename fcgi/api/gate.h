@@ -3,11 +3,13 @@
 #define GATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "protocol/tokens.h"
 
 struct api_app;
+struct buf;
 struct err;
 struct http_request;
 
@@ -52,9 +54,7 @@ bool gate_refuse_stranger(struct api_app *app, struct http_request *req);
 /* True: the request may go on, app->owner and app->slot are set, and
  * gate_leave() ends it.  False: it was answered. */
 bool gate_enter(struct api_app *app, struct http_request *req,
-    enum gate_use use,
-    enum gate_who (*scheme)(struct api_app *app, struct http_request *req,
-	bool foreign, struct token *token));
+    enum gate_use use, __typeof__(gate_by_token) *scheme);
 void gate_leave(struct api_app *app);
 /* After GATE_GLANCE: claim a slot for another use, until gate_leave().  False:
  * the token has none left; not answered. */
@@ -118,4 +118,73 @@ int limits_claim_slot(const struct limits *limits, const struct token *token,
 int limits_claim_shared(const struct limits *limits, enum limits_kind kind,
     int64_t count);
 
+/* ---- answers ---- */
+
+/*
+ * Answers in the shape of the contracts, for the gate and all routes: JSON and
+ * refusals.  headers: each with "\r\n" at its end; NULL: none.
+ */
+#define REPLY_JSON "application/json"
+/* http_says() it where the answer may say more than its contract has. */
+#define REPLY_EXTRAS "HTTP_INLINE_EXTRAS"
+/* The header with the interpreter that stands in for a missing one. */
+#define REPLY_STANDS_IN "Inline-Interpreter: %s\r\n"
+
+void reply_text(struct http_request *req, int status, const char *headers,
+    const char *json);
+/* The same with a buffer; releases it. */
+void reply_json(struct http_request *req, int status, const char *headers,
+    struct buf *body);
+/* Time to read an answer.  A file's reader has more: its size at 32 bytes a ms.
+ */
+#define REPLY_READER_MS 120000
+/* A file, which is to be read in whole_ms; headers: further lines. */
+void reply_file(struct http_request *req, const char *type, const char *headers,
+    int fd, int64_t size, int64_t whole_ms);
+/* The same as a download, disposition being the header that names it. */
+void reply_download(struct http_request *req, const char *type,
+    const char *disposition, int fd, int64_t size);
+/* ---- refusals in the form of the request's contract; all other paths have the
+ * code-interpreter's ---- */
+
+/* The contract that a path belongs to. */
+enum reply_contract {
+	REPLY_EVAL,
+	REPLY_PISTON,
+	REPLY_LIBRECHAT,
+	REPLY_MCP,
+	REPLY_INTERPRETER,
+};
+enum reply_contract reply_contract(const char *path);
+/* /eval answers with its title alone, but with the text for 403, 404 and 429.
+ */
+#define REPLY_NOT_FOUND "Not Found; /docs lists what there is"
+void reply_refuse(struct http_request *req, int status, const char *headers,
+    const char *text);
+/* The same with Retry-After: the client may try again in so many seconds. */
+void reply_later(struct http_request *req, int status, int64_t seconds,
+    const char *text);
+#define REPLY_BUSY "There is no cell to run it in just now"
+/* 503 with Retry-After, in Piston's contract 429: there is no cell. */
+void reply_busy(struct http_request *req);
+/* 500. */
+void reply_failed(struct http_request *req, const char *headers);
+
+/* ---- of the code-interpreter's routes ---- */
+
+/* {"detail": …} with a text. */
+void reply_detail(struct http_request *req, int status, const char *headers,
+    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* ---- of /eval ---- */
+
+/* The status as {"title": …}; description may be NULL. */
+void reply_eval(struct http_request *req, int status, const char *headers,
+    const char *description);
+
+/* ---- of LibreChat's routes ---- */
+
+/* {"error":…}, with details where they are not NULL. */
+void reply_librechat(struct http_request *req, int status, const char *headers,
+    const char *error, const char *details);
 #endif

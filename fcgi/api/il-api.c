@@ -26,8 +26,8 @@
  * A child answers one request at a time.  Every wait has a bound, and a client
  * that hangs up ends its run.
  *
- * Files: routes.c the table of routes, gate.c permission and limits, run.c a
- * run in a leased cell, reply.c answers of several routes.  Other folders:
+ * Files: routes.c the table of routes, gate.c permission, limits and answers,
+ * run.c a run in a leased cell.  Other folders:
  * server/ processes, sockets and FastCGI, contract/ the bytes of the contracts,
  * files/ the file store.
  */
@@ -39,6 +39,7 @@
 #include "api/mcp.h"
 #include "api/piston.h"
 #include "api/routes.h"
+#include "server/master.h"
 #include "server/serve.h"
 
 #include "base/basics.h"
@@ -118,6 +119,12 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 }
 
 static void
+il_api_start(void *arg, size_t index)
+{
+	metrics_begin(&((struct api_app *)arg)->metrics, index);
+}
+
+static void
 il_api_sweep(void *arg)
 {
 	(void)filestore_sweep(&((struct api_app *)arg)->store);
@@ -147,6 +154,7 @@ il_api_run(const struct config *config, bool linger, struct err *err)
 		.sockets = sockets,
 		.socket_count = sizeof(sockets) / sizeof(sockets[0]),
 		.arg = &app,
+		.start = il_api_start,
 		.answer = api_answer,
 		.tick = il_api_sweep,
 		.tick_ms = SWEEP_EVERY_MS,
@@ -164,11 +172,13 @@ int
 main(int argc, char **argv)
 {
 	auto_config struct config config = { 0 };
-	bool linger = false;
+	const char *given[CONFIG_OPTIONS] = { NULL };
 	struct err err;
 
-	if (!master_begin("il-api", argc, argv, &config, &linger)) {
-		if (il_api_run(&config, linger, &err) < 0)
+	config_begin(&config, "il-api",
+	    "ltve:", "usage: il-api [-ltv] [-e envfile]\n", argc, argv, given);
+	if (given['t'] == NULL) {
+		if (il_api_run(&config, given['l'] != NULL, &err) < 0)
 			log_fatal(err.code == ERR_CONFIG ? 78 : 1, "%s",
 			    err.text);
 		log_info("ended");

@@ -12,14 +12,14 @@
 
 #include "api/app.h"
 #include "api/librechat_who.h"
-#include "api/reply.h"
+#include "api/gate.h"
 #include "api/routes.h"
 #include "api/run.h"
 #include "contract/librechat/libre_answer.h"
 #include "contract/librechat/libre_program.h"
 #include "contract/run_files.h"
 #include "contract/json.h"
-#include "server/http.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 #include "base/config.h"

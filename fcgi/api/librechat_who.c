@@ -20,9 +20,9 @@
 #include <sodium.h>
 
 #include "api/app.h"
-#include "api/reply.h"
+#include "api/gate.h"
 #include "contract/librechat/libre_token.h"
-#include "server/http.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 #include "base/config.h"

@@ -18,7 +18,7 @@
 #include "api/run.h"
 #include "contract/media.h"
 #include "contract/run_files.h"
-#include "server/http.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 #include "base/config.h"
@@ -354,15 +354,12 @@ static void
 mcp_create_session(struct mcp_exchange *x)
 {
 	char id[SESSION_ID_SIZE];
-	const struct session_order order = { .id = id,
-		.interpreter = x->call.python.data,
-		.ttl_ms = x->call.ttl_s * 1000 };
 	struct lease lease;
 	struct err err;
 
 	session_make_id(x->app, id);
-	if (session_lease(x->app, x->req, &order, &lease, &err) !=
-	    REFUSAL_NONE) {
+	if (session_lease(x->app, x->req, id, x->call.python.data,
+		x->call.ttl_s * 1000, 0, &lease, &err) != REFUSAL_NONE) {
 		log_warn("no cell: %s", err.text);
 		if (!http_client_gone(x->req))
 			mcp_trouble(x,
@@ -378,7 +375,7 @@ mcp_create_session(struct mcp_exchange *x)
 	}
 	lease_park(&lease);
 	mcp_add_session(&x->body, &x->m, id,
-	    (clock_wall_ms() + order.ttl_ms) / 1000);
+	    (clock_wall_ms() + x->call.ttl_s * 1000) / 1000);
 	mcp_send(x);
 }
 

@@ -11,7 +11,7 @@
 #include "contract/media.h"
 #include "contract/mcp/mcp_result.h"
 #include "contract/run_files.h"
-#include "server/http.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 

@@ -2,26 +2,19 @@
 #include "api/metrics.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <unistd.h>
 
+#include "files/filestore.h"
 #include "server/health.h"
 
 #include "base/basics.h"
 #include "base/file.h"
 
-#define PROCESSES 8192 /* with gauges, at one time */
-
-/* Gauges of a process; pid 0: an unused row, -1: one that is being cleared. */
-struct metrics_process {
-	_Atomic pid_t pid;
-	_Atomic int64_t gauges[METRICS_GAUGES];
-};
+#define CHILDREN 8192 /* with gauges; others have none */
 
 int
 metrics_open(struct metrics *m, const struct config *config,
@@ -29,11 +22,11 @@ metrics_open(struct metrics *m, const struct config *config,
 {
 	*m = (struct metrics){
 		.counters = counters_open(config, COUNTERS_OF_API),
-		.processes = shared_file_open(NULL,
-		    PROCESSES * sizeof(*m->processes), err),
+		.gauges = shared_file_open(NULL, CHILDREN * sizeof(*m->gauges),
+		    err),
 		.routes = routes,
 	};
-	return m->processes != NULL ? 0 : -1;
+	return m->gauges != NULL ? 0 : -1;
 }
 
 /* ---- counting ---- */
@@ -85,54 +78,28 @@ metrics_run(struct metrics *m, enum api_kind kind, enum run_end end,
 
 /* ---- gauges ---- */
 
-/* The process of a row; 0: none.  A dead process's row is cleared. */
-static pid_t
-metrics_row_owner(struct metrics_process *row)
+void
+metrics_begin(struct metrics *m, size_t index)
 {
-	pid_t pid = row->pid;
-
-	if (pid <= 0 || kill(pid, 0) == 0 || errno != ESRCH ||
-	    !atomic_compare_exchange_strong(&row->pid, &pid, -1))
-		return pid;
-	for (size_t i = 0; i < METRICS_GAUGES; i++)
-		row->gauges[i] = 0;
-	row->pid = 0;
-	return 0;
+	m->own = index < CHILDREN ? &m->gauges[index] : NULL;
+	for (size_t i = 0; m->own != NULL && i < METRICS_GAUGES; i++)
+		m->own->of[i] = 0;
 }
 
 void
 metrics_change(struct metrics *m, enum metrics_gauge gauge, int64_t by)
 {
-	static struct metrics_process *own; /* a parent's, after a fork */
-	pid_t pid = getpid();
-
-	/* A process claims a row of its own when it first counts. */
-	for (size_t i = 0; i < PROCESSES && (own == NULL || own->pid != pid);
-	     i++) {
-		struct metrics_process *row = &m->processes[i];
-		pid_t nobody = metrics_row_owner(row);
-
-		/* Another process may be faster. */
-		if (nobody == 0 &&
-		    atomic_compare_exchange_strong(&row->pid, &nobody, pid))
-			own = row;
-	}
-	if (own != NULL && own->pid == pid) /* else there is no row left */
-		own->gauges[gauge] += by;
+	if (m->own != NULL)
+		m->own->of[gauge] += by;
 }
 
-/* Over all processes that live. */
 static int64_t
 sum_gauge(const struct metrics *m, enum metrics_gauge gauge)
 {
 	int64_t sum = 0;
 
-	for (size_t i = 0; i < PROCESSES; i++) {
-		struct metrics_process *row = &m->processes[i];
-
-		if (metrics_row_owner(row) > 0)
-			sum += row->gauges[gauge];
-	}
+	for (size_t i = 0; i < CHILDREN; i++)
+		sum += m->gauges[i].of[gauge];
 	return sum;
 }
 
@@ -157,14 +124,14 @@ struct metrics_all {
 
 static void
 fill_api(struct counters *c, const struct metrics *m,
-    const struct health *health, const struct metrics_store *store)
+    const struct health *health, const struct filestore *store)
 {
 	c->api_requests[0][0] = sum_gauge(m, METRICS_REQUESTS);
 	c->api_running[0][0] = sum_gauge(m, METRICS_RUNNING);
 	c->api_waiting[0][0] = sum_gauge(m, METRICS_WAITING);
-	c->api_stored_files[0][0] = store->files;
-	c->api_stored_bytes[0][0] = store->bytes;
-	c->api_stored_bytes_max[0][0] = store->quota;
+	c->api_stored_files[0][0] = store->usage->files;
+	c->api_stored_bytes[0][0] = store->usage->bytes;
+	c->api_stored_bytes_max[0][0] = store->limits.quota;
 	c->broker_up[0][0] = health->facts.broker;
 	c->front_up[0][0] = health->facts.front;
 	for (size_t i = 0; i < CONDITIONS; i++)
@@ -187,7 +154,7 @@ fill_broker(struct counters *c, const struct lease_status *status)
 static void
 read_all(struct metrics_all *all, const struct metrics *m,
     const struct config *config, const struct health *health,
-    const struct metrics_store *store)
+    const struct filestore *store)
 {
 	const struct condition_facts *facts = &health->facts;
 	bool read[COUNTERS_PROGRAMS];
@@ -257,25 +224,18 @@ static const struct family families[] = {
 };
 
 /* A line; labels: 'state="idle"', or "". */
-static void
+static void __attribute__((format(printf, 5, 6)))
 add_line(struct buf *out, const struct family *f, const char *suffix,
-    const char *labels, int64_t number)
+    const char *labels, const char *fmt, ...)
 {
-	buf_addf(out,
-	    *labels == '\0' ? "%s%s%s %" PRId64 "\n" : "%s%s{%s} %" PRId64 "\n",
-	    f->name, suffix, labels, number);
-}
+	va_list ap;
 
-static void
-add_seconds(struct buf *out, const struct family *f, const char *suffix,
-    const char *labels, int64_t us)
-{
-	if (us < 0)
-		us = 0;
-	buf_addf(out,
-	    *labels == '\0' ? "%s%s%s %" PRId64 ".%06" PRId64 "\n" :
-			      "%s%s{%s} %" PRId64 ".%06" PRId64 "\n",
-	    f->name, suffix, labels, us / 1000000, us % 1000000);
+	buf_addf(out, *labels == '\0' ? "%s%s%s " : "%s%s{%s} ", f->name,
+	    suffix, labels);
+	va_start(ap, fmt);
+	buf_addv(out, fmt, ap);
+	va_end(ap);
+	buf_addc(out, '\n');
 }
 
 /* A histogram that has observed nothing is left out. */
@@ -283,21 +243,21 @@ static void
 metrics_add_histogram(struct buf *out, const struct family *f,
     const char *labels, const struct histogram *h)
 {
-	uint64_t count = 0;
+	int64_t count = 0;
 	size_t before = out->len;
 
 	for (size_t i = 0; i <= HISTOGRAM_ENDS; i++) {
 		char end[32] = "+Inf";
 
-		count += (uint64_t)h->buckets[i];
+		count += h->buckets[i];
 		if (i < HISTOGRAM_ENDS)
 			(void)snprintf(end, sizeof(end), "%g",
 			    (double)histogram_ends_ms[i] / 1000);
 		buf_addf(out, "%s_bucket{%s%sle=\"%s\"} %" PRId64 "\n", f->name,
-		    labels, *labels == '\0' ? "" : ",", end, (int64_t)count);
+		    labels, *labels == '\0' ? "" : ",", end, count);
 	}
-	add_seconds(out, f, "_sum", labels, h->sum_us);
-	add_line(out, f, "_count", labels, (int64_t)count);
+	add_line(out, f, "_sum", labels, "%.6f", (double)h->sum_us / 1e6);
+	add_line(out, f, "_count", labels, "%" PRId64, count);
 	if (count == 0)
 		buf_cut(out, before);
 }
@@ -308,26 +268,19 @@ static void
 metrics_add_value(struct buf *out, const struct family *f, const char *labels,
     const void *numbers, size_t i)
 {
-	const _Atomic int64_t *number = (const _Atomic int64_t *)numbers + i;
+	int64_t number;
 
-	switch (f->kind) {
-	case HISTOGRAM:
+	if (f->kind == HISTOGRAM) {
 		metrics_add_histogram(out, f, labels,
 		    (const struct histogram *)numbers + i);
-		break;
-	case SECONDS:
-		add_seconds(out, f, "", labels,
-		    *number < 0			   ? 0 :
-			*number < INT64_MAX / 1000 ? *number * 1000 :
-						     INT64_MAX);
-		break;
-	case SPARSE:
-	case COUNTER:
-	case GAUGE:
-		if (f->kind != SPARSE || *number != 0)
-			add_line(out, f, "", labels, *number);
-		break;
+		return;
 	}
+	number = ((const _Atomic int64_t *)numbers)[i];
+	if (f->kind == SECONDS)
+		add_line(out, f, "", labels, "%.6f",
+		    number < 0 ? 0.0 : (double)number / 1000);
+	else if (f->kind != SPARSE || number != 0)
+		add_line(out, f, "", labels, "%" PRId64, number);
 }
 
 static void
@@ -337,27 +290,23 @@ add_family(struct buf *out, const struct family *f,
 	static const char *const types[] = { "counter", "counter", "gauge",
 		"gauge", "histogram" };
 	const struct label *columns = f->columns;
-	char labels[128];
 
 	buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", f->name, f->help, f->name,
 	    types[f->kind]);
 	for (size_t i = 0; i < f->rows->size && row_words[i] != NULL; i++)
 		for (size_t k = 0; k < columns->size; k++) {
-			int len = 0;
+			auto_buf struct buf labels = BUF_INIT(128);
 
 			if (columns->words[k] == NULL)
 				continue;
-			labels[0] = '\0';
 			if (f->rows->key != NULL)
-				len = snprintf(labels, sizeof(labels),
-				    "%s=\"%s\"%s", f->rows->key, row_words[i],
-				    columns->key != NULL ? "," : "");
-			assert((size_t)len < sizeof(labels));
+				buf_addf(&labels, "%s=\"%s\"", f->rows->key,
+				    row_words[i]);
 			if (columns->key != NULL)
-				(void)snprintf(labels + len,
-				    sizeof(labels) - (size_t)len, "%s=\"%s\"",
-				    columns->key, columns->words[k]);
-			metrics_add_value(out, f, labels, numbers,
+				buf_addf(&labels, "%s%s=\"%s\"",
+				    labels.len > 0 ? "," : "", columns->key,
+				    columns->words[k]);
+			metrics_add_value(out, f, buf_str(&labels), numbers,
 			    i * columns->size + k);
 		}
 }
@@ -365,7 +314,7 @@ add_family(struct buf *out, const struct family *f,
 void
 metrics_add(struct buf *out, const struct metrics *m,
     const struct config *config, const struct health *health,
-    const struct metrics_store *store)
+    const struct filestore *store)
 {
 	auto_free struct metrics_all *all = xcalloc(1, sizeof(*all));
 

@@ -12,19 +12,32 @@
 struct buf;
 struct config;
 struct err;
+struct filestore;
 struct health;
 
 /*
  * What il-api counts, and the text of /metrics, in which the counters of all
- * programs stand (protocol/counters.h).  Each process of il-api has gauges of
- * its own, which end with it.
+ * programs stand (protocol/counters.h).  Each child of il-api has gauges of its
+ * own; those of one that is killed count until the next one takes its place.
  */
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
+/* Gauges, which change by +1 and -1. */
+enum metrics_gauge {
+	METRICS_REQUESTS, /* being answered */
+	METRICS_RUNNING,
+	METRICS_WAITING, /* for a cell */
+	METRICS_GAUGES,
+};
+struct metrics_gauges {
+	_Atomic int64_t of[METRICS_GAUGES];
+};
+
 struct metrics {
 	struct counters *counters;
-	struct metrics_process *processes; /* shared with those forked later */
-	const char *const *routes;	   /* borrowed; "/v1/files/{file_id}" */
+	struct metrics_gauges *gauges; /* of each child, in shared memory */
+	struct metrics_gauges *own;    /* NULL: not counted */
+	const char *const *routes;     /* borrowed; "/v1/files/{file_id}" */
 };
 
 /* The list of routes ends with NULL and is borrowed.  Equal names share the
@@ -44,25 +57,14 @@ void metrics_lease(struct metrics *m, enum refusal outcome);
 void metrics_run(struct metrics *m, enum api_kind kind, enum run_end end,
     enum run_reason reason, int64_t duration_us, int64_t waited_us);
 
-/* Gauges, which change by +1 and -1. */
-enum metrics_gauge {
-	METRICS_REQUESTS, /* being answered */
-	METRICS_RUNNING,
-	METRICS_WAITING, /* for a cell */
-	METRICS_GAUGES,
-};
+/* In a new child: what the one of this index before it left does not count. */
+void metrics_begin(struct metrics *m, size_t index);
 void metrics_change(struct metrics *m, enum metrics_gauge gauge, int64_t by);
 
-/* Usage of the file store. */
-struct metrics_store {
-	int64_t files;
-	int64_t bytes;
-	int64_t quota;
-};
 /* Append all families.  health says whether il-sandboxd and il-fcgi answer;
  * without an answer their families are left out. */
 void metrics_add(struct buf *out, const struct metrics *m,
     const struct config *config, const struct health *health,
-    const struct metrics_store *store);
+    const struct filestore *store);
 
 #endif

@@ -8,9 +8,9 @@
 
 #include <sodium.h>
 
-#include "api/reply.h"
+#include "api/gate.h"
 #include "contract/librechat/libre_request.h"
-#include "server/http.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 #include "base/text.h"

@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "api/app.h"
-#include "api/reply.h"
+#include "api/gate.h"
 #include "api/run.h"
 #include "api/routes.h"
 #include "contract/piston/piston_answer.h"
-#include "server/http.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 #include "base/config.h"

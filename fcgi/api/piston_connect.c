@@ -17,11 +17,10 @@
 #include "api/app.h"
 #include "api/gate.h"
 #include "api/piston.h"
-#include "api/reply.h"
 #include "api/run.h"
 #include "api/routes.h"
 #include "contract/piston/piston_answer.h"
-#include "server/http.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 

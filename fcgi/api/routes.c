@@ -6,11 +6,10 @@
 #include "api/app.h"
 #include "api/gate.h"
 #include "api/librechat_who.h"
-#include "api/reply.h"
 #include "contract/json.h"
 #include "contract/snekbox/eval_message.h"
 #include "server/health.h"
-#include "server/http.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 #include "base/config.h"
@@ -38,19 +37,17 @@ api_health(struct api_app *app, struct http_request *req)
 	if (body != NULL)
 		reply_text(req, 200, NO_STORE, body);
 	else
-		reply_text(req, 500, NO_STORE,
-		    "{\"status\":\"error\",\"message\":\"The health cannot be "
-		    "written\"}");
+		reply_failed(req, NO_STORE);
 }
 
 /* LibreChat's operators read the status alone. */
 void
 api_librechat_health(struct api_app *app, struct http_request *req)
 {
-	static const char well[] = "{\"status\":\"ok\"";
-	auto_free char *body = health_json(app->config, true);
+	struct health health;
 
-	if (body != NULL && strncmp(body, well, strlen(well)) == 0)
+	health_gather(&health, app->config);
+	if (health.verdict.what == CONDITION_WELL)
 		http_answer(req, 200, "text/plain; charset=utf-8", NO_STORE,
 		    "OK", 2);
 	else
@@ -72,7 +69,6 @@ void
 api_metrics(struct api_app *app, struct http_request *req)
 {
 	auto_buf struct buf body = BUF_INIT(METRICS_MAX);
-	struct metrics_store store = { .quota = app->store.limits.quota };
 	struct health health;
 
 	if (gate_is_foreign(req) &&
@@ -82,9 +78,8 @@ api_metrics(struct api_app *app, struct http_request *req)
 		    "; /docs says more");
 		return;
 	}
-	filestore_usage(&app->store, &store.bytes, &store.files);
 	health_gather(&health, app->config);
-	metrics_add(&body, &app->metrics, app->config, &health, &store);
+	metrics_add(&body, &app->metrics, app->config, &health, &app->store);
 	http_answer(req, 200, METRICS_TYPE, NO_STORE, buf_str(&body), body.len);
 }
 
@@ -175,8 +170,7 @@ struct place {
 	const struct route *route; /* NULL: not with this method */
 	size_t first; /* first row of the path; ROUTES: there is none */
 	enum gate_use use;
-	enum gate_who (*scheme)(struct api_app *app, struct http_request *req,
-	    bool foreign, struct token *token);
+	__typeof__(gate_by_token) *scheme;
 	char ids[IDS][ID_MAX];
 };
 

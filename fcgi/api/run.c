@@ -2,6 +2,7 @@
 #include "api/run.h"
 
 #include <ctype.h>
+#include <fnmatch.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,10 @@
 #include <sys/stat.h>
 
 #include "api/app.h"
-#include "api/reply.h"
+#include "api/gate.h"
 #include "contract/multipart.h"
 #include "contract/run_files.h"
-#include "server/http.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 #include "base/config.h"
@@ -71,27 +72,17 @@ named_in(const char *modules, const char *text, size_t len)
 	return mask;
 }
 
-/* Is it the program itself, which nobody imports? */
+/* Would an import find the file?  The program itself is imported by nobody. */
 static bool
-run_is_program(const char *path, const struct cell_request *request)
+is_own_module(const char *path, const struct cell_request *request)
 {
-	return (request->path != NULL && strcmp(request->path, path) == 0) ||
-	    (request->word_count > 0 && request->words[0].len == strlen(path) &&
-		memcmp(request->words[0].data, path, strlen(path)) == 0);
-}
+	const struct cell_bytes *word = request->words;
 
-static bool
-is_own_module(const char *path)
-{
-	static const char *const ends[] = { ".py", ".pyc", ".so",
-		"matplotlibrc" };
-	size_t len = strlen(path);
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (len >= strlen(ends[i]) &&
-		    strcmp(path + len - strlen(ends[i]), ends[i]) == 0)
-			return true;
-	return false;
+	return fnmatch("*@(.py|.pyc|.so|matplotlibrc)", path, FNM_EXTMATCH) ==
+	    0 &&
+	    (request->path == NULL || strcmp(request->path, path) != 0) &&
+	    (request->word_count == 0 || word->len != strlen(path) ||
+		memcmp(word->data, path, word->len) != 0);
 }
 
 int64_t
@@ -100,8 +91,7 @@ imports_of(const char *modules, const struct cell_request *request)
 	uint32_t mask;
 
 	for (size_t i = 0; i < request->input_count; i++)
-		if (is_own_module(request->inputs[i].path) &&
-		    !run_is_program(request->inputs[i].path, request))
+		if (is_own_module(request->inputs[i].path, request))
 			return PRELOAD_APART;
 	mask = named_in(modules, request->source, request->source_len);
 
@@ -456,33 +446,6 @@ api_answer_lost(const struct api_run *run)
 	reply_failed(run->req, header);
 }
 
-/* There was no cell. */
-static void
-run_busy(struct api_run *run)
-{
-	if (run->front->busy != NULL)
-		run->front->busy(run);
-	else if (run->req->begun)
-		run->front->refuse(run, 503, REPLY_BUSY);
-	else
-		reply_busy(run->req);
-}
-
-static void
-run_lost(struct api_run *run)
-{
-	char text[64];
-
-	(void)snprintf(text, sizeof(text),
-	    "Internal Server Error, reference %s", run->reference);
-	if (run->front->lost != NULL)
-		run->front->lost(run);
-	else if (run->req->begun)
-		run->front->refuse(run, 500, text);
-	else
-		api_answer_lost(run);
-}
-
 const struct run_error *
 api_run_error(const struct run_error *rows, const struct cell_result *result,
     struct buf *text)
@@ -519,23 +482,40 @@ run_answer_result(struct api_run *run)
 		front->answer(run);
 }
 
+/* There was no cell, or it is lost. */
+static void
+run_answer_none(struct api_run *run)
+{
+	const struct run_front *front = run->front;
+	bool busy = run->end == RUN_REFUSED;
+	void (*answer)(struct api_run * run) = busy ? front->busy : front->lost;
+	char text[64] = REPLY_BUSY;
+
+	if (!busy)
+		(void)snprintf(text, sizeof(text),
+		    "Internal Server Error, reference %s", run->reference);
+	if (answer != NULL)
+		answer(run);
+	else if (run->req->begun)
+		front->refuse(run, busy ? 503 : 500, text);
+	else if (busy)
+		reply_busy(run->req);
+	else
+		api_answer_lost(run);
+}
+
 void
 api_run_answer(struct api_run *run)
 {
-	const struct run_front *front = run->front;
-
 	if (run->end == RUN_RESULT) {
 		run_end_file(run);
 		run_answer_result(run);
-	} else if (run->end == RUN_REFUSED) {
-		run_busy(run);
-	} else if (run->end == RUN_BROKEN) {
-		run_lost(run);
+	} else if (run->end == RUN_REFUSED || run->end == RUN_BROKEN) {
+		run_answer_none(run);
 	}
-	if (run->fresh.store != NULL)
-		filestore_abort(&run->fresh);
+	filestore_abort(&run->fresh);
 	run_files_release(&run->files);
-	metrics_run(&run->app->metrics, front->kind, run->end,
+	metrics_run(&run->app->metrics, run->front->kind, run->end,
 	    run->result.reason, run->duration_us, run->waited_us);
 }
 

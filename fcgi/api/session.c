@@ -10,7 +10,7 @@
 #include <sodium.h>
 
 #include "api/gate.h"
-#include "server/http.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 #include "base/config.h"
@@ -45,17 +45,18 @@ session_make_id(const struct api_app *app, char id[SESSION_ID_SIZE])
 }
 
 enum refusal
-session_lease(struct api_app *app, struct http_request *req,
-    const struct session_order *order, struct lease *lease, struct err *err)
+session_lease(struct api_app *app, struct http_request *req, const char *id,
+    const char *interpreter, int64_t ttl_ms, int64_t rest_ms,
+    struct lease *lease, struct err *err)
 {
 	const struct pollfd gone = { .fd = http_fd(req), .events = POLLRDHUP };
 	const struct lease_request request = { .class = "session",
 		.sandbox = "",
-		.interpreter = order->interpreter,
-		.lease_ms = order->ttl_ms,
-		.session = session_digits(order->id),
+		.interpreter = interpreter,
+		.lease_ms = ttl_ms,
+		.session = session_digits(id),
 		.owner = app->owner,
-		.rest_ms = order->rest_ms,
+		.rest_ms = rest_ms,
 		.slot_fd = app->slot,
 		.unless = &gone };
 
@@ -154,9 +155,6 @@ static void
 session_make_named(struct session_named *s, struct api_app *app,
     struct http_request *req)
 {
-	const struct session_order order = { .id = s->id,
-		.ttl_ms = NAMED_MS,
-		.rest_ms = app->config->librechat_rest_ms };
 	const int run_slot = app->slot;
 	auto_close int slot = session_claim_slot(app);
 	struct err err;
@@ -164,8 +162,9 @@ session_make_named(struct session_named *s, struct api_app *app,
 	if (slot == -1)
 		return;
 	app->slot = slot;
-	s->fresh = session_lease(app, req, &order, &s->cell, &err) ==
-	    REFUSAL_NONE;
+	s->fresh = session_lease(app, req, s->id, NULL, NAMED_MS,
+		       app->config->librechat_rest_ms, &s->cell,
+		       &err) == REFUSAL_NONE;
 	app->slot = run_slot;
 	if (!s->fresh)
 		log_info("a conversation has no cell: %s", err.text);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "discord/route.h"
-#include "server/http.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 #include "base/config.h"

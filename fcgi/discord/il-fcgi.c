@@ -39,6 +39,7 @@
 #include <sys/stat.h>
 
 #include "discord/front.h"
+#include "server/master.h"
 #include "server/serve.h"
 
 #include "base/basics.h"
@@ -156,13 +157,15 @@ int
 main(int argc, char **argv)
 {
 	auto_config struct config config = { 0 };
-	bool test = master_begin("il-fcgi", argc, argv, &config, NULL);
+	const char *given[CONFIG_OPTIONS] = { NULL };
 	struct interaction_key key;
 	struct err err;
 
+	config_begin(&config, "il-fcgi",
+	    "tve:", "usage: il-fcgi [-tv] [-e envfile]\n", argc, argv, given);
 	if (sodium_init() < 0)
 		log_fatal(1, "libsodium does not start");
-	if (!test) {
+	if (given['t'] == NULL) {
 		if (serve_discord(&config, &err) < 0)
 			log_fatal(err.code == ERR_CONFIG ? 78 : 1, "%s",
 			    err.text);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "discord/chat_answer.h"
-#include "server/http.h"
+#include "server/serve.h"
 
 #include "base/basics.h"
 #include "base/config.h"

@@ -23,7 +23,7 @@
 
 #include <sodium.h>
 
-#include "server/http.h"
+#include "server/master.h"
 #include "server/serve.h"
 
 #include "base/basics.h"
@@ -371,11 +371,14 @@ int
 main(int argc, char **argv)
 {
 	auto_config struct config config = { 0 };
+	const char *given[CONFIG_OPTIONS] = { NULL };
 	struct err err;
 
 	if (sodium_init() < 0)
 		log_fatal(1, "libsodium does not start");
-	if (!master_begin("il-node", argc, argv, &config, NULL)) {
+	config_begin(&config, "il-node",
+	    "tve:", "usage: il-node [-tv] [-e envfile]\n", argc, argv, given);
+	if (given['t'] == NULL) {
 		if (serve_nodes(&config, &err) < 0)
 			log_fatal(err.code == ERR_CONFIG ? 78 : 1, "%s",
 			    err.text);

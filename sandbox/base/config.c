@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <regex.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -573,6 +574,28 @@ config_load(struct config *config, const char *env_file, struct err *err)
 		return 0;
 	config_release(config);
 	return -1;
+}
+
+void
+config_begin(struct config *config, const char *name, const char *options,
+    const char *usage, int argc, char **argv, const char **given)
+{
+	struct err err;
+	int c;
+
+	while ((c = getopt(argc, argv, options)) != -1 && c != '?')
+		given[c] = optarg != NULL ? optarg : "";
+	if (c == '?' || optind != argc) {
+		(void)fputs(usage, stderr);
+		exit(64);
+	}
+	if (given['V'] != NULL) {
+		(void)printf("%s %s\n", name, INLINE_VERSION);
+		exit(0);
+	}
+	log_init(name, given['v'] != NULL ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	if (config_load(config, given['e'], &err) < 0)
+		log_fatal(78, "%s", err.text);
 }
 
 void

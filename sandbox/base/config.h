@@ -39,6 +39,15 @@ struct config {
  * directory.  After -1 there is nothing to release.
  */
 int config_load(struct config *config, const char *env_file, struct err *err);
+/*
+ * Begin the main() of a program: read its options, as getopt() takes them, open
+ * its log, load its configuration (-e names the env file, -v logs more, -V
+ * prints the version).  given: by letter, the value of an option, "" where it
+ * takes none, NULL where it is not there.  A mistake ends the program.
+ */
+#define CONFIG_OPTIONS 128
+void config_begin(struct config *config, const char *name, const char *options,
+    const char *usage, int argc, char **argv, const char **given);
 void config_release(struct config *config);
 #define auto_config __attribute__((cleanup(config_release)))
 /* A row of the table of settings, by its number. */

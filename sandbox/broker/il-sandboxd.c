@@ -430,37 +430,16 @@ check_docker(const struct config *config, struct err *err)
 int
 main(int argc, char **argv)
 {
-	const char *env_file = NULL;
-	enum log_level level = LOG_LEVEL_INFO;
-	bool test = false;
+	const char *given[CONFIG_OPTIONS] = { NULL };
 	auto_config struct config config = { 0 };
 	struct err err;
 	int rc;
-	int c;
 
-	log_init("il-sandboxd", level);
+	log_init("il-sandboxd", LOG_LEVEL_INFO);
 	if (argc == 4 && strcmp(argv[1], "-u") == 0)
 		return give_volume(argv[2], argv[3]);
-	while ((c = getopt(argc, argv, "e:tVv")) != -1) {
-		if (c == 'e') {
-			env_file = optarg;
-		} else if (c == 't') {
-			test = true;
-		} else if (c == 'v') {
-			level = LOG_LEVEL_DEBUG;
-		} else if (c == 'V') {
-			(void)printf("il-sandboxd %s\n", INLINE_VERSION);
-			return 0;
-		} else {
-			usage_exit();
-		}
-	}
-	if (optind != argc)
-		usage_exit();
-	log_init("il-sandboxd", level);
-	if (config_load(&config, env_file, &err) != 0)
-		log_fatal(EXIT_CONFIG, "%s", err.text);
-	if (test)
+	config_begin(&config, "il-sandboxd", "e:tVv", usage, argc, argv, given);
+	if (given['t'] != NULL)
 		return 0;
 	process_take_short_slices();
 	process_extend_path();

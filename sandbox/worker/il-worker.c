@@ -61,13 +61,6 @@
 #define DAY_MS (INT64_C(24) * 60 * 60 * 1000)
 #define JOB_DAYS 30
 
-static void
-worker_usage(void)
-{
-	(void)fputs("usage: il-worker [-t] [-e envfile] -s slot\n", stderr);
-	exit(EXIT_USAGE);
-}
-
 /* ---- opening ---- */
 
 /* Lock worker/<slot>.lock.  Returns its descriptor, -1 with ERR_BUSY: its
@@ -428,29 +421,19 @@ int
 main(int argc, char **argv)
 {
 	auto_config struct config config = { 0 };
-	struct err err = { 0 };
 	struct worker worker = { .config = &config, .slot = -1 };
-	const char *env_file = NULL;
-	bool test = false;
-	int c;
+	const char *given[CONFIG_OPTIONS] = { NULL };
 
-	while ((c = getopt(argc, argv, "e:s:t")) != -1) {
-		if (c == 'e')
-			env_file = optarg;
-		else if (c == 't')
-			test = true;
-		else if (c != 's' ||
-		    !text_parse_int(optarg, 0, SLOT_MOST, &worker.slot))
-			worker_usage();
-	}
-	if (optind != argc || (worker.slot < 0 && !test))
-		worker_usage();
-	log_init("il-worker", LOG_LEVEL_INFO);
-	if (config_load(&config, env_file, &err) < 0)
-		log_fatal(EXIT_CONFIG, "%s", err.text);
+	config_begin(&config, "il-worker", "e:s:t",
+	    "usage: il-worker [-t] [-e envfile] -s slot\n", argc, argv, given);
+	if (given['s'] == NULL ?
+		given['t'] == NULL :
+		!text_parse_int(given['s'], 0, SLOT_MOST, &worker.slot))
+		log_fatal(EXIT_USAGE,
+		    "-s: is needed, with the number of a slot");
 	if (config.discord_application_id == 0)
 		log_fatal(EXIT_CONFIG, "DISCORD_APPLICATION_ID: must be set");
-	if (!test) {
+	if (given['t'] == NULL) {
 		process_take_short_slices();
 		open_all(&worker);
 		log_info("ready slot=%" PRId64, worker.slot);

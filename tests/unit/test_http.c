@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fcgi/server/http.c: how long an answer waits for who reads it, and how a long
- * one travels. */
+/* fcgi/server/serve.c: how long an answer waits for its reader, and how a long
+ * one is written. */
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/basics.h"
-#include "server/http.h"
+#include "server/serve.h"
 #include "tap.h"
 
 #define LONG 100000
