@@ -2,39 +2,41 @@
 -- Jobs (sandbox/store/job.c).  Every change of a state names the state that it
 -- expects.
 
--- One row that says what may be wrong with a new job: known interaction, the kind
--- of another job of this user, commands in the last minute.
+-- What is wrong with a new job, by enum job_insert_result, the first fault that is
+-- reported; and whether it only looks, beside a run of its user's.
+-- Each count is made only if nothing before it is wrong.  A limit of 0 is none.
 -- name: job_check
-SELECT
-	EXISTS (SELECT 1 FROM jobs WHERE interaction_id = :interaction_id),
-	(SELECT kind FROM jobs WHERE user_id = :user_id
-		AND state IN ('queued', 'claimed', 'started')
-		AND alone = 1),
-	(SELECT count(*) FROM (SELECT 1 FROM jobs WHERE user_id = :user_id
-		AND received_ms > :since_ms LIMIT :rate));
-
--- What this user has beside that.
--- name: job_beside
-SELECT count(*) FROM jobs
-WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+WITH waits_for AS NOT MATERIALIZED (SELECT kind FROM jobs WHERE user_id = :user_id
 	AND state IN ('queued', 'claimed', 'started')
-	AND user_id = :user_id AND alone = 0;
-
--- Commands of a server, or of everybody, in the last minute.
--- name: job_guild_rate
-SELECT count(*) FROM (SELECT 1 FROM jobs WHERE guild_id = :guild_id
-	AND guild_id > 0 AND received_ms > :since_ms LIMIT :most);
-
--- name: job_service_rate
-SELECT count(*) FROM (SELECT 1 FROM jobs WHERE received_ms > :since_ms
-	LIMIT :most);
-
--- What a server has that is not over.
--- name: job_guild_open
-SELECT count(*) FROM jobs
-WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
-	AND state IN ('queued', 'claimed', 'started')
-	AND guild_id = :guild_id;
+	AND alone = 1),
+open AS NOT MATERIALIZED (SELECT user_id, guild_id, alone FROM jobs
+	WHERE state IN ('queued', 'claimed', 'started', 'finished', 'lost')
+	AND state IN ('queued', 'claimed', 'started'))
+SELECT CASE
+	WHEN EXISTS (SELECT 1 FROM jobs
+		WHERE interaction_id = :interaction_id) THEN 1
+	WHEN :waits AND EXISTS (SELECT 1 FROM waits_for) AND NOT (:looks
+		AND EXISTS (SELECT 1 FROM waits_for
+			WHERE kind IN ('py', 'message-run'))
+		AND (SELECT count(*) FROM open
+			WHERE user_id = :user_id AND alone = 0) < 2) THEN 2
+	WHEN (SELECT count(*) FROM (SELECT 1 FROM jobs WHERE user_id = :user_id
+		AND received_ms > :since_ms LIMIT :user_rate)) >= :user_rate
+		THEN 3
+	WHEN :queued >= :queue_max THEN 5
+	WHEN :user_jobs > 0 AND (SELECT count(*) FROM open
+		WHERE user_id = :user_id AND alone = 0)
+		+ (SELECT count(*) FROM waits_for) >= :user_jobs THEN 2
+	WHEN :guild_rate > 0 AND (SELECT count(*) FROM (SELECT 1 FROM jobs
+		WHERE guild_id = :guild_id AND guild_id > 0
+		AND received_ms > :since_ms LIMIT :guild_rate)) >= :guild_rate
+		THEN 4
+	WHEN :guild_jobs > 0 AND (SELECT count(*) FROM open
+		WHERE guild_id = :guild_id) >= :guild_jobs THEN 4
+	WHEN :service_rate > 0 AND (SELECT count(*) FROM (SELECT 1 FROM jobs
+		WHERE received_ms > :since_ms LIMIT :service_rate))
+		>= :service_rate THEN 5
+	ELSE 0 END, :looks AND EXISTS (SELECT 1 FROM waits_for);
 
 -- name: job_unfinished
 SELECT count(*) FROM jobs

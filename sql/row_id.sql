@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Ids of new rows (sandbox/store/row.c).
+-- Ids of new rows (sandbox/store/job.c).
 
 -- The largest id that a table has ever had: AUTOINCREMENT keeps it.
 -- name: row_newest

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What the operator has said (sandbox/store/rule.c).
+-- What the operator has said (sandbox/store/sandbox.c).
 
 -- Of all, of this server and of this person: three rows at most.
 -- name: rule_find

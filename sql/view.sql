@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- What buttons and modals refer to (sandbox/store/view.c).
+-- What buttons and modals refer to (sandbox/store/job.c).
 
 -- name: view_insert
 INSERT INTO views (kind, @view, @view_text, bytes, created_ms)

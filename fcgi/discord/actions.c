@@ -11,7 +11,7 @@
 #include "protocol/handover.h"
 #include "protocol/node_table.h"
 #include "store/editor.h"
-#include "store/row.h"
+#include "store/job.h"
 
 /* Each completes the job of a press, which has the options of the view; that is
  * the invoker's own and of the action's kind.  False: the reply is made. */
@@ -221,7 +221,7 @@ type_of(const struct interaction *in)
 static bool
 load_view(struct context *c, int64_t id, enum job_kind kind)
 {
-	int found = view_find(c->db, id, &c->view, &c->reply->err);
+	int found = view_find(c->db, id, &c->view, NULL, &c->reply->err);
 
 	if (found < 0)
 		return route_fault(c, "database");

@@ -294,8 +294,7 @@ answer_choices(struct db *db, const char *sandbox_id, const char *cwd,
 static json_t *
 button(int style, const char *label, enum action action, int64_t id)
 {
-	auto_free char *custom_id = xprintf("%s:%" PRId64,
-	    command_actions[action].name, id);
+	auto_free char *custom_id = action_id(action, id);
 
 	return json_pack("{s:i, s:i, s:s, s:s}", "type", COMPONENT_BUTTON,
 	    "style", style, "label", label, "custom_id", custom_id);
@@ -363,7 +362,7 @@ answer_editor_later(enum action action, int64_t view_id)
 char *
 answer_editor(int64_t view_id, const char *input)
 {
-	auto_free char *custom_id = editor_id(ACTION_PY, view_id);
+	auto_free char *custom_id = action_id(ACTION_PY, view_id);
 	json_t *inputs = json_pack("[o, o]",
 	    editor_input("code", text_of(TEXT_EDITOR_CODE),
 		text_of(TEXT_EDITOR_CODE_HINT), true, NULL),

@@ -49,7 +49,6 @@
 #include "protocol/counters.h"
 #include "store/db.h"
 #include "store/job.h"
-#include "store/rule.h"
 #include "store/sandbox.h"
 
 /* Longer than serve.c needs to answer waiting requests, with a stalled peer. */

@@ -10,9 +10,7 @@
 
 #include "base/basics.h"
 #include "store/job.h"
-#include "store/rule.h"
 #include "store/sandbox.h"
-#include "store/view.h"
 
 struct config;
 struct db;

@@ -34,8 +34,7 @@
 #include "protocol/node_table.h"
 #include "store/db.h"
 #include "store/moves.h"
-#include "store/row.h"
-#include "store/view.h"
+#include "store/job.h"
 
 /* nginx lets four people arrive at one time (nginx/node.conf). */
 #define CHILDREN 6
@@ -96,7 +95,7 @@ views_get(struct node *node, struct http_request *req, const char *id)
 
 	if (user != NULL && text_parse_snowflake(user, &user_id) &&
 	    text_parse_snowflake(id, &view_id))
-		found = view_load(node->db, view_id, &view, &texts, &err);
+		found = view_find(node->db, view_id, &view, &texts, &err);
 	if (found < 0)
 		log_err("%s", err.text);
 	else if (found == 0 && may_read_view(&view, &texts, user_id))

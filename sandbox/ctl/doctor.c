@@ -27,7 +27,7 @@
 #include "rest/limiter.h"
 #include "store/db.h"
 #include "store/job.h"
-#include "store/rule.h"
+#include "store/sandbox.h"
 
 #define LINE_MAX_BYTES 16384
 #define ANSWER_MS 3000

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `ilctl user`, `guild` and `service`: the operator's rules for a person, for a
- * server, for all (store/rule.h).  The front and the workers obey them with the
- * next command; running commands are cancelled as their owner would do it.
+ * server, for all (store/sandbox.h).  The front and the workers obey them with
+ * the next command; running commands are cancelled as their owner would do it.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "ctl/table.h"
 #include "protocol/handover.h"
 #include "store/db.h"
-#include "store/rule.h"
+#include "store/sandbox.h"
 
 #define TIMEOUT_LEAST 100 /* as IL_TIMEOUT_SECONDS, in milliseconds */
 #define TIMEOUT_MOST (600 * 1000)

@@ -68,8 +68,15 @@ const struct command_action command_actions[ACTION_COUNT] = {
 #include "store/commands.def"
 };
 
-bool
-command_is_under_il(enum job_kind kind)
+char *
+action_id(enum action action, int64_t id)
+{
+	return xprintf("%s:%" PRId64, command_actions[action].name, id);
+}
+
+/* Is it one of /il's? */
+static bool
+is_under_il(enum job_kind kind)
 {
 	return commands[kind].place == COMMAND_UNDER_IL ||
 	    commands[kind].place == COMMAND_BOTH;
@@ -78,7 +85,7 @@ command_is_under_il(enum job_kind kind)
 bool
 command_spell(enum job_kind kind, char spelt[COMMAND_SPELT_MAX])
 {
-	bool under = command_is_under_il(kind);
+	bool under = is_under_il(kind);
 	char *slash;
 
 	if (!under && commands[kind].place != COMMAND_ROOT)
@@ -107,7 +114,7 @@ job_kind_find(const char *name)
 static const char *
 registered_as(enum job_kind kind)
 {
-	if (command_is_under_il(kind))
+	if (is_under_il(kind))
 		return "il";
 	return commands[kind].place == COMMAND_ROOT ? commands[kind].name : "";
 }

@@ -120,14 +120,15 @@ extern const struct command_action command_actions[ACTION_COUNT];
 /* Highest page that Discord lets people choose; il-fcgi takes some more. */
 #define COMMAND_PAGE_MAX 100000
 
-/* Is it one of /il's? */
-bool command_is_under_il(enum job_kind kind);
 /* As people type it, without the slash before it: "il session start", "health".
  * False: nobody types it. */
 #define COMMAND_SPELT_MAX 40
 bool command_spell(enum job_kind kind, char spelt[COMMAND_SPELT_MAX]);
 /* The kind of a name. */
 enum job_kind job_kind_find(const char *name);
+
+/* The id that Discord carries, heap: of a view, or of another object. */
+char *action_id(enum action action, int64_t id);
 
 /* ---- the job of a command or an action ---- */
 
@@ -150,8 +151,7 @@ struct job {
 	enum job_kind kind;
 	bool lost; /* its worker died during it: that is still to be told */
 	enum job_answer answer;
-	bool beside; /* job_insert(): it does not wait for its user's run */
-	char *body;  /* finished: the message, JSON; NULL before */
+	char *body; /* finished: the message, JSON; NULL before */
 };
 #define JOB_HELD_NOWHERE (-1) /* held_by */
 

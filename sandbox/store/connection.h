@@ -7,11 +7,10 @@
 #include <stdint.h>
 
 #include "statements.h"
-#include "store/authorize.h"
 
 #include "base/basics.h"
 
-/* Structs that db.h and row.h hide; no other file includes this. */
+/* What db.c and db_open.c share; no other file includes this. */
 
 /* A statement of sql/ on one connection. */
 struct stmt {
@@ -22,7 +21,7 @@ struct stmt {
 
 struct db {
 	sqlite3 *handle;
-	enum db_role role;
+	int role; /* enum db_role */
 	/*
 	 * Turn of the next writer.  SQLite has one writer; a process that finds
 	 * it busy sleeps, longer each time, and another one that comes at the
@@ -39,5 +38,12 @@ struct db {
 	int64_t note;	      /* db_note() */
 	struct err group_err; /* why the group is lost; ERR_NONE: it is not */
 };
+
+/* False: the turn did not come in this time. */
+bool db_turn_take(struct db *db, int timeout_ms);
+void db_turn_give(struct db *db);
+/* Every error of SQLite's comes by here.  Fill err from what it says about the
+ * connection.  Always -1. */
+int db_failed(struct db *db, struct err *err);
 
 #endif

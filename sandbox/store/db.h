@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/authorize.h"
 #include "statements.h" /* generated from sql/: enum statement */
 
 struct config;
@@ -19,6 +18,14 @@ struct err;
  */
 struct db;
 struct stmt; /* a prepared statement */
+
+/*
+ * Roles, whose rights the database itself holds: DB_FRONT (il-fcgi) inserts
+ * jobs and views and reads; DB_READER (counting, and an operator's lists)
+ * reads; DB_WORKER changes all but the operator's rules; DB_NODE, which carries
+ * people to other nodes, changes these, too; DB_ADMIN does all.
+ */
+enum db_role { DB_FRONT, DB_READER, DB_WORKER, DB_NODE, DB_ADMIN };
 
 /* Open an existing, migrated database (DB_ADMIN: makes the file if missing, any
  * version).  Wrong version is ERR_CONFIG "run ilctl migrate". */

@@ -30,13 +30,6 @@ editor_input(const char *name, const char *label, const char *hint,
 	    "required", required, "placeholder", hint, "value", value);
 }
 
-/* The id that it is sent back with, heap: its action and view. */
-static inline char *
-editor_id(enum action action, int64_t view_id)
-{
-	return xprintf("%s:%" PRId64, command_actions[action].name, view_id);
-}
-
 /* An editor of somebody else's code has no view: its id says how to run the
  * code that is sent back. */
 #define EDITOR_TRIED 1

@@ -6,12 +6,11 @@
 #include <string.h>
 
 #include "base/basics.h"
+#include "protocol/node_table.h"
 #include "store/db.h"
 #include "store/row.h"
 
 #define RATE_WINDOW_MS 60000
-/* Each of them takes a worker, for LIMIT_LOOK_MS at most. */
-#define BESIDE_MAX 2
 
 static const char *const answer_names[] = {
 	[ANSWER_DEFERRED] = "deferred",
@@ -20,11 +19,70 @@ static const char *const answer_names[] = {
 	NULL,
 };
 
+/* ---- ids of rows ---- */
+
+#define EPOCH_MS INT64_C(1420070400000) /* 2015, as of Discord's ids */
+#define TIME_SHIFT 22
+#define SLOT_SHIFT 12
+#define COUNTER_MAX ((INT64_C(1) << SLOT_SHIFT) - 1)
+#define REST_MASK ((INT64_C(1) << TIME_SHIFT) - 1)
+/* A clock that is outside of these, in milliseconds since 2015, is no clock. */
+#define TIME_FIRST (ROW_ID_FIRST >> TIME_SHIFT)
+#define TIME_LAST (ROW_ID_LAST >> TIME_SHIFT)
+
+_Static_assert(SLOTS == 1 << (TIME_SHIFT - SLOT_SHIFT), "a slot has its bits");
+
+int
+row_id_slot(int64_t id)
+{
+	return id < ROW_ID_FIRST ? -1 : (int)((id & REST_MASK) >> SLOT_SHIFT);
+}
+
+int64_t
+row_id_next(int64_t newest, int64_t now_ms, int slot)
+{
+	int64_t ms = now_ms - EPOCH_MS;
+	int64_t own = (int64_t)slot << SLOT_SHIFT;
+	int64_t id;
+
+	if (ms < TIME_FIRST || ms > TIME_LAST)
+		ms = TIME_FIRST;
+	id = ms << TIME_SHIFT | own;
+	if (id > newest)
+		return id;
+	/* The clock stands or was set back: the first one above the newest. */
+	id = (newest & ~REST_MASK) | own;
+	if (id > newest)
+		return id;
+	return newest - id < COUNTER_MAX ? newest + 1 : id + REST_MASK + 1;
+}
+
+int
+row_id_make(struct db *db, const char *table, int64_t user_id, int64_t *id,
+    struct err *err)
+{
+	int64_t newest = db_number(db, STATEMENT_ROW_NEWEST,
+	    DB_VALUES(BIND(":name", table)), err);
+
+	if (newest < 0)
+		return -1;
+	*id = row_id_next(newest, clock_wall_ms(), slot_of(user_id));
+	return 0;
+}
+
+/* ---- jobs ---- */
+
 static const struct row_field job_fields[] = {
 #define JOB(type, name) ROW_FIELD(struct job, name),
 #include "store/columns.def"
 	ROW_END
 };
+
+#define OF_LIMITS(member) ROW_FIELD(struct job_limits, member)
+
+static const struct row_field limit_fields[] = { OF_LIMITS(queue_max),
+	OF_LIMITS(user_rate), OF_LIMITS(user_jobs), OF_LIMITS(guild_rate),
+	OF_LIMITS(guild_jobs), OF_LIMITS(service_rate), ROW_END };
 
 void
 job_init(struct job *job)
@@ -70,125 +128,34 @@ unfinished(struct db *db, struct err *err)
 	return *note;
 }
 
-/* Number of a user's concurrent jobs, which wait for none; -1 on error. */
-static int64_t
-count_beside(struct db *db, int64_t user_id, struct err *err)
-{
-	return db_number(db, STATEMENT_JOB_BESIDE,
-	    DB_VALUES(BIND(":user_id", user_id)), err);
-}
-
-/* Does it run code, so that the workspace can be read meanwhile? */
-static bool
-is_run(enum job_kind kind)
-{
-	return kind == JOB_PY || kind == JOB_MESSAGE_RUN;
-}
-
-/* The user has an unfinished job of another kind: must this one wait for it?
- * -1: that is not known. */
-static int
-waits_for(struct db *db, struct job *job, enum job_kind other, struct err *err)
-{
-	enum command_needs needs = commands[job->kind].needs;
-	int64_t count;
-
-	if (needs == COMMAND_NEEDS_NOTHING)
-		return 0;
-	if (needs != COMMAND_NEEDS_LOOK || !is_run(other))
-		return 1;
-	count = count_beside(db, job->user_id, err);
-	job->beside = count >= 0 && count < BESIDE_MAX;
-	return count < 0 ? -1 : !job->beside;
-}
-
-/* Do the limits that an operator has set, beside those that all have, let the
- * job in?  runs: the user has a job that is not over. */
-static enum job_insert_result
-check_limits(struct db *db, const struct job *job,
-    const struct job_limits *limits, bool runs, struct err *err)
-{
-	const struct db_value guild = BIND(":guild_id", job->guild_id);
-	const struct db_value since = BIND(":since_ms",
-	    job->received_ms - RATE_WINDOW_MS);
-	const struct {
-		enum statement which;
-		int64_t most; /* 0: no limit */
-		enum job_insert_result result;
-		const struct db_value *values;
-	} rules[] = {
-		{ STATEMENT_JOB_GUILD_RATE, limits->guild_rate,
-		    JOB_GUILD_TOO_MANY,
-		    DB_VALUES(guild, since,
-			BIND(":most", limits->guild_rate)) },
-		{ STATEMENT_JOB_GUILD_OPEN, limits->guild_jobs,
-		    JOB_GUILD_TOO_MANY, DB_VALUES(guild) },
-		{ STATEMENT_JOB_SERVICE_RATE, limits->service_rate,
-		    JOB_QUEUE_FULL,
-		    DB_VALUES(since, BIND(":most", limits->service_rate)) },
-	};
-	int64_t count;
-
-	if (limits->user_jobs > 0) {
-		count = count_beside(db, job->user_id, err);
-		if (count < 0)
-			return JOB_INSERT_FAILED;
-		if (count + runs >= limits->user_jobs)
-			return JOB_RUNNING;
-	}
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		if (rules[i].most <= 0)
-			continue;
-		count = db_number(db, rules[i].which, rules[i].values, err);
-		if (count < 0)
-			return JOB_INSERT_FAILED;
-		if (count >= rules[i].most)
-			return rules[i].result;
-	}
-	return JOB_INSERTED;
-}
-
 /* Check a new job: its faults in the order in which they are reported. */
 static enum job_insert_result
-insert_check(struct db *db, struct job *job, const struct job_limits *limits,
-    struct err *err)
+insert_check(struct db *db, const struct job *job,
+    const struct job_limits *limits, bool *alone, struct err *err)
 {
+	enum command_needs needs = commands[job->kind].needs;
+	int64_t queued = unfinished(db, err);
 	auto_stmt struct stmt *s = db_bound(db, STATEMENT_JOB_CHECK,
-	    DB_VALUES(BIND(":interaction_id", job->interaction_id),
-		BIND(":user_id", job->user_id),
-		BIND(":since_ms", job->received_ms - RATE_WINDOW_MS),
-		BIND(":rate", limits->user_rate)));
-	int64_t count = unfinished(db, err);
-	bool runs;
-	int waits = 0;
+	    DB_VALUES(BIND(":queued", queued),
+		BIND(":waits", needs != COMMAND_NEEDS_NOTHING),
+		BIND(":looks", needs == COMMAND_NEEDS_LOOK),
+		BIND(":since_ms", job->received_ms - RATE_WINDOW_MS)));
 
-	if (count < 0)
-		return JOB_INSERT_FAILED;
 	/* The wait for the other writers is over by now. */
-	if (limits->until_ms != 0 && clock_wall_ms() > limits->until_ms)
+	if (queued >= 0 && limits->until_ms != 0 &&
+	    clock_wall_ms() > limits->until_ms)
 		return JOB_LATE;
-	if (db_step(db, s, err) < 0)
+	row_bind(s, job_fields, job);
+	row_bind(s, limit_fields, limits);
+	if (queued < 0 || db_step(db, s, err) < 0)
 		return JOB_INSERT_FAILED;
-	if (db_column_int(s, 0) != 0)
-		return JOB_REPEATED;
-	runs = !db_column_is_null(s, 1);
-	if (runs)
-		waits = waits_for(db, job, job_kind_find(db_column_text(s, 1)),
-		    err);
-	if (waits != 0)
-		return waits < 0 ? JOB_INSERT_FAILED : JOB_RUNNING;
-	if (db_column_int(s, 2) >= limits->user_rate)
-		return JOB_TOO_MANY;
-	if (count >= limits->queue_max)
-		return JOB_QUEUE_FULL;
-	return check_limits(db, job, limits, runs, err);
+	*alone = needs != COMMAND_NEEDS_NOTHING && db_column_int(s, 1) == 0;
+	return (enum job_insert_result)db_column_int(s, 0);
 }
 
 static int
-insert_row(struct db *db, struct job *job, struct err *err)
+insert_row(struct db *db, struct job *job, bool alone, struct err *err)
 {
-	bool alone = commands[job->kind].needs != COMMAND_NEEDS_NOTHING &&
-	    !job->beside;
 	auto_stmt struct stmt *s = db_bound(db, STATEMENT_JOB_INSERT,
 	    DB_VALUES(BIND(":kind", commands[job->kind].name),
 		BIND(":alone", alone),
@@ -208,12 +175,13 @@ job_insert(struct db *db, struct job *job, const struct job_limits *limits,
     struct err *err)
 {
 	enum job_insert_result result;
+	bool alone;
 
 	if (db_begin(db, err) != 0)
 		return JOB_INSERT_FAILED;
 	/* There is one writer at a time, so what was checked holds. */
-	result = insert_check(db, job, limits, err);
-	if (result == JOB_INSERTED && insert_row(db, job, err) != 0)
+	result = insert_check(db, job, limits, &alone, err);
+	if (result == JOB_INSERTED && insert_row(db, job, alone, err) != 0)
 		result = JOB_INSERT_FAILED;
 	return db_end(db, (int)result, err) < 0 ? JOB_INSERT_FAILED : result;
 }
@@ -416,4 +384,143 @@ job_count_kinds(struct db *db, int64_t counts[JOB_UNKNOWN + 1][JOB_STATES],
 		counts[job_kind_find(db_column_text(s, 0))][db_column_word(s, 1,
 		    job_state_words)] += db_column_int(s, 2);
 	return result;
+}
+
+/* ---- views ---- */
+
+/* A second press within this time is the same share. */
+#define SHARE_AGAIN_MS 10000
+
+static const struct row_field view_fields[] = {
+#define VIEW(type, name, ...) ROW_FIELD(struct view, name),
+#include "store/columns.def"
+	ROW_END
+};
+static const struct row_field view_text_fields[] = {
+#define VIEW_TEXT(type, name) ROW_FIELD(struct view_texts, name),
+#include "store/columns.def"
+	ROW_END
+};
+
+void
+view_texts_release(struct view_texts *texts)
+{
+	row_release(view_text_fields, texts);
+	*texts = (struct view_texts){ 0 };
+}
+
+static void
+bind_view(struct stmt *s, const struct view *view)
+{
+	static const struct view_texts none = { 0 };
+
+	row_bind(s, view_fields, view);
+	row_bind(s, view_text_fields,
+	    view->texts != NULL ? view->texts : &none);
+}
+
+/* Run the insertion of a row of this user: how many there are, or -1.  A power
+ * cut may undo it: a button does nothing then, at worst. */
+static int
+view_insert_row(struct db *db, struct stmt *s, int64_t user_id, int64_t *id,
+    struct err *err)
+{
+	int changes = -1;
+
+	db_lasting(db, false);
+	if (db_begin(db, err) == 0) {
+		if (row_id_make(db, "views", user_id, id, err) == 0) {
+			db_bind_int(s, ":id", *id);
+			changes = db_run(db, s, err);
+		}
+		if (db_end(db, changes < 0 ? -1 : 0, err) != 0)
+			changes = -1;
+	}
+	db_lasting(db, true);
+	return changes;
+}
+
+int
+view_insert(struct db *db, struct view *view, struct err *err)
+{
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_VIEW_INSERT,
+	    DB_VALUES(BIND(":kind", commands[view->kind].name),
+		BIND(":created_ms", clock_wall_ms())));
+
+	bind_view(s, view);
+	return view_insert_row(db, s, view->user_id, &view->id, err) < 0 ? -1 :
+									   0;
+}
+
+int
+view_find(struct db *db, int64_t id, struct view *view,
+    struct view_texts *texts, struct err *err)
+{
+	auto_stmt struct stmt *s = db_bound(db,
+	    texts != NULL ? STATEMENT_VIEW_LOAD : STATEMENT_VIEW_FIND,
+	    DB_VALUES(BIND(":id", id)));
+	int result = db_first(db, s, err);
+
+	if (result != 0)
+		return result;
+	*view = (struct view){
+		.kind = job_kind_find(db_column_text(s, row_column(s, "kind")))
+	};
+	row_read(s, view_fields, view);
+	if (texts != NULL)
+		row_read(s, view_text_fields, texts);
+	return 0;
+}
+
+int64_t
+view_count(struct db *db, int64_t user_id, int64_t since_ms, int64_t most,
+    struct err *err)
+{
+	return db_number(db, STATEMENT_VIEW_COUNT,
+	    DB_VALUES(BIND(":user_id", user_id), BIND(":most", most),
+		BIND(":since_ms", since_ms)),
+	    err);
+}
+
+int
+view_set_page(struct db *db, int64_t id, int64_t page, struct err *err)
+{
+	return db_change_quick(db, STATEMENT_VIEW_SET_PAGE,
+	    DB_VALUES(BIND(":id", id), BIND(":page", page)), err);
+}
+
+int
+view_set(struct db *db, enum statement which, const struct view *view,
+    struct err *err)
+{
+	auto_stmt struct stmt *s = db_statement(db, which);
+
+	bind_view(s, view);
+	return db_one(db_run_quick(db, s, err));
+}
+
+int
+view_share(struct db *db, const struct view *view, int64_t *copy,
+    struct err *err)
+{
+	int64_t now_ms = clock_wall_ms();
+	auto_stmt struct stmt *s = db_bound(db, STATEMENT_VIEW_SHARE,
+	    DB_VALUES(BIND(":of", view->id), BIND(":created_ms", now_ms),
+		BIND(":since_ms", now_ms - SHARE_AGAIN_MS)));
+
+	return db_one(view_insert_row(db, s, view->user_id, copy, err));
+}
+
+int
+view_remove(struct db *db, int64_t id, int64_t user_id, struct err *err)
+{
+	return db_change_quick(db, STATEMENT_VIEW_REMOVE,
+	    DB_VALUES(BIND(":id", id), BIND(":user_id", user_id)), err);
+}
+
+int
+view_forget(struct db *db, int64_t user_id, struct err *err)
+{
+	return db_change(db, STATEMENT_VIEW_FORGET,
+	    DB_VALUES(BIND(":user_id", user_id)), err);
 }

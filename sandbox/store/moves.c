@@ -8,7 +8,7 @@
 #include "base/basics.h"
 #include "protocol/node_table.h"
 #include "store/db.h"
-#include "store/row.h"
+#include "store/job.h"
 
 static const char *const move_states[] = { [MOVE_NONE] = "",
 	[MOVE_LEAVING] = "leaving",

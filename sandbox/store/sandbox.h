@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
 struct db;
 struct err;
 
@@ -88,10 +89,8 @@ int sandbox_gone(struct db *db, const char *id, struct err *err);
 int sandbox_remove(struct db *db, const char *id, struct err *err);
 
 struct sandbox_counts {
-	int64_t active;
-	int64_t overdue; /* active ones over their time, and not pinned */
-	int64_t expiring;
-	int64_t removing;
+	/* overdue: active ones over their time, and not pinned */
+	int64_t active, overdue, expiring, removing;
 };
 int sandbox_count(struct db *db, struct sandbox_counts *counts,
     struct err *err);
@@ -144,19 +143,58 @@ struct name {
 	const char *text; /* borrowed */
 };
 
-/* Can it be shown, chosen and sent back as it is?  Valid UTF-8 of at most
- * NAMES_BYTES without anything that is not seen, and no blank at either end,
- * where Discord strips it. */
+/* Can it be shown, chosen and sent back as it is?  NAMES_BYTES of visible UTF-8
+ * at most, and no blank at either end, where Discord strips it. */
 bool name_is_fit(const char *text, size_t len);
 
-/*
- * Keep these, fit ones, in the place of those that there are: directories and
+/* Keep these, fit ones, in the place of those that there are: directories and
  * files, of which there are `files`; or, when that is -1, the packages of
- * `python`.  1: the sandbox is on its way out, nothing is kept.
- */
+ * `python`.  1: the sandbox is on its way out, nothing is kept. */
 int names_keep(struct db *db, const char *sandbox_id, const char *python,
     int64_t files, const struct name *list, size_t count, struct err *err);
 
-int names_forget(struct db *db, const char *sandbox_id, struct err *err);
+/* ---- rules ---- */
+
+/* Rules that the operator writes by `ilctl service`, `guild`, `user`; il-fcgi
+ * and the workers obey them with the next command. */
+enum rule_subject { RULE_SERVICE, RULE_GUILD, RULE_USER, RULE_SUBJECTS };
+
+/* As the database has them. */
+extern const char *const rule_subjects[];
+
+/* Of reason and banner, in code points; and their room. */
+#define RULE_TEXT_MOST 300
+#define RULE_TEXT_SIZE (4 * RULE_TEXT_MOST + 1)
+
+struct rule {
+	bool blocked; /* of the service: it is paused */
+	char reason[RULE_TEXT_SIZE];
+	char banner[RULE_TEXT_SIZE]; /* of the service: below all answers */
+	/* 0: as the settings say, or no limit */
+	int64_t rate; /* commands in 60 s */
+	int64_t jobs; /* that are not over, at one time */
+	int64_t timeout_ms;
+	int64_t quota;
+	int64_t changed_at; /* Unix seconds; 0: there is no rule */
+};
+
+/* The rules for a person in a server; ids of 0: of nobody. */
+struct rules {
+	struct rule of[RULE_SUBJECTS];
+};
+int rules_find(struct db *db, int64_t user_id, int64_t guild_id,
+    struct rules *rules, struct err *err);
+/* A number of struct rule, by its offset: the person's, else the server's, else
+ * that of all, else what the settings say. */
+int64_t rules_number(const struct rules *rules, size_t at, int64_t usual);
+
+/* Append the operator's words as a line that is a quotation: made safe to show,
+ * and unable to begin code.  RULE_SHOWN_MOST code points at most. */
+#define RULE_SHOWN_MOST (RULE_TEXT_MOST + 4)
+void rule_add_text(struct buf *out, const char *text);
+
+/* Write one; a rule that says nothing leaves no row.  DB_ADMIN alone may. */
+int rule_put(struct db *db, enum rule_subject subject, int64_t id,
+    const struct rule *rule, struct err *err);
 
 #endif

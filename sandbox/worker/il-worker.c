@@ -152,9 +152,10 @@ obey_rules(struct task *task)
 
 	deliver_read_rules(worker, task->job);
 	task->limits = *config; /* its pointers are those of the settings */
-	task->limits.timeout_ms = rules_timeout(&worker->rules,
-	    config->timeout_ms);
-	task->limits.quota = rules_quota(&worker->rules, config->quota);
+	task->limits.timeout_ms = rules_number(&worker->rules,
+	    offsetof(struct rule, timeout_ms), config->timeout_ms);
+	task->limits.quota = rules_number(&worker->rules,
+	    offsetof(struct rule, quota), config->quota);
 	task->env.config = &task->limits;
 	task->message.banner = worker->rules.of[RULE_SERVICE].banner;
 }

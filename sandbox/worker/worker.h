@@ -11,9 +11,7 @@
 #include "protocol/counters.h"
 #include "store/commands.h"
 #include "store/job.h"
-#include "store/rule.h"
 #include "store/sandbox.h"
-#include "store/view.h"
 #include "worker/render/render.h"
 
 struct db;

@@ -4,7 +4,7 @@
 
 #include "migrations.h"
 #include "store/connection.h"
-#include "store/view.h"
+#include "store/job.h"
 
 static void
 test_open(void)
@@ -239,10 +239,10 @@ test_transaction(void)
 	is_int(view_set_page(a, view.id, 2, &err), 0, "change");
 	is_int(db_begin(b, &err), -1, "another cannot begin");
 	is_int(err.code, ERR_BUSY, "it is busy");
-	(void)view_find(b, view.id, &view, &err);
+	(void)view_find(b, view.id, &view, NULL, &err);
 	is_int(view.page, 1, "nor sees it");
 	db_rollback(a);
-	(void)view_find(a, view.id, &view, &err);
+	(void)view_find(a, view.id, &view, NULL, &err);
 	is_int(view.page, 1, "rolled back");
 	db_rollback(a);
 	is_int(db_begin(b, &err), 0, "then the other can");

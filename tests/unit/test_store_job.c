@@ -85,7 +85,6 @@ test_beside(struct db *db)
 	is_int(job_insert(db, &job, &store_limits, &err), JOB_INSERTED,
 	    "the code of a message is a run, too");
 	(void)store_sql("DELETE FROM jobs");
-	job.beside = false;
 	for (int i = 0; i < 2; i++) {
 		job.kind = i == 0 ? JOB_LOOK : JOB_GET;
 		(void)store_insert(db, 1, i == 0 ? JOB_PIP : JOB_LOOK);

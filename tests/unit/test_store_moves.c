@@ -4,9 +4,8 @@
 
 #include "protocol/node_table.h"
 #include "store.h"
-#include "store/rule.h"
 #include "store/sandbox.h"
-#include "store/view.h"
+#include "store/job.h"
 
 #define ALICE 7
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Ids of jobs and views: time, slot, order, and that none comes twice. */
-#include "store/row.h"
+#include "store/job.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "protocol/node_table.h"
 #include "store.h"
-#include "store/view.h"
 
 #define NOW_MS (DISCORD_EPOCH + INT64_C(375000000000))
 #define MS (INT64_C(1) << 22)

@@ -3,7 +3,7 @@
  * limits that a new job meets. */
 #include "store.h"
 #include "store/connection.h"
-#include "store/rule.h"
+#include "store/sandbox.h"
 
 #define GUILD 300
 
@@ -40,14 +40,17 @@ test_whose(struct db *admin, struct db *front)
 	is_str(rules.of[RULE_SERVICE].banner, "until six", "all have a banner");
 	is_int(rules.of[RULE_GUILD].rate, 5, "the server has a rate");
 	is_int(rules.of[RULE_USER].rate, 0, "the person none");
-	is_int(rules_timeout(&rules, 100), 9000,
-	    "the person's time comes first");
-	is_int(rules_quota(&rules, 100), 1 << 20, "else the server's");
+	is_int(rules_number(&rules, offsetof(struct rule, timeout_ms), 100),
+	    9000, "the person's time comes first");
+	is_int(rules_number(&rules, offsetof(struct rule, quota), 100), 1 << 20,
+	    "else the server's");
 	rules = found(front, GUILD, 7);
 	ok(!rules.of[RULE_USER].blocked && rules.of[RULE_GUILD].rate == 0,
 	    "a person's number is no server's");
-	is_int(rules_timeout(&rules, 100), 3000, "what is said of all holds");
-	is_int(rules_quota(&rules, 100), 100, "or the settings do");
+	is_int(rules_number(&rules, offsetof(struct rule, timeout_ms), 100),
+	    3000, "what is said of all holds");
+	is_int(rules_number(&rules, offsetof(struct rule, quota), 100), 100,
+	    "or the settings do");
 	is_int(rule_put(admin, RULE_USER, 7, &none, &err), 0, "unblocked");
 	is_int(store_sql("SELECT count(*) FROM rules WHERE subject = 'user'"),
 	    0, "what says nothing leaves no row");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows that buttons and modals refer to. */
-#include "store/view.h"
+#include "store/job.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ test_run(struct db *db)
 	is_int(view_insert(db, &view, &err), 0, "a run is kept");
 	is_int(store_sql("SELECT bytes FROM views WHERE user_id = 7"),
 	    8 + 1 + 2 + 8, "its bytes are counted");
-	is_int(view_load(db, view.id, &found, &texts, &err), 0, "and found");
+	is_int(view_find(db, view.id, &found, &texts, &err), 0, "and found");
 	ok(found.timeit && found.keep && found.user_id == 7, "as it was run");
 	is_str(found.version, "3.13", "its version");
 	is_str(texts.text, code, "its code");
@@ -39,8 +39,9 @@ test_run(struct db *db)
 	view_texts_release(&texts);
 	view.texts = NULL;
 	memcpy(view.version, "3.11", 5);
-	is_int(view_set_run(db, &view, &err), 0, "it was run again");
-	(void)view_load(db, view.id, &found, &texts, &err);
+	is_int(view_set(db, STATEMENT_VIEW_SET_RUN, &view, &err), 0,
+	    "it was run again");
+	(void)view_find(db, view.id, &found, &texts, &err);
 	is_str(texts.text, code, "its code stays");
 	is_str(texts.output, "", "its output is the new one");
 	is_str(found.version, "3.11", "its version, too");
@@ -49,8 +50,9 @@ test_run(struct db *db)
 	is_int(view_count(db, 7, INT64_MAX - 1, 10, &err), 0, "none since");
 	is_int(view_remove(db, view.id, 8, &err), 1, "of no one else");
 	is_int(view_remove(db, view.id, 7, &err), 0, "it is removed");
-	is_int(view_set_run(db, &view, &err), 1, "and does not come back");
-	is_int(view_load(db, view.id, &found, &texts, &err), 1, "at all");
+	is_int(view_set(db, STATEMENT_VIEW_SET_RUN, &view, &err), 1,
+	    "and does not come back");
+	is_int(view_find(db, view.id, &found, &texts, &err), 1, "at all");
 }
 
 /* A copy for everybody. */
@@ -65,7 +67,7 @@ test_share(struct db *db)
 
 	(void)view_insert(db, &view, &err);
 	is_int(view_share(db, &view, &copy, &err), 0, "it is shared");
-	(void)view_load(db, copy, &found, &texts, &err);
+	(void)view_find(db, copy, &found, &texts, &err);
 	ok(found.user_id == 9 && found.share == 1, "by its owner");
 	is_str(texts.text, code, "its code");
 	is_str(texts.input, given.input, "and its input");
@@ -99,7 +101,8 @@ test_front(void)
 	}
 	is_int(store_sql("SELECT count(*) FROM views WHERE user_id = 11"), 500,
 	    "the newest 500 are kept");
-	is_int(view_find(db, first, &view, &err), 1, "the first one is gone");
+	is_int(view_find(db, first, &view, NULL, &err), 1,
+	    "the first one is gone");
 	db_close(db);
 }
 
@@ -122,29 +125,29 @@ main(void)
 	first = view.id;
 	ok(first > 0 && store_sql("SELECT created_ms FROM views") > 0,
 	    "id and time are set");
-	is_int(view_find(db, first, &found, &err), 0, "and finds it");
+	is_int(view_find(db, first, &found, NULL, &err), 0, "and finds it");
 	ok(found.id == first && found.user_id == 5 && found.page == 2 &&
 		found.share == 1 && found.kind == JOB_LOOK,
 	    "with all that it had");
 	is_str(found.path, "a/b", "its path too");
-	is_int(view_find(db, first + 1, &found, &err), 1, "no other");
+	is_int(view_find(db, first + 1, &found, NULL, &err), 1, "no other");
 	db_close(db);
 
 	db = store_open(DB_WORKER);
 	is_int(view_set_page(db, first, 3, &err), 0, "the page is turned");
 	is_int(view_set_page(db, first + 1, 3, &err), 1, "of no other");
-	(void)view_find(db, first, &found, &err);
+	(void)view_find(db, first, &found, NULL, &err);
 	is_int(found.page, 3, "it is kept");
 	view.kind = JOB_DELETE;
 	(void)view_insert(db, &view, &err);
-	(void)view_find(db, view.id, &found, &err);
+	(void)view_find(db, view.id, &found, NULL, &err);
 	is_int(found.kind, JOB_DELETE, "a view of another kind");
 	is_int(store_prune(db, STATEMENT_VIEW_PRUNE, 60000, 10, &err), 0,
 	    "none is old");
 	(void)store_sql("UPDATE views SET created_ms = created_ms - 5000");
 	is_int(store_prune(db, STATEMENT_VIEW_PRUNE, 1000, 1, &err), 1,
 	    "one at most is pruned");
-	is_int(view_find(db, first, &found, &err), 1, "the older one");
+	is_int(view_find(db, first, &found, NULL, &err), 1, "the older one");
 	is_int(store_prune(db, STATEMENT_VIEW_PRUNE, 1000, 10, &err), 1,
 	    "then the rest");
 	(void)view_insert(db, &view, &err);

@@ -10,7 +10,7 @@
 #include "base/basics.h"
 #include "base/config.h"
 #include "store/editor.h"
-#include "store/view.h"
+#include "store/job.h"
 #include "worker/render/render_files.h"
 
 /* ---- the current directory ---- */
@@ -225,7 +225,7 @@ command_load_view(struct task *task, int64_t id)
 	int result;
 
 	view_texts_release(&task->texts);
-	result = view_load(task->worker->db, id, &task->view, &task->texts,
+	result = view_find(task->worker->db, id, &task->view, &task->texts,
 	    &task->err);
 	task->view.texts = &task->texts;
 	return result;

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "store/editor.h"
-#include "store/view.h"
+#include "store/job.h"
 #include "worker/commands/source.h"
 #include "worker/render/render_files.h"
 
@@ -384,7 +384,7 @@ write_open_editor(struct task *task, const struct buf *data)
 	memcpy(view.path, task->path, sizeof(task->path));
 	if (view_insert(task->worker->db, &view, &task->err) < 0)
 		return false;
-	custom_id = editor_id(ACTION_WRITE, view.id);
+	custom_id = action_id(ACTION_WRITE, view.id);
 	return command_open_editor(task, custom_id, title,
 	    json_pack("[o]",
 		editor_input("content", label, NULL, false,

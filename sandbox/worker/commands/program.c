@@ -14,9 +14,8 @@
 #include "protocol/node_table.h"
 #include "store/editor.h"
 #include "store/moves.h"
-#include "store/row.h"
+#include "store/job.h"
 #include "store/script.h"
-#include "store/view.h"
 #include "worker/commands/source.h"
 
 #define NODE_MS 1500 /* deadline of another node's answer */
@@ -333,7 +332,7 @@ edit_open(struct task *task, const char *code, const char *input)
 
 	if (view_insert(task->worker->db, &view, &task->err) < 0)
 		return false;
-	custom_id = editor_id(ACTION_PY, view.id);
+	custom_id = action_id(ACTION_PY, view.id);
 	return py_open_editor(task, custom_id, code, input);
 }
 
@@ -372,7 +371,8 @@ edit_keep(struct task *task, char *code, const struct source *source)
 
 	view.id = task->job->view_id;
 	view.texts = &texts;
-	return view_set_program(task->worker->db, &view, &task->err) >= 0;
+	return view_set(task->worker->db, STATEMENT_VIEW_SET_PROGRAM, &view,
+		   &task->err) >= 0;
 }
 
 /* Find the code of the message, or of the file whose run it answers. */

@@ -13,7 +13,7 @@
 #include "store/editor.h"
 #include "store/sandbox.h"
 #include "store/script.h"
-#include "store/view.h"
+#include "store/job.h"
 #include "worker/commands/source.h"
 #include "worker/render/terminal.h"
 
@@ -170,7 +170,7 @@ py_view_keep(struct task *task, const struct cell_request *request, bool again)
 		memcpy(view.path,
 		    *task->elsewhere != '\0' ? task->elsewhere : task->path,
 		    sizeof(view.path));
-	result = again ? view_set_run(db, &view, &err) :
+	result = again ? view_set(db, STATEMENT_VIEW_SET_RUN, &view, &err) :
 			 view_insert(db, &view, &err);
 	if (result < 0)
 		log_err("no buttons: %s job=%" PRId64, err.text, job->id);
@@ -241,7 +241,7 @@ cmd_py_edit(struct task *task)
 	/* shared code runs as one's own, on a node that may not have its row */
 	custom_id = kind == JOB_PY_TRY ?
 	    editor_id_tried(view->version, view->timeit) :
-	    editor_id(code == NULL ? ACTION_PY_INPUT : ACTION_PY, view->id);
+	    action_id(code == NULL ? ACTION_PY_INPUT : ACTION_PY, view->id);
 	return py_open_editor(task, custom_id, code, task->texts.input);
 }
 

@@ -9,7 +9,7 @@
 #include "base/basics.h"
 #include "store/db.h"
 #include "store/sandbox.h"
-#include "store/view.h"
+#include "store/job.h"
 #include "worker/render/render_files.h"
 
 #define CREATE_WAIT_MS 30000
@@ -109,7 +109,7 @@ find_asked(struct task *task)
 
 	if (found < 0 || task->job->view_id == 0)
 		return found;
-	asked = view_find(db, task->job->view_id, &view, &task->err);
+	asked = view_find(db, task->job->view_id, &view, NULL, &task->err);
 	if (asked != 0)
 		return asked;
 	if (view.path[0] == '\0')

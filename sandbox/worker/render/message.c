@@ -10,8 +10,7 @@
 #include "base/utf8.h"
 #include "locale/locale.h"
 #include "protocol/path.h"
-#include "store/editor.h"
-#include "store/rule.h"
+#include "store/sandbox.h"
 #include "worker/render/collect.h"
 #include "worker/render/terminal.h"
 
@@ -541,7 +540,7 @@ void
 message_add_button(struct message *message, enum action action, int64_t view_id,
     const char *label, int style, bool disabled)
 {
-	auto_free char *id = editor_id(action, view_id);
+	auto_free char *id = action_id(action, view_id);
 
 	if (message->buttons == NULL ||
 	    json_array_size(message->buttons) == ROW_BUTTONS_MAX)
@@ -557,7 +556,7 @@ void
 message_add_menu(struct message *message, enum action action, int64_t view_id,
     const char *hint)
 {
-	auto_free char *id = editor_id(action, view_id);
+	auto_free char *id = action_id(action, view_id);
 	json_t *row = add_row(message);
 
 	json_array_append_new(row,

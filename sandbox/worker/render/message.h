@@ -58,8 +58,8 @@ struct message {
 	/* ids of the commands that its texts name in back-ticks, `/il rm`, and
 	 * that can be clicked then (commands.h); borrowed, NULL: none */
 	const struct command_ids *ids;
-	/* the operator's text below the message (store/rule.h); borrowed, NULL
-	 * or "": none */
+	/* the operator's text below the message (store/sandbox.h); borrowed,
+	 * NULL or "": none */
 	const char *banner;
 };
 

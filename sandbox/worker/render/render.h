@@ -11,7 +11,7 @@
 #include "locale/locale.h"
 #include "protocol/path.h"
 #include "store/job.h"
-#include "store/rule.h"
+#include "store/sandbox.h"
 #include "worker/render/collect.h"
 #include "worker/render/message.h"
 

@@ -13,7 +13,7 @@
 #include "base/config.h"
 #include "base/text.h"
 #include "protocol/path.h"
-#include "store/view.h"
+#include "store/job.h"
 #include "worker/render/render_files.h"
 #include "worker/render/terminal.h"
 
