@@ -135,25 +135,14 @@ int
 envfile_parse(struct buf *text, const char *name, envfile_fn fn, void *arg,
     struct err *err)
 {
-	char *line = text->data;
-	unsigned int number = 1;
+	char *rest = text->data;
+	char *line;
 
-	for (size_t left = text->len; left > 0; number++) {
-		char *eol = memchr(line, '\n', left);
-		size_t len = eol != NULL ? (size_t)(eol - line) : left;
-		int rc;
-
-		line[len] = '\0';
-		if (strlen(line) != len)
-			rc = err_set(err, ERR_CONFIG, "a NUL byte");
-		else
-			rc = envfile_line(line, fn, arg, err);
-		if (rc != 0)
-			return err_wrap(err, "%s line %u", name, number);
-		len += eol != NULL;
-		line += len;
-		left -= len;
-	}
+	if (strlen(buf_str(text)) != text->len)
+		return err_set(err, ERR_CONFIG, "%s: a NUL byte", name);
+	for (int number = 1; (line = strsep(&rest, "\n")) != NULL; number++)
+		if (envfile_line(line, fn, arg, err) != 0)
+			return err_wrap(err, "%s line %d", name, number);
 	return 0;
 }
 

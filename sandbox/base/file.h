@@ -37,7 +37,8 @@ typedef int (*envfile_fn)(void *arg, const char *key, const char *value,
     struct err *err);
 
 /* Walk a text, which is taken apart in place.  ERR_CONFIG "<name> line N: why"
- * when a line is malformed or has a NUL byte in it.  name: for errors only. */
+ * when a line is malformed; ERR_CONFIG, too, for a NUL byte.  name: for errors
+ * only. */
 int envfile_parse(struct buf *text, const char *name, envfile_fn fn, void *arg,
     struct err *err);
 

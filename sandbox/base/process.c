@@ -283,20 +283,6 @@ process_release(struct process *p)
 	process_result_release(&p->result);
 }
 
-/* Until something can be moved, the program ends or the deadline is due. */
-static void
-process_wait(const struct process *p)
-{
-	struct pollfd items[4] = {
-		{ .fd = p->pidfd, .events = POLLIN },
-		{ .fd = p->out_fd, .events = POLLIN },
-		{ .fd = p->err_fd, .events = POLLIN },
-		{ .fd = p->in_fd, .events = POLLOUT },
-	};
-
-	(void)poll(items, 4, clock_poll_timeout(p->deadline_ms));
-}
-
 int
 process_run(const struct process_spec *spec, struct process_result *result,
     struct err *err)
@@ -306,8 +292,16 @@ process_run(const struct process_spec *spec, struct process_result *result,
 	*result = (struct process_result){ 0 };
 	if (process_start(&p, spec, err) != 0)
 		return -1;
-	while (!process_pump(&p))
-		process_wait(&p);
+	while (!process_pump(&p)) {
+		struct pollfd items[] = {
+			{ .fd = p.pidfd, .events = POLLIN },
+			{ .fd = p.out_fd, .events = POLLIN },
+			{ .fd = p.err_fd, .events = POLLIN },
+			{ .fd = p.in_fd, .events = POLLOUT },
+		};
+
+		(void)poll(items, 4, clock_poll_timeout(p.deadline_ms));
+	}
 	*result = p.result;
 	return 0;
 }

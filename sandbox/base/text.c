@@ -171,14 +171,6 @@ text_add_visible(struct buf *out, uint32_t *before, uint32_t code,
 
 /* ---- text that is safe to show ---- */
 
-/* C1 controls: U+0080 to U+009F. */
-static bool
-text_is_c1(const char *s, size_t step)
-{
-	return step == 2 && (unsigned char)s[0] == 0xc2 &&
-	    (unsigned char)s[1] < 0xa0;
-}
-
 /* Append what the character (or sequence) at s becomes; return its length. */
 static size_t
 text_add_clean_step(struct buf *out, const char *s, size_t len,
@@ -201,7 +193,9 @@ text_add_clean_step(struct buf *out, const char *s, size_t len,
 	}
 	if (step == 1 && (*s < 0x20 || *s == 0x7f) && *s != '\n' && *s != '\t')
 		return 1;
-	if (text_is_c1(s, step))
+	/* C1 controls: U+0080 to U+009F */
+	if (step == 2 && (unsigned char)s[0] == 0xc2 &&
+	    (unsigned char)s[1] < 0xa0)
 		return step;
 	next = utf8_step(s + step, len - step);
 	text_add_visible(out, before, utf8_decode(s, step),

@@ -345,20 +345,6 @@ cell_read_left_out(struct cell *cell, const struct frame_view *view,
 	return true;
 }
 
-/* For a log: at most what fits, and up to a NUL. */
-static void
-cell_read_error_text(const struct frame_view *view, struct cell_result *result)
-{
-	const unsigned char *data;
-	size_t len;
-
-	if (!frame_get_bytes(view, TAG_TEXT, &data, &len))
-		return;
-	if (len >= sizeof(result->error_text))
-		len = sizeof(result->error_text) - 1;
-	memcpy(result->error_text, data, len);
-}
-
 static bool
 cell_read_fields(const struct frame_view *view, struct cell_result *r)
 {
@@ -377,7 +363,9 @@ cell_read_result(struct cell *cell, const struct frame_view *view,
     struct cell_event *event)
 {
 	struct cell_result *r = &event->result;
+	const unsigned char *text;
 	int64_t error = 0;
+	size_t len;
 
 	event->kind = CELL_RESULT;
 	if (!cell_read_fields(view, r) ||
@@ -390,7 +378,11 @@ cell_read_result(struct cell *cell, const struct frame_view *view,
 		0, INT64_MAX, 0, &r->total))
 		return false;
 	r->error = (enum cell_error)error;
-	cell_read_error_text(view, r);
+	/* For a log: at most what fits, and up to a NUL. */
+	if (frame_get_bytes(view, TAG_TEXT, &text, &len))
+		memcpy(r->error_text, text,
+		    len < sizeof(r->error_text) ? len :
+						  sizeof(r->error_text) - 1);
 	/* Of a staged file; what is no such path is not taken over. */
 	(void)frame_get_text(view, TAG_PATH, r->error_path,
 	    sizeof(r->error_path));

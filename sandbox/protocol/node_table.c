@@ -94,15 +94,6 @@ find_highest(const struct node_table *table, int slot)
 	return best;
 }
 
-static void
-make_tag(struct node_entry *node)
-{
-	uint64_t value = text_hash(node->name);
-
-	(void)snprintf(node->tag, sizeof(node->tag), "%06" PRIx64,
-	    (value ^ value >> 24 ^ value >> 48) & 0xffffff);
-}
-
 /* ---- slots as people write them ---- */
 
 bool
@@ -232,6 +223,7 @@ read_node(struct node_table *table, char *words[], size_t count)
 	bool addressed = count > 2 && strcmp(words[2], "joining") != 0;
 	char host[NODES_NAME_MAX + 1];
 	const char *why;
+	uint64_t hash;
 
 	if (table->count == NODES_MAX)
 		return "more than 1,000 nodes";
@@ -240,7 +232,9 @@ read_node(struct node_table *table, char *words[], size_t count)
 		       "as a host's";
 	(void)snprintf(node.name, sizeof(node.name), "%s", words[1]);
 	(void)snprintf(host, sizeof(host), "%s", words[1]);
-	make_tag(&node);
+	hash = text_hash(node.name);
+	(void)snprintf(node.tag, sizeof(node.tag), "%06" PRIx64,
+	    (hash ^ hash >> 24 ^ hash >> 48) & 0xffffff);
 	why = read_address(&node, addressed ? words[2] : host);
 	if (why == NULL && count > 2U + addressed + node.joining)
 		why = "a node is `node NAME HOST:PORT joining`, of which the "
@@ -391,21 +385,13 @@ node_table_open(struct node_table **table, const struct config *config,
 	return node_table_load(table, config, &seen, err);
 }
 
-/* Half of a table that is being written in place may be a table. */
-static bool
-is_being_written(const struct stat *file)
-{
-	int64_t age_s = clock_wall_ms() / 1000 - (int64_t)file->st_mtim.tv_sec;
-
-	return age_s == 0 || age_s == 1;
-}
-
 void
 node_table_refresh(struct node_table *table, int64_t now_ms)
 {
 	struct node_table *new = NULL;
 	struct stat seen;
 	struct err err;
+	int64_t age_s;
 	bool same;
 
 	if (table == NULL || table->config == NULL || now_ms < table->look_ms)
@@ -414,7 +400,9 @@ node_table_refresh(struct node_table *table, int64_t now_ms)
 	if (stat(table->config->nodes, &seen) != 0)
 		seen = (struct stat){ .st_ino = 0 };
 	same = file_is_same(&seen, &table->seen);
-	if ((same && !table->failed) || is_being_written(&seen))
+	/* Half of a table that is being written in place may be a table. */
+	age_s = clock_wall_ms() / 1000 - (int64_t)seen.st_mtim.tv_sec;
+	if ((same && !table->failed) || age_s == 0 || age_s == 1)
 		return;
 	table->seen = seen;
 	table->failed = node_table_load(&new, table->config, &seen, &err) !=

@@ -680,22 +680,11 @@ serve_ready(struct watch *watch, const struct pollfd *p)
 	return !gone;
 }
 
-/* Does the process say that it rests?  False: it has closed its channel. */
-static bool
-says_word(struct watch *watch)
-{
-	uint8_t word;
-
-	if (recv(watch->word, &word, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
-		return true;
-	watch->word = -1;
-	return false;
-}
-
 enum watch_end
 watch_run(struct watch *watch)
 {
 	struct pollfd p[POLLED];
+	uint8_t word;
 
 	feed_some(watch);
 	for (;;) {
@@ -714,8 +703,11 @@ watch_run(struct watch *watch)
 			return WATCH_ENDED;
 		if (watch->over)
 			return WATCH_OUTPUT;
-		if (p[WORD].revents != 0 && says_word(watch))
+		if (p[WORD].revents == 0)
+			continue;
+		if (recv(watch->word, &word, 1, MSG_PEEK | MSG_DONTWAIT) > 0)
 			return WATCH_RESTS;
+		watch->word = -1; /* it has closed its channel */
 	}
 }
 

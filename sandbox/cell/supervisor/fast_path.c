@@ -42,16 +42,6 @@ read_variable(struct supervisor_fast *text, const struct frame_field *field)
 	    append(text->env, &text->env_len, field);
 }
 
-/* Read the folder of an api cell's run; the interpreter judges any other. */
-static bool
-read_folder(const struct frame_field *field, uint64_t *folder)
-{
-	int found = base_find_folder(field->data, field->len);
-
-	*folder = (uint64_t)found;
-	return found >= 0 && found < SUPERVISOR_SITE;
-}
-
 /* Is it a plain file name?  The interpreter judges any other. */
 static bool
 is_name(const unsigned char *name, size_t len)
@@ -83,14 +73,6 @@ read_argument(struct supervisor_fast *text, const struct frame_field *field)
 	return append(text->words, &text->words_len, field);
 }
 
-static bool
-read_title(const struct frame_field *field)
-{
-	fast_file.title = field->data;
-	fast_file.title_len = field->len;
-	return memchr(field->data, '\0', field->len) == NULL;
-}
-
 /* Read a field that is no number.  False: no fast request has it. */
 static bool
 read_field(struct supervisor *k, const struct frame_field *field)
@@ -112,14 +94,21 @@ read_field(struct supervisor *k, const struct frame_field *field)
 		return field->tag == TAG_NAME ?
 		    read_source_name(&supervisor_fast, field) :
 		    field->tag == TAG_ECHO;
-	if (field->tag == TAG_FOLDER)
-		return read_folder(field, &k->plan.folder);
+	if (field->tag == TAG_FOLDER) {
+		/* of an api cell's run; the interpreter judges any other */
+		k->plan.folder = (uint64_t)base_find_folder(field->data,
+		    field->len);
+		return k->plan.folder < SUPERVISOR_SITE;
+	}
 	if (field->tag == TAG_ENV)
 		return read_variable(&supervisor_fast, field);
 	if (field->tag == TAG_PATH || field->tag == TAG_ARG)
 		return read_argument(&supervisor_fast, field);
-	if (field->tag == TAG_NAME)
-		return read_title(field);
+	if (field->tag == TAG_NAME) {
+		fast_file.title = field->data;
+		fast_file.title_len = field->len;
+		return memchr(field->data, '\0', field->len) == NULL;
+	}
 	return memchr(others, (int)field->tag, sizeof(others)) != NULL;
 }
 
@@ -224,16 +213,6 @@ read_file_head(const struct supervisor *k, const struct frame_view *view)
 	return true;
 }
 
-static bool
-read_content(const void *data, size_t size)
-{
-	if (fast_file.name == NULL || fast_file.len > 0)
-		return false;
-	fast_file.data = data;
-	fast_file.len = size;
-	return true;
-}
-
 bool
 fast_read_piece(struct supervisor *k, const void *packet, size_t len)
 {
@@ -260,8 +239,12 @@ fast_read_piece(struct supervisor *k, const void *packet, size_t len)
 		text->words_len = size;
 		return true;
 	}
-	if (part == PART_CONTENT)
-		return read_content(data, size);
+	if (part == PART_CONTENT && fast_file.name != NULL &&
+	    fast_file.len == 0) {
+		fast_file.data = data;
+		fast_file.len = size;
+		return true;
+	}
 	if (part == PART_STDIN && k->plan.input == 0) {
 		k->input = data;
 		k->plan.input = size;

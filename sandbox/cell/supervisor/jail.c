@@ -247,13 +247,6 @@ attach_proc(void)
 	    NULL;
 }
 
-static void
-close_proc(void)
-{
-	base_close(&proc_names);
-	base_close(&proc_processes);
-}
-
 /* ---- a run, before its lease and with it ---- */
 
 /* The user namespace comes first: it gives the rights for the others. */
@@ -323,7 +316,8 @@ jail_narrow(const struct supervisor *k)
 	}
 	if (k->shows != 0 && (k->tries != 0 || jail_has_proc(k)))
 		failed = attach_proc();
-	close_proc();
+	base_close(&proc_names);
+	base_close(&proc_processes);
 	if (failed != NULL)
 		return failed;
 	return set_capabilities(0);

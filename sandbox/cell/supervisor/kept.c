@@ -131,15 +131,6 @@ kill_processes(const struct supervisor *k, pid_t spared, pid_t session,
 	return alive;
 }
 
-/* Wait until a child has ended or stopped, but not for long. */
-static void
-wait_a_moment(void)
-{
-	struct timespec moment = { .tv_nsec = MS_NS };
-
-	(void)ppoll(NULL, 0, &moment, &no_signals);
-}
-
 /* Kill these processes until none is alive, but not `spared`, which must have
  * stopped by then, or have been stopped (`stopped`).  One signal has stopped
  * all, so that none makes another one meanwhile.  False: `spared` has ended, or
@@ -164,7 +155,9 @@ quieten(struct supervisor *k, pid_t spared, bool stopped, pid_t session,
 			return true;
 		if (watch_now() >= until)
 			return false;
-		wait_a_moment();
+		/* until a child has ended or stopped, but not for long */
+		(void)ppoll(NULL, 0, &(struct timespec){ .tv_nsec = MS_NS },
+		    &no_signals);
 		children_reap_ended(k->state);
 	}
 }
@@ -179,27 +172,17 @@ background_stays(const struct supervisor *k)
 
 /* ---- a command that was cut short ---- */
 
-/* Returns when the command began, in ticks; it has not been reaped. */
-static int64_t
-began_at(const struct supervisor *k)
-{
-	char text[TEXT_MAX];
-
-	(void)read_process(k, k->state->run, "/stat", text);
-	return field_of(text, STAT_STARTED);
-}
-
 /* Kill all processes of the command.  It leads a session (run_process.c); a
  * process that has left that session has a later one, and is no older.  Newer
- * processes of earlier commands differ by their ancestors.  One signal stops
- * all, so that none makes another one meanwhile. */
+ * processes of earlier commands differ by their ancestors. */
 static void
 end_its(struct supervisor *k)
 {
-	int64_t since = began_at(k);
+	char stat[TEXT_MAX]; /* of a process that has not been reaped */
 
+	(void)read_process(k, k->state->run, "/stat", stat);
 	(void)kill(-1, SIGSTOP);
-	if (quieten(k, 0, true, k->state->run, since))
+	if (quieten(k, 0, true, k->state->run, field_of(stat, STAT_STARTED)))
 		(void)kill(-1, SIGCONT);
 	else
 		children_kill_all(k->state);
