@@ -37,8 +37,8 @@ template() {
 	echo sandbox/store/commands.def | extract 4.pot PATH:1 TEXT:1 INPUT:1 \
 		FILE:1 PAGE:1 SHARE:1 RECURSIVE:1 VERSION:1 TIMEIT:1 KEEP:1 \
 		PACKAGE:1
-	echo sandbox/worker/render/texts.def | extract 5.pot SAY:3 REFUSED:4 \
-		FAILED:2 ENDED:2
+	echo sandbox/worker/render/texts.def | extract 5.pot SAY:3 NOTE:2 \
+		SLIP:2 STOPPED:2 REFUSED:4 FAILED:2 ENDED:2
 	msgcat --use-first --no-wrap "$work"/[1-5].pot
 }
 

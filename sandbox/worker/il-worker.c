@@ -171,8 +171,8 @@ is_let_in(struct task *task)
 
 	if (!guild && !of[RULE_USER].blocked)
 		return true;
-	task->outcome = render_say(&task->message,
-	    guild ? SAY_GUILD_BLOCKED : SAY_USER_BLOCKED, NULL);
+	(void)command_say(task, guild ? SAY_GUILD_BLOCKED : SAY_USER_BLOCKED,
+	    NULL);
 	if (*reason != '\0')
 		rule_add_text(&task->message.lead, reason);
 	task->run.end = RUN_REFUSED;

@@ -207,7 +207,7 @@ command_say(struct task *task, enum say id, ...)
 	va_list arguments;
 
 	va_start(arguments, id);
-	task->outcome = render_say_list(&task->message, id, arguments);
+	task->outcome = render_add_list(&task->message.lead, id, arguments);
 	va_end(arguments);
 	return false;
 }

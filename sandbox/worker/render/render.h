@@ -105,15 +105,17 @@ void render_not_accepted(struct message *message,
 
 enum say {
 #define SAY(id, outcome, text) SAY_##id,
+#define NOTE(id, text) NOTE_##id,
 #include "worker/render/texts.def"
 };
 
-/* Append the text, with the arguments in their places; NULL ends them.  Returns
- * its word for statistics, which is static. */
-const char *render_say(struct message *message, enum say id, ...)
+/* Append a text, with the arguments in its "{}"; NULL ends them. */
+void render_put(struct buf *out, const char *text, ...)
     __attribute__((sentinel));
-const char *render_say_list(struct message *message, enum say id,
-    va_list arguments);
+/* The same for a text of texts.def. */
+void render_add(struct buf *out, enum say id, ...) __attribute__((sentinel));
+/* The same; returns its word for statistics, which is static. */
+const char *render_add_list(struct buf *out, enum say id, va_list arguments);
 
 /* ---- render_view.c: the buttons below a run, and their answers ---- */
 

@@ -11,12 +11,13 @@
 
 #define OBJECTION_MOST 80 /* code points */
 
-/* Whole answers. */
+/* Whole answers, and sentences without a word. */
 static const struct {
 	const char *outcome;
 	const char *text;
 } says[] = {
 #define SAY(id, outcome, text) [SAY_##id] = { outcome, text },
+#define NOTE(id, text) [NOTE_##id] = { NULL, text },
 #include "worker/render/texts.def"
 };
 
@@ -37,33 +38,46 @@ static const char *const errors[ERROR_READ_ONLY + 1] = {
 #include "worker/render/texts.def"
 };
 
-const char *
-render_say_list(struct message *message, enum say id, va_list arguments)
+static void
+put_list(struct buf *out, const char *text, va_list arguments)
 {
-	const char *text = _(says[id].text);
 	const char *argument;
 	const char *place;
 
 	while ((place = strstr(text, "{}")) != NULL &&
 	    (argument = va_arg(arguments, const char *)) != NULL) {
-		buf_add(&message->lead, text, (size_t)(place - text));
-		buf_adds(&message->lead, argument);
+		buf_add(out, text, (size_t)(place - text));
+		buf_adds(out, argument);
 		text = place + strlen("{}");
 	}
-	buf_adds(&message->lead, text);
-	return says[id].outcome;
+	buf_adds(out, text);
+}
+
+void
+render_put(struct buf *out, const char *text, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, text);
+	put_list(out, text, arguments);
+	va_end(arguments);
 }
 
 const char *
-render_say(struct message *message, enum say id, ...)
+render_add_list(struct buf *out, enum say id, va_list arguments)
+{
+	put_list(out, _(says[id].text), arguments);
+	return says[id].outcome;
+}
+
+void
+render_add(struct buf *out, enum say id, ...)
 {
 	va_list arguments;
-	const char *outcome;
 
 	va_start(arguments, id);
-	outcome = render_say_list(message, id, arguments);
+	(void)render_add_list(out, id, arguments);
 	va_end(arguments);
-	return outcome;
 }
 
 const char *
@@ -103,7 +117,7 @@ render_cell_error(const struct render_env *env)
 	struct buf *lead = &env->message->lead;
 
 	if (result->error == ERROR_NOT_INSIDE)
-		(void)render_say(env->message, SAY_PATH_OUTSIDE, NULL);
+		render_add(lead, SAY_PATH_OUTSIDE, NULL);
 	else if (result->error == ERROR_NO_SPACE)
 		add_no_space(env);
 	else if (result->error == ERROR_READ_ONLY)

@@ -624,7 +624,7 @@ render_session_status(struct message *message, const struct session *session,
     int64_t until)
 {
 	if (session->started_at == 0 && until == 0) {
-		(void)render_say(message, SAY_NO_SESSION, NULL);
+		render_add(&message->lead, SAY_NO_SESSION, NULL);
 		return;
 	}
 	if (session->started_at != 0)

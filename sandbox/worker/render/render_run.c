@@ -13,10 +13,6 @@
 #include "base/utf8.h"
 #include "worker/render/terminal.h"
 
-#define TEXT_LESS_MEMORY \
-	N_("\nKeep less in memory at a time: read files line by line, use " \
-	   "generators instead of lists, and `del` large objects that you no " \
-	   "longer need.")
 #define NAME_MOST 32 /* code points of a name in a list */
 #define LEFT_MOST 6
 #define OTHERS_MOST 3	      /* files that are attached, beside images */
@@ -35,6 +31,11 @@ line_begins(const char *line, const char *text)
 
 /* ---- code that Python does not understand ---- */
 
+static const char *const slips[] = {
+#define SLIP(kind, text) [SLIP_##kind] = (text),
+#include "worker/render/texts.def"
+};
+
 /* Explain a syntax error by the likely mistake in the code. */
 static void
 explain_slip(struct buf *out, const char *line, const struct slip *slip)
@@ -45,30 +46,15 @@ explain_slip(struct buf *out, const char *line, const struct slip *slip)
 	    !line_begins(line, "IndentationError") &&
 	    (slip->kind != SLIP_LANGUAGE || !line_begins(line, "NameError")))
 		return;
-	if (slip->kind == SLIP_ODD)
-		buf_addf(out,
-		    _("\nLine %d has a character that looks like a blank or "
-		      "like nothing (U+%04X): type a plain blank in its "
-		      "place, or delete it."),
-		    slip->line, (unsigned)slip->point);
-	else if (slip->kind == SLIP_FENCE)
-		buf_adds(out,
-		    _("\nThe code has a back-tick left over: put three before "
-		      "the code and three after it, or none."));
-	else if (slip->kind == SLIP_LANGUAGE)
-		buf_addf(out,
-		    _("\nThe code is marked `%s`, and only Python runs here."),
-		    slip->word);
-	else if (slip->kind == SLIP_QUOTES)
-		buf_adds(out,
-		    _("\nThe code has curly quotes, as telephones and text "
-		      "editors make them: Python needs straight ones, `\"` or "
-		      "`'`."));
+	if (slip->kind != SLIP_NONE && slip->kind != SLIP_STRING)
+		render_put(out, _(slips[slip->kind]),
+		    slip->kind == SLIP_LANGUAGE ?
+			slip->word :
+			phrase_words("%d", slip->line).text,
+		    phrase_words("%04X", (unsigned)slip->point).text, NULL);
 	/* a TabError can come from a file, too */
-	if (slip->kind == SLIP_TABS || tabs)
-		buf_adds(out,
-		    _("\nTabs and spaces are mixed where lines begin: use one "
-		      "of them throughout."));
+	if (tabs && slip->kind != SLIP_TABS)
+		buf_adds(out, _(slips[SLIP_TABS]));
 }
 
 /* ---- limits of the sandbox ---- */
@@ -98,28 +84,21 @@ explain_error(const struct render_env *env, const char *line)
 		"[Errno -2]|[Errno -3]|[Errno -5]|[Errno 101]"
 		"|NameResolutionError|Temporary failure in name resolution"
 		"|Name or service not known"))
-		buf_adds(out,
-		    _("\nCode has no network here: `/il pip` installs "
-		      "packages, `/il put` brings in files."));
+		render_add(out, NOTE_NETWORK, NULL);
 	else if (strcmp(line, RENDER_NO_INPUT) == 0)
-		buf_adds(out,
-		    env->has_input ?
-			_("\nThe code asks for more input than it was "
-			  "given.") :
-			_("\nThe code asks for input, and there was none."));
+		render_add(out,
+		    env->has_input ? NOTE_MORE_INPUT : NOTE_NO_INPUT, NULL);
 	else if (line_begins(line, "MemoryError"))
-		buf_adds(out, _(TEXT_LESS_MEMORY));
+		render_add(out, NOTE_LESS_MEMORY, NULL);
 	else if (strstr(line, "[Errno 28]") == NULL || result->disk_full != 0)
 		return;
 	else if (result->used_bytes / 3 >= config->quota / 4)
 		/* there may be room, but not for the last write */
 		render_quota_used(env);
 	else
-		buf_addf(out,
-		    _("\n`/tmp` holds %s: there is room for %s in the sandbox "
-		      "itself."),
+		render_add(out, NOTE_TMP_FULL,
 		    phrase_size(config->tmp_size).text,
-		    phrase_size(config->quota).text);
+		    phrase_size(config->quota).text, NULL);
 }
 
 /* Append a line end and a sentence about the limit that was reached, or about
@@ -133,37 +112,20 @@ render_hint(const struct render_env *env)
 
 	/* code in quotes is a string, which is no error */
 	if (env->slip.kind == SLIP_STRING && result->reason == REASON_EXIT)
-		buf_adds(out,
-		    _("\nThe code is between quotes, so it is a text for "
-		      "Python and does nothing. Put it between three "
-		      "back-ticks instead: \\`\\`\\`"));
-	switch (result->reason) {
-	case REASON_EXIT:
-		if (result->status == 0)
-			break;
+		buf_adds(out, _(slips[SLIP_STRING]));
+	if (result->reason == REASON_EXIT && result->status != 0) {
 		explain_slip(out, line, &env->slip);
 		explain_error(env, line);
-		break;
-	case REASON_TIME:
+	} else if (result->reason == REASON_TIME) {
 		/* on a busy host any run waits, but not most of its time */
-		buf_adds(out,
-		    result->cpu_us >= result->wall_us / 10 ?
-			_("\nSplit the work into several runs and save "
-			  "intermediate results to a file.") :
-			_("\nThe run waited most of the time: remove calls "
-			  "that sleep or wait."));
-		break;
-	case REASON_MEMORY:
-		buf_adds(out, _(TEXT_LESS_MEMORY));
-		break;
-	case REASON_OUTPUT:
-		buf_adds(out,
-		    _("\nPrint less, or write it to a file: `/il get` sends "
-		      "that."));
-		break;
-	case REASON_SIGNAL:
-	case REASON_ERROR:
-		break;
+		render_add(out,
+		    result->cpu_us >= result->wall_us / 10 ? NOTE_SPLIT_WORK :
+							     NOTE_WAITED,
+		    NULL);
+	} else if (result->reason == REASON_MEMORY) {
+		render_add(out, NOTE_LESS_MEMORY, NULL);
+	} else if (result->reason == REASON_OUTPUT) {
+		render_add(out, NOTE_PRINT_LESS, NULL);
 	}
 }
 
@@ -177,39 +139,27 @@ add_run_result(const struct render_env *env, int64_t memory, int64_t wall_ms)
 {
 	struct buf *out = &env->message->tail;
 	const struct cell_result *result = &env->run->result;
+	static const char *const ends[] = {
+#define STOPPED(reason, text) [REASON_##reason] = (text),
+#include "worker/render/texts.def"
+	};
 	const char *name = sigabbrev_np((int)result->signal);
-	const char *between = " · ";
+	struct phrase what = phrase_words("%" PRId64,
+	    result->reason == REASON_SIGNAL ? result->signal : result->status);
+	bool good = result->reason == REASON_EXIT && result->status == 0;
+	const char *between = good ? "-# " : " · ";
 
-	switch (result->reason) {
-	case REASON_EXIT:
-		if (result->status != 0)
-			buf_addf(out, _("-# exit %" PRId64), result->status);
-		else
-			between = "-# ";
-		break;
-	case REASON_SIGNAL:
-		if (name != NULL)
-			buf_addf(out, _("killed by SIG%s"), name);
-		else
-			buf_addf(out, _("killed by signal %" PRId64),
-			    result->signal);
-		break;
-	case REASON_TIME:
-		buf_addf(out, _("stopped at the time limit of %s s"),
-		    phrase_thousandths(wall_ms).text);
-		break;
-	case REASON_MEMORY:
-		buf_addf(out, _("stopped at the memory limit of %s"),
-		    phrase_size(memory).text);
-		break;
-	case REASON_OUTPUT:
-		buf_addf(out, _("stopped at the output limit of %s"),
-		    phrase_size(env->config->output_limit).text);
-		break;
-	case REASON_ERROR:
-		buf_adds(out, _("not run"));
-		break;
-	}
+	if (result->reason == REASON_TIME)
+		what = phrase_thousandths(wall_ms);
+	else if (result->reason == REASON_MEMORY)
+		what = phrase_size(memory);
+	else if (result->reason == REASON_OUTPUT)
+		what = phrase_size(env->config->output_limit);
+	if (result->reason == REASON_SIGNAL && name == NULL)
+		render_add(out, NOTE_SIGNAL, what.text, NULL);
+	else if (!good)
+		render_put(out, _(ends[result->reason]),
+		    result->reason == REASON_SIGNAL ? name : what.text, NULL);
 	if (result->wall_us > TIME_QUIET_US) {
 		buf_addf(out, "%s%s", between,
 		    phrase_duration(result->wall_us).text);
@@ -252,16 +202,10 @@ add_end(const struct render_env *env, int64_t memory, int64_t wall_ms)
 		    phrase_duration(run->result.wall_us).text);
 	else if (cancelled)
 		buf_adds(tail, _("-# cancelled"));
-	else if (run->end == RUN_STOPPED)
-		buf_addf(tail,
-		    _("Interrupted: Inline is being restarted. Run it again in "
-		      "a moment. (reference %" PRId64 ")"),
-		    env->reference);
 	else if (run->end != RUN_RESULT)
-		buf_addf(tail,
-		    _("The sandbox failed while this ran, so it was ended. "
-		      "Sandbox error, reference %" PRId64 "."),
-		    env->reference);
+		render_add(tail,
+		    run->end == RUN_STOPPED ? NOTE_INTERRUPTED : NOTE_BROKEN,
+		    phrase_words("%" PRId64, env->reference).text, NULL);
 	else
 		add_run_result(env, memory, wall_ms);
 	if (cancelled || run->end == RUN_RESULT)
@@ -445,15 +389,12 @@ name_left_out(const struct render_env *env)
 	if (more > 0)
 		buf_addf(tail, _(" and %zu more"), more);
 	if (why[LEFT_OUT_COUNT])
-		buf_addf(tail,
-		    _(". A message takes %d files; `/il get` sends any other."),
-		    MESSAGE_FILES_MAX);
+		render_add(tail, NOTE_MANY_FILES,
+		    phrase_count(MESSAGE_FILES_MAX).text, NULL);
 	/* a displayed picture is in no sandbox; both names are matplotlib's and
 	 * Pillow's */
 	if (lost)
-		buf_adds(tail,
-		    _("\nA picture is kept if your code saves it: "
-		      "`savefig(\"name.png\")`, `save(\"name.png\")`."));
+		render_add(tail, NOTE_PICTURE_LOST, NULL);
 	if (why[LEFT_OUT_SIZE])
 		buf_addf(tail,
 		    message_part(tail, _(". An attached file may have %s.")),
@@ -507,16 +448,12 @@ attach_output(const struct render_env *env)
 	    NULL;
 
 	if (name != NULL)
-		buf_addf(tail,
-		    all ? _("\nThe output is cut here, `%s` has all of it.") :
-			  _("\nThe output is cut here, `%s` has more."),
-		    name);
+		render_add(tail, all ? NOTE_OUTPUT_WHOLE : NOTE_OUTPUT_MORE,
+		    name, NULL);
 	else
-		buf_adds(tail,
-		    env->may_attach ?
-			_("\nThe output is cut.") :
-			_("\nThe output is cut, and I may not attach files "
-			  "here."));
+		render_add(tail,
+		    env->may_attach ? NOTE_OUTPUT_CUT : NOTE_OUTPUT_ALONE,
+		    NULL);
 }
 
 void
@@ -537,9 +474,7 @@ render_run(const struct render_env *env)
 		render_hint(env);
 	}
 	if (env->run->read_only)
-		buf_adds(&m->tail,
-		    _("\nThe server's disk is nearly full: this run could read "
-		      "your files, but not write any. `/il rm` makes room."));
+		render_add(&m->tail, NOTE_READ_ONLY, NULL);
 	fold_files(env);
 	/* one of ten places is kept for the output */
 	cut = !message_fits(m);
@@ -597,17 +532,12 @@ explain_pip(const struct render_env *env)
 	    log_has(log, "No space left on device|File too large"))
 		render_packages_full(env);
 	else if (log_has(log, "CERTIFICATE_VERIFY_FAILED"))
-		buf_adds(out,
-		    _("\nThe package index cannot be trusted: an unknown "
-		      "authority has signed its certificate. The operator of "
-		      "Inline can name that authority in `IL_PIP_CA_BUNDLE`."));
+		render_add(out, NOTE_CERTIFICATE, NULL);
 	else if (log_has(log,
 		     "Failed to establish a new connection|Temporary failure "
 		     "in name resolution|Connection refused|SSLError|Read "
 		     "timed out"))
-		buf_adds(out,
-		    _("\nThe package index cannot be reached from here at the "
-		      "moment."));
+		render_add(out, NOTE_NO_INDEX, NULL);
 	else
 		return render_pip_missing(env);
 	return true;
