@@ -206,9 +206,7 @@ send_apart(struct delivery *d)
 	auto_message struct message notice = MESSAGE_INIT;
 	enum rest_outcome outcome;
 
-	buf_adds(&notice.lead,
-	    _("The moderation of this server does not let this answer be "
-	      "shown. Only the person who asked for it sees it."));
+	render_add(&notice.lead, NOTE_MODERATED, NULL);
 	outcome = send_instead(d, &notice);
 	if (outcome != REST_DONE)
 		return outcome;

@@ -285,8 +285,8 @@ bool
 command_refuse_long(struct task *task)
 {
 	return command_say(task, SAY_PATH_TOO_LONG,
-	    phrase_words("%d", LIMIT_PATH).text,
-	    phrase_words("%d", LIMIT_NAME).text, NULL);
+	    phrase_number(LIMIT_PATH).text, phrase_number(LIMIT_NAME).text,
+	    NULL);
 }
 
 /* A button's view has the whole path; a typed one is relative to the current

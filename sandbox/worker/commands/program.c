@@ -53,7 +53,7 @@ read_script(struct task *task, struct source *source, const char *name,
 	    script_of(name) == SCRIPT_NOTEBOOK ? SOURCE_NOTEBOOK : SOURCE_TEXT);
 	if (source->fault != SOURCE_FINE)
 		return command_say(task, faults[source->fault], as.text,
-		    phrase_words("%d", source->fault_line).text, NULL);
+		    phrase_number(source->fault_line).text, NULL);
 	return !source->too_many || program_refuse_many(task);
 }
 

@@ -158,6 +158,8 @@ struct phrase {
 
 struct phrase phrase_words(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
+/* "10000", for a number that people do not count. */
+struct phrase phrase_number(int64_t n);
 /* "10,000", not negative. */
 struct phrase phrase_count(int64_t n);
 /* "1.5 MiB", "812 B". */

@@ -23,6 +23,12 @@ phrase_words(const char *format, ...)
 	return phrase;
 }
 
+struct phrase
+phrase_number(int64_t n)
+{
+	return phrase_words("%" PRId64, n);
+}
+
 /* Digits are grouped in threes. */
 struct phrase
 phrase_count(int64_t n)
@@ -30,14 +36,14 @@ phrase_count(int64_t n)
 	auto_buf struct buf out = BUF_INIT(sizeof(struct phrase) - 1);
 	/* Translators: between thousands, as in 10,000 */
 	const char *between = _(",");
-	char digits[24];
-	int len = snprintf(digits, sizeof(digits), "%" PRId64, n);
+	struct phrase digits = phrase_number(n);
+	int len = (int)strlen(digits.text);
 
 	assert(n >= 0);
 	for (int i = 0; i < len; i++) {
 		if (i > 0 && (len - i) % 3 == 0)
 			buf_adds(&out, between);
-		buf_addc(&out, digits[i]);
+		buf_addc(&out, digits.text[i]);
 	}
 	return phrase_words("%s", buf_str(&out));
 }

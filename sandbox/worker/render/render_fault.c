@@ -91,22 +91,8 @@ render_refusal_word(enum refusal refusal)
 void
 render_error(struct message *message, int64_t reference)
 {
-	buf_addf(&message->lead,
-	    _("Sandbox error, reference %" PRId64
-	      ". This is our fault, not yours; trying again may help."),
-	    reference);
-}
-
-static void
-add_no_space(const struct render_env *env)
-{
-	const struct config *config = env->config;
-
-	buf_addf(&env->message->lead,
-	    _("There is no room for that: your sandbox may hold %s in %s. `/il "
-	      "rm` makes room."),
-	    phrase_size(config->quota).text, phrase_files(config->files).text);
-	render_space(env);
+	render_add(&message->lead, NOTE_OUR_FAULT,
+	    phrase_number(reference).text, NULL);
 }
 
 /* Most errors are about a path, and their texts follow its name. */
@@ -119,18 +105,21 @@ render_cell_error(const struct render_env *env)
 	if (result->error == ERROR_NOT_INSIDE)
 		render_add(lead, SAY_PATH_OUTSIDE, NULL);
 	else if (result->error == ERROR_NO_SPACE)
-		add_no_space(env);
+		render_add(lead, NOTE_NO_SPACE,
+		    phrase_size(env->config->quota).text,
+		    phrase_files(env->config->files).text, NULL);
 	else if (result->error == ERROR_READ_ONLY)
-		buf_adds(lead,
-		    path_in_packages(env->path) != NULL ?
-			_("Installed packages cannot be changed that way: `/il "
-			  "pip` installs them, `/il rm` removes them.") :
-			_("Nothing can be written there at the moment."));
+		render_add(lead,
+		    path_in_packages(env->path) != NULL ? NOTE_PACKAGES_STAY :
+							  NOTE_NOT_WRITTEN,
+		    NULL);
 	else if (errors[result->error] == NULL)
 		render_error(env->message, env->reference);
 	else
 		buf_addf(lead, "%s%s", phrase_path(env->path).text,
 		    _(errors[result->error]));
+	if (result->error == ERROR_NO_SPACE)
+		render_space(env);
 	/* `/il look` has just failed itself */
 	if (result->error == ERROR_NOT_FOUND && env->kind != JOB_LOOK)
 		buf_adds(lead, _(" `/il look` lists the files."));
@@ -143,42 +132,29 @@ render_cell_error(const struct render_env *env)
 		.text);
 }
 
-/* Text for an end without a result; NULL: a fault of ours.  *ours: it has a
- * reference, as the operator's log says more. */
-static const char *
-text_of_end(const struct run_outcome *run, bool *ours)
-{
-	*ours = run->end == RUN_STOPPED ||
-	    (run->end == RUN_REFUSED && refusals[run->refusal].whose == OURS);
-	if (run->end == RUN_REFUSED)
-		return refusals[run->refusal].text;
-	if (run->end == RUN_TOO_LATE)
-		return N_("Your command waited too long for its turn and was "
-			  "not run. Please try again.");
-	if (run->end == RUN_CANCELLED)
-		return N_("Cancelled before it began.");
-	return run->end == RUN_STOPPED ?
-	    N_("Interrupted: Inline is being restarted. Try again in a "
-	       "moment.") :
-	    NULL;
-}
-
 void
 render_not_done(const struct render_env *env)
 {
+	const struct run_outcome *run = env->run;
 	struct buf *lead = &env->message->lead;
-	bool ours;
-	const char *text = text_of_end(env->run, &ours);
+	bool refused = run->end == RUN_REFUSED;
 
-	if (env->run->end == RUN_RESULT &&
-	    env->run->result.reason == REASON_ERROR)
+	if (run->end == RUN_RESULT && run->result.reason == REASON_ERROR)
 		render_cell_error(env);
-	else if (text == NULL)
+	else if (run->end == RUN_TOO_LATE)
+		render_add(lead, NOTE_TOO_LATE, NULL);
+	else if (run->end == RUN_CANCELLED)
+		render_add(lead, NOTE_CANCELLED, NULL);
+	else if (run->end == RUN_STOPPED)
+		render_add(lead, NOTE_RESTARTING, NULL);
+	else if (refused && refusals[run->refusal].text != NULL)
+		buf_adds(lead, _(refusals[run->refusal].text));
+	else
 		/* limits are far above the needs of an operation on files */
 		render_error(env->message, env->reference);
-	else
-		buf_adds(lead, _(text));
-	if (text != NULL && ours)
+	if (run->end == RUN_STOPPED ||
+	    (refused && refusals[run->refusal].text != NULL &&
+		refusals[run->refusal].whose == OURS))
 		buf_addf(lead, _(" (reference %" PRId64 ")"), env->reference);
 }
 
@@ -199,9 +175,7 @@ render_as_file(struct message *message, const struct message *refused,
 	}
 	if ((int64_t)text.len > most)
 		buf_cut(&text, (size_t)most);
-	buf_adds(&message->lead,
-	    _("Discord refused this answer as a message. Here it is as a "
-	      "file."));
+	render_add(&message->lead, NOTE_AS_FILE, NULL);
 	(void)message_attach(message, "output.txt", &text);
 }
 
@@ -213,29 +187,23 @@ render_not_accepted(struct message *message, const struct rest_reply *reply,
 	if (reply->message[0] != '\0')
 		buf_addf(&message->lead, ": %s",
 		    phrase_name(reply->message, OBJECTION_MOST).text);
-	buf_addf(&message->lead,
-	    _(" (code %" PRId64 "). Your command was carried out, though. "
-	      "(reference %" PRId64 ")"),
-	    reply->code, reference);
+	render_add(&message->lead, NOTE_CARRIED_OUT,
+	    phrase_number(reply->code).text, phrase_number(reference).text,
+	    NULL);
 }
 
 /* The hint says how to see whether an interrupted command took effect. */
 void
 render_lost(struct message *message, enum job_kind kind, int64_t reference)
 {
-	const char *hint = _("It is not run again automatically; run it again "
-			     "when you are ready.");
+	enum say hint = kind == JOB_PIP ? NOTE_INSTALL_AGAIN :
+	    kind == JOB_WRITE || kind == JOB_PUT || kind == JOB_RM ?
+					  NOTE_LOOK_SHOWS :
+	    kind == JOB_DELETE ? NOTE_DELETE_AGAIN :
+				 NOTE_RUN_AGAIN;
 
-	if (kind == JOB_PIP)
-		hint = _("Install it again to be sure that it is whole.");
-	else if (kind == JOB_WRITE || kind == JOB_PUT || kind == JOB_RM)
-		hint = _("`/il look` shows whether it was done.");
-	else if (kind == JOB_DELETE)
-		hint = _("Press the button of a new `/il delete` to be sure.");
-	buf_addf(&message->lead,
-	    _("This was interrupted: Inline was restarted while it ran. %s "
-	      "(reference %" PRId64 ")"),
-	    hint, reference);
+	render_add(&message->lead, NOTE_LOST, _(says[hint].text),
+	    phrase_number(reference).text, NULL);
 }
 
 /* ---- code that was not run ---- */

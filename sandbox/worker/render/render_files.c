@@ -51,9 +51,9 @@ phrase_full(const struct render_env *env, int64_t bytes, int64_t files)
 void
 render_quota_used(const struct render_env *env)
 {
-	buf_addf(&env->message->tail,
-	    _("\nThe disk quota is used up (%s): `/il rm` makes room."),
-	    phrase_full(env, env->config->quota, env->config->files).text);
+	render_add(&env->message->tail, NOTE_QUOTA_USED,
+	    phrase_full(env, env->config->quota, env->config->files).text,
+	    NULL);
 }
 
 void
@@ -61,10 +61,9 @@ render_packages_full(const struct render_env *env)
 {
 	int64_t quota = env->config->pip_quota;
 
-	buf_addf(&env->message->tail,
-	    _("\nThe room for packages is used up (%s): `/il rm "
-	      ".site-packages recursive:True` empties it."),
-	    phrase_full(env, quota, quota / CONFIG_PACKAGE_FILE_BYTES).text);
+	render_add(&env->message->tail, NOTE_PACKAGES_FULL,
+	    phrase_full(env, quota, quota / CONFIG_PACKAGE_FILE_BYTES).text,
+	    NULL);
 }
 
 /* Used size, at most the quota: a volume holds a little more than that. */
@@ -124,22 +123,17 @@ render_place(struct buf *tail, const char *cwd, const char *gone, bool moved)
 struct phrase
 render_way_label(enum way way, const char *path)
 {
+	static const enum say labels[] = { [WAY_BACK] = NOTE_WAY_BACK,
+		[WAY_LOOK] = NOTE_WAY_LOOK,
+		[WAY_GET] = NOTE_WAY_GET,
+		[WAY_RUN] = NOTE_WAY_RUN };
 	auto_free char *whole = phrase_tilde(path);
 	auto_buf struct buf shown = BUF_INIT(sizeof(struct phrase) - 1);
+	auto_buf struct buf label = BUF_INIT(sizeof(struct phrase) - 1);
 
 	message_add_word(&shown, whole, LABEL_SHOWN);
-	return phrase_words(way == WAY_BACK ?
-		/* Translators: at most 30 characters without %s */
-		_("Back to %s") :
-		way == WAY_LOOK ?
-		/* Translators: at most 30 characters without %s */
-		    _("Look at %s") :
-		    way == WAY_GET ?
-		    /* Translators: at most 30 characters without %s */
-			_("Get %s") :
-			/* Translators: at most 30 characters without %s */
-			_("Run %s"),
-	    buf_str(&shown));
+	render_add(&label, labels[way], buf_str(&shown), NULL);
+	return phrase_words("%s", buf_str(&label));
 }
 
 void
@@ -264,15 +258,12 @@ attach(const struct render_env *env, int64_t total)
 	bool whole = total <= (int64_t)file->data.len;
 
 	if (!env->may_attach)
-		buf_adds(&m->tail,
-		    _("I may not attach files here: the permission is missing. "
-		      "In a direct message with me I may."));
+		render_add(&m->tail, NOTE_NO_PERMISSION, NULL);
 	else if (!whole || message_attach(m, file->path, &file->data) == NULL)
-		buf_addf(&m->tail,
-		    _("The file is too large to be attached: a file here may "
-		      "have at most %s."),
+		render_add(&m->tail, NOTE_FILE_TOO_LARGE,
 		    phrase_size(whole ? MESSAGE_BYTES_MAX : env->file_most)
-			.text);
+			.text,
+		    NULL);
 	else
 		buf_adds(&m->without, _("It could not be attached."));
 }
@@ -326,10 +317,10 @@ name_not_archived(const struct render_env *env)
 	size_t shown = c->left_count < LEFT_MOST ? c->left_count : LEFT_MOST;
 
 	for (size_t i = 0; i < shown; i++) {
-		buf_adds(out,
-		    i > 0 ? ", " :
-			    _("\nNot in it, as they are no files, too many or "
-			      "not readable: "));
+		if (i > 0)
+			buf_adds(out, ", ");
+		else
+			render_add(out, NOTE_NOT_ARCHIVED, NULL);
 		message_add_name(out, c->left[i].path, LEFT_NAME_MOST);
 	}
 	if (shown > 0 && env->run->result.total > (int64_t)shown)
@@ -472,9 +463,7 @@ render_uninstalled(const struct render_env *env, const char *name,
 		buf_addf(&m->lead, _("Removed the package %s."),
 		    phrase_name(name, PACKAGE_SHOWN).text);
 	else if (*names == '\0')
-		buf_adds(&m->lead,
-		    _("Nothing was removed: all installed packages are "
-		      "needed."));
+		render_add(&m->lead, NOTE_ALL_NEEDED, NULL);
 	else
 		buf_addf(&m->lead, _("Removed %s."), names);
 	if (view_id == 0)
@@ -557,13 +546,10 @@ render_pip_missing(const struct render_env *env)
 	} else if (found != NULL) {
 		found += strlen(NOT_FOUND);
 		name = xstrndup(found, strcspn(found, "\r\n"));
-		buf_addf(out,
-		    env->config->pip_allow_sdist ?
-			_("\nThere is no %s for this Python.") :
-			_("\nThere is no %s as a wheel for this Python: "
-			  "packages that must be built are not installed "
-			  "here."),
-		    phrase_name(name, PACKAGE_SHOWN).text);
+		render_add(out,
+		    env->config->pip_allow_sdist ? NOTE_NOT_FOR_THIS :
+						   NOTE_NO_WHEEL,
+		    phrase_name(name, PACKAGE_SHOWN).text, NULL);
 	}
 	return project != NULL || version != NULL || found != NULL;
 }
@@ -580,41 +566,26 @@ render_created(const struct render_env *env, const struct sandbox *sandbox,
 	buf_adds(lead,
 	    created ? _("Your sandbox is ready. ") :
 		      _("You have a sandbox already. "));
-	buf_addf(lead,
-	    _("It holds %s in %s, and %s of packages. `/il py` "
-	      "runs Python in it, for up to %s s, with %s of memory, %s %s and "
-	      "no network. `/il pip` installs packages."),
-	    phrase_size(config->quota).text, phrase_files(config->files).text,
+	render_add(lead, NOTE_HOLDS, phrase_size(config->quota).text,
+	    phrase_files(config->files).text,
 	    phrase_size(config->pip_quota).text,
 	    phrase_thousandths(config->timeout_ms).text,
 	    phrase_size(config->memory).text,
 	    phrase_thousandths(config->milli_cpus).text,
-	    config->milli_cpus > 1000 ? _("CPUs") : _("CPU"));
+	    config->milli_cpus > 1000 ? _("CPUs") : _("CPU"), NULL);
 	if (sandbox->pinned)
 		buf_adds(lead, _("\nIt does not expire."));
 	else
-		buf_addf(lead,
-		    _("\nIt expires <t:%" PRId64
-		      ":R>; each use keeps it for %s more."),
-		    sandbox->expires_at,
-		    phrase_span(config->retention_seconds).text);
+		render_add(lead, NOTE_EXPIRES,
+		    phrase_number(sandbox->expires_at).text,
+		    phrase_span(config->retention_seconds).text, NULL);
 }
 
 void
 render_made(struct message *message, int64_t lost_at)
 {
-	struct buf *tail = &message->tail;
-
-	if (lost_at != 0)
-		buf_addf(tail,
-		    _("\n-# Your sandbox expired <t:%" PRId64
-		      ":R>, because it was not used for a while, and its files "
-		      "are gone. This is a new one."),
-		    lost_at);
-	else
-		buf_adds(tail,
-		    _("\n-# A sandbox of your own was made for this. `/il "
-		      "create` says what it allows."));
+	render_add(&message->tail, lost_at != 0 ? NOTE_WAS_LOST : NOTE_WAS_MADE,
+	    phrase_number(lost_at).text, NULL);
 }
 
 /* ---- sessions ---- */
@@ -638,8 +609,6 @@ render_session_status(struct message *message, const struct session *session,
 	buf_addf(&message->lead,
 	    Q_("%s variable", "%s variables", session->names),
 	    phrase_count(session->names).text);
-	buf_addf(&message->lead,
-	    _(", %1$s of memory: kept until <t:%2$" PRId64
-	      ":t> if you run nothing."),
-	    phrase_size(session->bytes).text, until);
+	render_add(&message->lead, NOTE_KEPT_UNTIL,
+	    phrase_size(session->bytes).text, phrase_number(until).text, NULL);
 }

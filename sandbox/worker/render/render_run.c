@@ -50,7 +50,7 @@ explain_slip(struct buf *out, const char *line, const struct slip *slip)
 		render_put(out, _(slips[slip->kind]),
 		    slip->kind == SLIP_LANGUAGE ?
 			slip->word :
-			phrase_words("%d", slip->line).text,
+			phrase_number(slip->line).text,
 		    phrase_words("%04X", (unsigned)slip->point).text, NULL);
 	/* a TabError can come from a file, too */
 	if (tabs && slip->kind != SLIP_TABS)
@@ -144,8 +144,9 @@ add_run_result(const struct render_env *env, int64_t memory, int64_t wall_ms)
 #include "worker/render/texts.def"
 	};
 	const char *name = sigabbrev_np((int)result->signal);
-	struct phrase what = phrase_words("%" PRId64,
-	    result->reason == REASON_SIGNAL ? result->signal : result->status);
+	struct phrase what = phrase_number(result->reason == REASON_SIGNAL ?
+		result->signal :
+		result->status);
 	bool good = result->reason == REASON_EXIT && result->status == 0;
 	const char *between = good ? "-# " : " · ";
 
@@ -205,7 +206,7 @@ add_end(const struct render_env *env, int64_t memory, int64_t wall_ms)
 	else if (run->end != RUN_RESULT)
 		render_add(tail,
 		    run->end == RUN_STOPPED ? NOTE_INTERRUPTED : NOTE_BROKEN,
-		    phrase_words("%" PRId64, env->reference).text, NULL);
+		    phrase_number(env->reference).text, NULL);
 	else
 		add_run_result(env, memory, wall_ms);
 	if (cancelled || run->end == RUN_RESULT)

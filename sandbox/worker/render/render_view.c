@@ -573,13 +573,8 @@ attach_text(const struct render_env *env, const char *as, const char *text)
 void
 render_long_code(const struct render_env *env, const char *code)
 {
-	buf_adds(&env->message->lead,
-	    _("That code is longer than the 4,000 characters that an editor "
-	      "takes. Edit this file, then run it with `/il py` and its option "
-	      "`attachment`."));
-	buf_adds(&env->message->without,
-	    _("Files cannot be attached here: save the code as a file, and "
-	      "upload that."));
+	render_add(&env->message->lead, NOTE_LONG_CODE, NULL);
+	render_add(&env->message->without, NOTE_NO_CODE_FILE, NULL);
 	(void)attach_text(env, CODE_NAME, code);
 }
 
