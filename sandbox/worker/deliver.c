@@ -222,89 +222,69 @@ send_apart(struct delivery *d)
 	return outcome;
 }
 
-/* Forms of an answer, which are tried in this order until Discord accepts
- * one. */
-enum form {
-	FORM_REMOVED, /* the message is deleted */
-	FORM_WHOLE,   /* with its files */
-	FORM_TEXT,
-	FORM_FILE, /* the text as a file */
-	FORM_APART,
-	FORM_REASON, /* why Discord refused all others */
-	FORMS,
-};
-
-/* Send the answer in this form.  False: it has no such form. */
+/* Has Discord refused the answer in this form? */
 static bool
-form_send(struct delivery *d, enum form form, enum rest_outcome *outcome)
+is_refused(const struct delivery *d, enum rest_outcome outcome,
+    const char *form)
+{
+	if (outcome == REST_REFUSED)
+		log_warn("Discord refused the answer %s: %s job=%" PRId64, form,
+		    d->err.text, d->job->id);
+	return outcome == REST_REFUSED;
+}
+
+/* Send the answer in one form after another until Discord accepts one. */
+static enum rest_outcome
+send_forms(struct delivery *d)
 {
 	const struct job *job = d->job;
-	auto_message struct message instead = MESSAGE_INIT;
-	const bool fits[FORMS] = {
-		[FORM_REMOVED] = d->remove,
-		[FORM_WHOLE] = !d->apart && has_files(d),
-		[FORM_TEXT] = !d->apart,
-		[FORM_FILE] = !d->apart && job->may_attach &&
-		    job->attachment_limit > 0,
-		[FORM_APART] = d->apart,
-		[FORM_REASON] = true,
-	};
+	auto_message struct message file = MESSAGE_INIT;
+	auto_message struct message reason = MESSAGE_INIT;
+	enum rest_outcome outcome;
 
-	if (!fits[form])
-		return false;
-	if (form == FORM_FILE)
-		render_as_file(&instead, d->message, d->body,
-		    job->attachment_limit);
-	else if (form == FORM_REASON)
-		render_not_accepted(&instead,
-		    d->objection.status != 0 ? &d->objection : &d->reply,
-		    job->id);
-	if (form == FORM_REMOVED)
-		*outcome = send_body(d, REST_DELETION, NULL, NULL);
-	else if (form == FORM_TEXT)
-		*outcome = send_body(d, REST_ORIGINAL, d->body, NULL);
-	else if (form == FORM_APART)
-		*outcome = send_apart(d);
-	else
-		*outcome = send_instead(d,
-		    form == FORM_WHOLE ? d->message : &instead);
 	/* a message that cannot be deleted is edited */
-	if (form == FORM_REMOVED && *outcome != REST_DONE)
-		*outcome = REST_REFUSED;
-	return true;
+	if (d->remove && send_body(d, REST_DELETION, NULL, NULL) == REST_DONE)
+		return REST_DONE;
+	for (int files = has_files(d); files >= 0 && !d->apart; files--) {
+		outcome = files > 0 ?
+		    send_instead(d, d->message) :
+		    send_body(d, REST_ORIGINAL, d->body, NULL);
+		if (!is_refused(d, outcome,
+			files > 0 ? "with its files" : "as text"))
+			return outcome;
+		d->objection = d->reply;
+		if (job->share && rest_is_moderated(&d->reply))
+			narrow(d);
+	}
+	if (!d->apart && job->may_attach && job->attachment_limit > 0) {
+		render_as_file(&file, d->message, d->body,
+		    job->attachment_limit);
+		outcome = send_instead(d, &file);
+		if (!is_refused(d, outcome, "as a file"))
+			return outcome;
+	}
+	if (d->apart) {
+		outcome = send_apart(d);
+		if (!is_refused(d, outcome, "in private"))
+			return outcome;
+	}
+	render_not_accepted(&reason,
+	    d->objection.status != 0 ? &d->objection : &d->reply, job->id);
+	outcome = send_instead(d, &reason);
+	(void)is_refused(d, outcome, "with the reason alone");
+	return outcome;
 }
 
 static enum rest_outcome
 deliver(struct delivery *d)
 {
-	static const char *const names[FORMS] = {
-		[FORM_REMOVED] = "",
-		[FORM_WHOLE] = "with its files",
-		[FORM_TEXT] = "as text",
-		[FORM_FILE] = "as a file",
-		[FORM_APART] = "in private",
-		[FORM_REASON] = "with the reason alone",
-	};
-	enum rest_outcome outcome = REST_REFUSED;
+	enum rest_outcome outcome = send_forms(d);
 
-	for (enum form form = 0; form < FORMS && outcome == REST_REFUSED;
-	     form++) {
-		if (!form_send(d, form, &outcome) || outcome != REST_REFUSED ||
-		    form == FORM_REMOVED)
-			continue;
-		log_warn("Discord refused the answer %s: %s job=%" PRId64,
-		    names[form], d->err.text, d->job->id);
-		if (form > FORM_TEXT)
-			continue;
-		d->objection = d->reply;
-		if (d->job->share && rest_is_moderated(&d->reply))
-			narrow(d);
-	}
 	/* Discord may answer 404 before it has made the message */
-	if (outcome != REST_DONE && d->reply.status == 404 &&
-	    clock_wall_ms() - d->job->received_ms > MISSING_MS)
-		outcome = REST_GONE;
-	return outcome;
+	return outcome != REST_DONE && d->reply.status == 404 &&
+		clock_wall_ms() - d->job->received_ms > MISSING_MS ?
+	    REST_GONE :
+	    outcome;
 }
 
 /* Give the answer up: it cannot be delivered. */

@@ -36,6 +36,7 @@
 #include "base/fd.h"
 #include "base/process.h"
 #include "base/text.h"
+#include "protocol/condition.h"
 #include "protocol/node_table.h"
 #include "protocol/handover.h"
 #include "store/db.h"
@@ -130,7 +131,7 @@ close_all(struct worker *worker)
 	deliver_release(worker);
 	rest_free(worker->rest);
 	node_table_free(worker->nodes);
-	count_close(worker);
+	pulse_close(worker->pulse, worker->slot);
 	db_close(worker->db);
 	free(worker->lease_socket);
 	if (worker->cancel_fd >= 0)
@@ -400,6 +401,7 @@ static void
 worker_run(struct worker *worker)
 {
 	int64_t sweep_at_ms = 0;
+	int64_t idle_ms;
 
 	sweep_slot(worker, worker->slot);
 	while (!worker_is_stopping(worker)) {
@@ -409,7 +411,10 @@ worker_run(struct worker *worker)
 			if (clock_monotonic_ms() < sweep_at_ms + 60000)
 				continue;
 		} else if (clock_monotonic_ms() < sweep_at_ms) {
-			count_rest(worker, sweep_at_ms - clock_monotonic_ms());
+			/* idle; the time may have come since */
+			idle_ms = sweep_at_ms - clock_monotonic_ms();
+			pulse_beat(worker->pulse, worker->slot,
+			    idle_ms > 0 ? idle_ms : 0, true);
 			wake_wait(worker->wait_fd, worker->wake_fd,
 			    clock_poll_timeout(sweep_at_ms));
 			continue;

@@ -59,12 +59,6 @@ count_open(struct worker *worker)
 }
 
 void
-count_close(const struct worker *worker)
-{
-	pulse_close(worker->pulse, worker->slot);
-}
-
-void
 count_wait(struct worker *worker, int64_t wait_ms)
 {
 	pulse_beat(worker->pulse, worker->slot, wait_ms, false);
@@ -74,13 +68,6 @@ void
 count_beat(struct worker *worker)
 {
 	count_wait(worker, PULSE_BUSY_MS);
-}
-
-void
-count_rest(struct worker *worker, int64_t wait_ms)
-{
-	pulse_beat(worker->pulse, worker->slot, wait_ms > 0 ? wait_ms : 0,
-	    true);
 }
 
 static enum job_end

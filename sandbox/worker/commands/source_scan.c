@@ -206,12 +206,6 @@ is_magic(const char *p)
 }
 
 static const char *
-skip_line(const char *p)
-{
-	return p + strcspn(p, "\n");
-}
-
-static const char *
 note_wide(struct source_line *line, const char *p)
 {
 	size_t step;
@@ -249,7 +243,7 @@ scan_token(struct source_scan *scan, struct source_line *line, const char *p,
     char *last)
 {
 	if (*p == '#' && scan->fence == 0)
-		return skip_line(p);
+		return p + strcspn(p, "\n");
 	if (*p == '`') {
 		size_t run = strspn(p, "`");
 
@@ -293,7 +287,7 @@ source_scan_next(struct source_scan *scan, struct source_line *line)
 	} else if (!line->inner && scan->fence == 0 &&
 	    is_magic(p + line->blanks)) {
 		last = '!';
-		p = skip_line(p);
+		p += strcspn(p, "\n");
 	}
 	while (*p != '\0' && *p != '\n' &&
 	    ((!scan->stops && scan->fence == 0) || line->escape == NULL))
@@ -370,27 +364,29 @@ is_nearly_python(const char *word, size_t len)
 enum source_class
 source_class_of(const char *word, size_t len)
 {
+	static const char *const words[CLASS_INPUT + 1] = {
+		[CLASS_PYTHON] =
+		    "py python pyw pyi ipython jupyter notebook code",
+		[CLASS_TRANSCRIPT] =
+		    "pycon python-repl pyrepl repl doctest python-console",
+		[CLASS_TEXT] =
+		    "text txt plain plaintext ansi output out log stdout "
+		    "stderr traceback pytb py3tb none",
+		[CLASS_INPUT] = "stdin input",
+	};
 	size_t name = len;
 
 	/* a version may follow: "py3.11", "python3" */
 	while (name > 2 && strchr("0123456789.", word[name - 1]) != NULL)
 		name--;
-	if (len == 0)
-		return CLASS_NONE;
-	if (source_is_one_of("py python pyw pyi ipython jupyter notebook code",
-		word, name) ||
-	    is_nearly_python(word, name))
+	for (enum source_class class = 0; class <= CLASS_INPUT; class ++)
+		if (words[class] != NULL &&
+		    source_is_one_of(words[class], word,
+			class == CLASS_PYTHON ? name : len))
+			return class;
+	if (is_nearly_python(word, name))
 		return CLASS_PYTHON;
-	if (source_is_one_of("pycon python-repl pyrepl repl doctest "
-			     "python-console",
-		word, len))
-		return CLASS_TRANSCRIPT;
-	if (source_is_one_of("text txt plain plaintext ansi output out log "
-			     "stdout stderr traceback pytb py3tb none",
-		word, len))
-		return CLASS_TEXT;
-	return source_is_one_of("stdin input", word, len) ? CLASS_INPUT :
-							    CLASS_OTHER;
+	return len == 0 ? CLASS_NONE : CLASS_OTHER;
 }
 
 /* Do these characters go on with an expression that a name has begun? */
