@@ -8,6 +8,9 @@ SELECT id, CAST(user_id AS TEXT) AS user, state, used_at,
 	used_bytes AS bytes, used_files AS files
 FROM sandboxes ORDER BY state, sandboxes.expires_at, id;
 
+-- name: list_backup
+SELECT id FROM sandboxes WHERE state != 'expired' ORDER BY id;
+
 -- name: list_jobs
 SELECT CAST(id AS TEXT) AS id, CAST(user_id AS TEXT) AS user, kind, state,
 	outcome, received_ms, coalesce(told_ms - received_ms, -1) AS took_ms

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,10 +26,10 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "ctl/ctl.h"
+#include "ctl/table.h"
 #include "move/parcel.h"
 #include "protocol/lease.h"
 #include "store/db.h"
-#include "store/sandbox.h"
 #include "volume/manifest.h"
 
 #define WAIT_SECONDS 60 /* for a sandbox that is in use */
@@ -73,7 +74,7 @@ write_block(struct backup *b, const struct block *block,
 	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	*strrchr(folder, '/') = '\0';
-	if (fd < 0 || fd_write_all(fd, data, block->len, err) != 0 ||
+	if (fd < 0 || fd_write_all(fd, data, (size_t)block->len, err) != 0 ||
 	    (mkdirat(b->folder, folder, 0700) != 0 && errno != EEXIST) ||
 	    renameat(b->folder, BLOCK_DRAFT, b->folder, path) != 0)
 		return err_system(err, "write %s/%s", b->path, path);
@@ -130,12 +131,12 @@ static void
 backup_carry(struct backup *b, const struct saved *file)
 {
 	struct saved *copy = manifest_add(&b->next, file->name);
-	size_t first = copy->first;
+	uint64_t first = copy->first;
 
 	*copy = *file;
 	copy->first = first;
 	copy->count = 0;
-	for (size_t i = 0; i < file->count; i++) {
+	for (uint64_t i = 0; i < file->count; i++) {
 		manifest_add_block(&b->next, &b->last.blocks[file->first + i]);
 		b->had += b->last.blocks[file->first + i].len;
 	}
@@ -161,7 +162,7 @@ has_all(const struct backup *b, const struct saved *last)
 {
 	char path[BLOCK_PATH_SIZE];
 
-	for (size_t i = 0; i < last->count; i++) {
+	for (uint64_t i = 0; i < last->count; i++) {
 		const struct block *block = &b->last.blocks[last->first + i];
 
 		block_path(block, path);
@@ -238,10 +239,14 @@ save_sandbox(struct backup *b, const char *id, struct err *err)
 	struct stat st;
 
 	b->sandbox = id;
-	if (volumes_each(b->config->base_dir, id, save_volume, b, err) != 0)
-		return err->code == ERR_NOT_FOUND ? 0 : -1;
-	if (lstat(path, &st) == 0)
-		backup_add_file(b, name, &st);
+	if (lstat(path, &st) != 0)
+		return errno == ENOENT ? 0 : err_system(err, "%s", path);
+	backup_add_file(b, name, &st);
+	if (volumes_each(b->config->base_dir, id, save_volume, b, err) == 0)
+		return 0;
+	if (err->code != ERR_NOT_FOUND)
+		return -1;
+	b->next.file_count--;
 	return 0;
 }
 
@@ -294,27 +299,18 @@ save_all(struct backup *b, struct err *err)
 {
 	auto_db struct db *db = db_open(b->config->database, DB_READER, err);
 	auto_free char *uids = xprintf("%s/.uids", b->config->base_dir);
-	auto_buf struct buf ids = BUF_INIT((size_t)1 << 30);
-	struct stmt *s;
-	int row = 0;
+	json_auto_t *rows = NULL;
+	json_t *row;
+	size_t i;
 
-	if (db == NULL)
+	if (db != NULL)
+		rows = table_read(db, db_statement(db, STATEMENT_LIST_BACKUP),
+		    err);
+	if (rows == NULL || save_database(b, db, err) != 0)
 		return -1;
-	s = db_statement(db, STATEMENT_LIST_SANDBOXES);
-	while ((row = db_step(db, s, err)) == 1)
-		if (strcmp(db_column_text(s, 2), "expired") != 0)
-			buf_add(&ids, db_column_text(s, 0), SANDBOX_ID_LEN);
-	db_statement_done(&s);
-	if (row < 0 || save_database(b, db, err) != 0)
-		return -1;
-	for (size_t at = 0; at + SANDBOX_ID_LEN <= ids.len;
-	     at += SANDBOX_ID_LEN) {
-		char id[SANDBOX_ID_LEN + 1] = "";
-
-		memcpy(id, ids.data + at, SANDBOX_ID_LEN);
-		if (save_sandbox(b, id, err) != 0)
+	json_array_foreach(rows, i, row)
+		if (save_sandbox(b, table_json_text(row, "id"), err) != 0)
 			return -1;
-	}
 	/* the last file, so that no uid of the sandboxes above is used again */
 	if (access(uids, F_OK) == 0)
 		return save_whole(b, AT_FDCWD, uids, MANIFEST_UIDS, NULL, err);
@@ -398,7 +394,8 @@ ctl_backup(struct ctl *ctl)
 	b.socket = config_state_path(&ctl->config, SOCKET_BROKER_CTL);
 	result = make_backup(&b, &err);
 	if (result == 0)
-		printf("%zu files; %s written, %s as in the last backup\n",
+		printf("%" PRIu64
+		       " files; %s written, %s as in the last backup\n",
 		    b.next.file_count, text_size(b.written).text,
 		    text_size(b.had).text);
 	cleanup_close(&b.folder);

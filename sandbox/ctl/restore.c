@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ check_all(struct restore *r, struct err *err)
 	if (manifest_find(&r->m, MANIFEST_DATABASE) == NULL)
 		return err_set(err, ERR_INPUT,
 		    "the backup is damaged: it has no database");
-	for (size_t i = 0; i < r->m.block_count; i++) {
+	for (uint64_t i = 0; i < r->m.block_count; i++) {
 		if (block_read(r->folder, &r->m.blocks[i], r->data, err) != 0)
 			return -1;
 		r->bytes += r->m.blocks[i].len;
@@ -238,7 +239,7 @@ write_database(struct restore *r, struct err *err)
 static int
 write_all(struct restore *r, struct err *err)
 {
-	for (size_t i = 0; i < r->m.file_count; i++) {
+	for (uint64_t i = 0; i < r->m.file_count; i++) {
 		const struct saved *file = &r->m.files[i];
 
 		if (strcmp(file->name, MANIFEST_DATABASE) == 0)
@@ -439,7 +440,7 @@ ctl_restore(struct ctl *ctl)
 	else
 		result = restore(&r, folder, force, check, &err);
 	if (result == 0 && user == NULL)
-		printf("%zu files of %s UTC, %s: %s\n", r.m.file_count,
+		printf("%" PRIu64 " files of %s UTC, %s: %s\n", r.m.file_count,
 		    text_time(r.m.time).text, text_size(r.bytes).text,
 		    check ? "all is whole" : "restored");
 	cleanup_close(&r.base);

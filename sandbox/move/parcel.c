@@ -28,20 +28,17 @@
 #include "store/moves.h"
 #include "volume/owner.h"
 
-#define WORD "inline-person"
-#define WORDS 7
-#define VERSION "1"
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 #define ROUND_MS 5000 /* then the broker is asked for the cell once more */
 
 /* ---- volumes ---- */
 
-static bool
-volume_is(const char *name)
+static int
+volume_is(const struct dirent *entry)
 {
-	size_t len = strlen(name);
+	const char *end = strrchr(entry->d_name, '.');
 
-	return len > 5 && strcmp(name + len - 5, ".ext4") == 0;
+	return end > entry->d_name && strcmp(end, ".ext4") == 0;
 }
 
 int
@@ -49,19 +46,23 @@ volumes_each(const char *base, const char *sandbox, volume_fn fn, void *arg,
     struct err *err)
 {
 	auto_free char *path = xprintf("%s/%s", base, sandbox);
-	int fd = open(path, FOLDER);
-	auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e;
+	auto_close int fd = open(path, FOLDER);
+	struct dirent **volumes = NULL;
+	int count = fd < 0 ? -1 :
+			     scandirat(fd, ".", &volumes, volume_is, alphasort);
 	int result = 0;
 
-	if (dir == NULL) {
+	if (count < 0) {
 		(void)err_system(err, "%s", path);
 		err->code = errno == ENOENT ? ERR_NOT_FOUND : ERR_SYSTEM;
 		return -1;
 	}
-	while (result == 0 && (e = readdir(dir)) != NULL)
-		if (volume_is(e->d_name))
-			result = fn(arg, fd, e->d_name, err);
+	for (int i = 0; i < count; i++) {
+		if (result == 0)
+			result = fn(arg, fd, volumes[i]->d_name, err);
+		free(volumes[i]);
+	}
+	free(volumes);
 	return result;
 }
 
@@ -86,54 +87,29 @@ volume_lock(const char *socket, int fd, const char *sandbox, int64_t wait_ms)
 
 /* ---- the head ---- */
 
-void
-parcel_head_print(const struct parcel_head *head, char text[PARCEL_HEAD])
-{
-	char hex[2 * MANIFEST_HASH + 1];
-	char line[PARCEL_HEAD];
-	int len;
+_Static_assert(sizeof(struct parcel_head) == 136,
+    "a head is the same on all nodes, and has no gaps");
 
-	(void)sodium_bin2hex(hex, sizeof(hex), head->hash, MANIFEST_HASH);
-	len = snprintf(line, sizeof(line),
-	    WORD " " VERSION " %s %zu %zu %" PRId64 " %s", head->node,
-	    head->rows, head->manifest, head->blocks, hex);
-	memset(text, '\n', PARCEL_HEAD);
-	memcpy(text, line, (size_t)len);
+static bool
+is_within(int64_t value, int64_t most)
+{
+	return value >= 0 && value <= most;
 }
 
-int
-parcel_head_read(struct parcel_head *head, const char text[PARCEL_HEAD],
-    struct err *err)
+bool
+parcel_head_is_good(const struct parcel_head *head)
 {
-	auto_free char *copy = xstrndup(text, PARCEL_HEAD);
-	char *words[WORDS] = { NULL };
-	char *rest = copy;
-	int64_t rows;
-	int64_t manifest;
-
-	copy[strcspn(copy, "\n")] = '\0';
-	for (size_t i = 0; i < WORDS; i++)
-		words[i] = strsep(&rest, " ");
-	if (rest != NULL || words[WORDS - 1] == NULL ||
-	    strcmp(words[0], WORD) != 0 || strcmp(words[1], VERSION) != 0 ||
-	    strlen(words[2]) > PARCEL_NODE_MAX ||
-	    !text_parse_int(words[3], 0, PERSON_ROWS_MAX, &rows) ||
-	    !text_parse_int(words[4], 0, PARCEL_MANIFEST_MAX, &manifest) ||
-	    !text_parse_int(words[5], 0, PARCEL_BLOCKS_MAX, &head->blocks) ||
-	    !text_parse_hex(words[6], strlen(words[6]), head->hash,
-		MANIFEST_HASH))
-		return err_set(err, ERR_INPUT,
-		    "no person as this version sends them");
-	(void)snprintf(head->node, sizeof(head->node), "%s", words[2]);
-	head->rows = (size_t)rows;
-	head->manifest = (size_t)manifest;
-	return 0;
+	return memcmp(head->word, PARCEL_WORD, sizeof(PARCEL_WORD)) == 0 &&
+	    memchr(head->node, '\0', sizeof(head->node)) != NULL &&
+	    is_within(head->rows, PERSON_ROWS_MAX) &&
+	    is_within(head->manifest, PARCEL_MANIFEST_MAX) &&
+	    is_within(head->blocks, PARCEL_BLOCKS_MAX);
 }
 
 int64_t
 parcel_size(const struct parcel_head *head)
 {
-	return PARCEL_HEAD + (int64_t)head->rows + (int64_t)head->manifest +
+	return (int64_t)sizeof(*head) + head->rows + head->manifest +
 	    head->blocks;
 }
 
@@ -149,7 +125,7 @@ sum_blocks(const struct manifest *m)
 {
 	int64_t sum = 0;
 
-	for (size_t i = 0; i < m->block_count; i++)
+	for (uint64_t i = 0; i < m->block_count; i++)
 		sum += m->blocks[i].len;
 	return sum;
 }
@@ -167,7 +143,7 @@ parcel_init(struct parcel *p)
 void
 parcel_release(struct parcel *p)
 {
-	for (size_t i = 0; p->volumes != NULL && i < p->manifest.file_count;
+	for (uint64_t i = 0; p->volumes != NULL && i < p->manifest.file_count;
 	     i++)
 		cleanup_close(&p->volumes[i]);
 	free(p->volumes);
@@ -193,7 +169,7 @@ pack_volume(void *arg, int folder, const char *volume, struct err *err)
 	auto_free char *name = xprintf("%s/%s", packing->sandbox, volume);
 	int fd = openat(folder, volume,
 	    O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-	size_t i = p->manifest.file_count;
+	uint64_t i = p->manifest.file_count;
 	struct stat st;
 
 	if (fd < 0)
@@ -217,22 +193,16 @@ pack_volume(void *arg, int folder, const char *volume, struct err *err)
 static int
 close_parcel(struct parcel *p, const char *node, struct err *err)
 {
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-	bool good = p->manifest.file_count == 0 ||
-	    manifest_print(&p->manifest, out);
-
-	(void)fclose(out);
-	buf_add(&p->text, text, len);
-	free(text);
-	if (!good || p->text.overflow)
+	if (p->manifest.file_count > 0)
+		manifest_print(&p->manifest, &p->text);
+	if (p->text.overflow)
 		return err_set(err, ERR_LIMIT, "a sandbox as large as that");
-	p->head.rows = p->rows.len;
-	p->head.manifest = p->text.len;
-	p->head.blocks = sum_blocks(&p->manifest);
-	hash_rows(p, p->head.hash);
+	p->head = (struct parcel_head){ .word = PARCEL_WORD,
+		.rows = (int64_t)p->rows.len,
+		.manifest = (int64_t)p->text.len,
+		.blocks = sum_blocks(&p->manifest) };
 	(void)snprintf(p->head.node, sizeof(p->head.node), "%s", node);
+	hash_rows(p, p->head.hash);
 	return 0;
 }
 
@@ -277,14 +247,14 @@ parcel_pack_saved(struct parcel *p, int backup, const struct manifest *m,
 	if (found < 0 || person_look(db, buf_str(&p->rows), &sandbox, err) != 0)
 		return -1;
 	p->manifest.time = m->time;
-	for (size_t i = 0; sandbox.active && i < m->file_count; i++) {
+	for (uint64_t i = 0; sandbox.active && i < m->file_count; i++) {
 		const struct saved *file = &m->files[i];
 
 		if (strncmp(file->name, sandbox.id, SANDBOX_ID_LEN) != 0 ||
-		    !volume_is(file->name))
+		    file->name[SANDBOX_ID_LEN + 1] == '\0')
 			continue;
 		manifest_add(&p->manifest, file->name)->size = file->size;
-		for (size_t k = 0; k < file->count; k++)
+		for (uint64_t k = 0; k < file->count; k++)
 			manifest_add_block(&p->manifest,
 			    &m->blocks[file->first + k]);
 	}
@@ -306,7 +276,7 @@ parcel_load(const struct parcel *p, const struct saved *file,
 
 	if (!comes && p->volumes == NULL)
 		return block_read(p->backup, block, data, err);
-	if ((comes ? p->source(p->arg, data, block->len, err) :
+	if ((comes ? p->source(p->arg, data, (size_t)block->len, err) :
 		     block_load(p->volumes[file - p->manifest.files], block,
 			 data, err)) != 0)
 		return -1;
@@ -321,17 +291,14 @@ send_blocks(const struct parcel *p, parcel_fn fn, void *arg, struct err *err)
 {
 	auto_free unsigned char *data = xmalloc(MANIFEST_BLOCK);
 
-	for (size_t i = 0; i < p->manifest.file_count; i++) {
+	for (uint64_t i = 0; i < p->manifest.file_count; i++) {
 		const struct saved *file = &p->manifest.files[i];
+		const struct block *block = p->manifest.blocks + file->first;
 
-		for (size_t k = 0; k < file->count; k++) {
-			const struct block
-			    *block = &p->manifest.blocks[file->first + k];
-
+		for (uint64_t k = 0; k < file->count; k++, block++)
 			if (parcel_load(p, file, block, data, err) != 0 ||
-			    fn(arg, data, block->len, err) != 0)
+			    fn(arg, data, (size_t)block->len, err) != 0)
 				return -1;
-		}
 	}
 	return 0;
 }
@@ -339,10 +306,7 @@ send_blocks(const struct parcel *p, parcel_fn fn, void *arg, struct err *err)
 int
 parcel_send(const struct parcel *p, parcel_fn fn, void *arg, struct err *err)
 {
-	char head[PARCEL_HEAD];
-
-	parcel_head_print(&p->head, head);
-	if (fn(arg, head, sizeof(head), err) != 0 ||
+	if (fn(arg, &p->head, sizeof(p->head), err) != 0 ||
 	    fn(arg, buf_str(&p->rows), p->rows.len, err) != 0 ||
 	    fn(arg, buf_str(&p->text), p->text.len, err) != 0)
 		return -1;
@@ -352,32 +316,15 @@ parcel_send(const struct parcel *p, parcel_fn fn, void *arg, struct err *err)
 /* ---- receiving ---- */
 
 static int
-parcel_receive_part(const struct parcel *p, struct buf *part, size_t len,
+parcel_receive_part(const struct parcel *p, struct buf *part, int64_t len,
     struct err *err)
 {
-	char *room = buf_reserve(part, len);
+	char *room = buf_reserve(part, (size_t)len);
 
-	if (room == NULL)
-		return err_set(err, ERR_LIMIT, "a part as long as that");
-	if (p->source(p->arg, room, len, err) != 0)
+	if (p->source(p->arg, room, (size_t)len, err) != 0)
 		return -1;
-	buf_commit(part, len);
+	buf_commit(part, (size_t)len);
 	return 0;
-}
-
-static int
-parcel_receive_manifest(struct parcel *p, struct err *err)
-{
-	FILE *in;
-	bool good;
-
-	if (parcel_receive_part(p, &p->text, p->head.manifest, err) != 0)
-		return -1;
-	in = fmemopen(p->text.data, p->text.len, "r");
-	good = in != NULL && manifest_parse(&p->manifest, in);
-	if (in != NULL)
-		(void)fclose(in);
-	return good ? 0 : err_set(err, ERR_INPUT, "the manifest is wrong");
 }
 
 int
@@ -385,23 +332,26 @@ parcel_receive(struct parcel *p, int64_t size, parcel_source source, void *arg,
     struct err *err)
 {
 	unsigned char hash[MANIFEST_HASH];
-	char head[PARCEL_HEAD];
 
 	p->source = source;
 	p->arg = arg;
-	if (source(arg, head, sizeof(head), err) != 0 ||
-	    parcel_head_read(&p->head, head, err) != 0)
+	if (source(arg, &p->head, sizeof(p->head), err) != 0)
 		return -1;
+	if (!parcel_head_is_good(&p->head))
+		return err_set(err, ERR_INPUT,
+		    "no person as this version sends them");
 	if (parcel_size(&p->head) != size)
 		return err_set(err, ERR_INPUT, "it is not as long as it says");
-	if (parcel_receive_part(p, &p->rows, p->head.rows, err) != 0)
+	if (parcel_receive_part(p, &p->rows, p->head.rows, err) != 0 ||
+	    parcel_receive_part(p, &p->text, p->head.manifest, err) != 0)
 		return -1;
 	hash_rows(p, hash);
 	if (memcmp(hash, p->head.hash, sizeof(hash)) != 0 ||
 	    strlen(buf_str(&p->rows)) != p->rows.len)
 		return err_set(err, ERR_INPUT, "the rows are wrong");
-	if (p->head.manifest > 0 && parcel_receive_manifest(p, err) != 0)
-		return -1;
+	if (p->text.len > 0 &&
+	    !manifest_parse(&p->manifest, buf_str(&p->text), p->text.len))
+		return err_set(err, ERR_INPUT, "the manifest is wrong");
 	return sum_blocks(&p->manifest) == p->head.blocks ?
 	    0 :
 	    err_set(err, ERR_INPUT, "the blocks are not those that it names");
@@ -532,7 +482,7 @@ is_of_sandbox(const struct arrival *a)
 {
 	const struct manifest *m = &a->p->manifest;
 
-	for (size_t i = 0; i < m->file_count; i++) {
+	for (uint64_t i = 0; i < m->file_count; i++) {
 		const char *name = m->files[i].name;
 
 		if (strncmp(name, a->sandbox.id, SANDBOX_ID_LEN) != 0 ||
@@ -595,7 +545,7 @@ arrival_store_volume(struct arrival *a, const struct saved *file, bool here,
 		if (arrival_give(a, fd, err) != 0)
 			return -1;
 	}
-	for (size_t i = 0; i < file->count; i++, block++) {
+	for (uint64_t i = 0; i < file->count; i++, block++) {
 		if (parcel_load(a->p, file, block, a->data, err) != 0)
 			return -1;
 		if (!here && block_store(fd, block, a->data, err) != 0)
@@ -617,7 +567,7 @@ arrival_store_all(struct arrival *a, struct err *err)
 
 	if (here == 0 && m->file_count > 0 && draft_make(a, err) != 0)
 		return -1;
-	for (size_t i = 0; here >= 0 && i < m->file_count; i++)
+	for (uint64_t i = 0; here >= 0 && i < m->file_count; i++)
 		if (arrival_store_volume(a, &m->files[i], here == 1, err) != 0)
 			return -1;
 	/* another stream may have brought the person meanwhile */

@@ -17,31 +17,28 @@ struct err;
  * A person on the way from one node to another, or out of a backup, as one
  * stream:
  *
- *	PARCEL_HEAD bytes of text, filled up with line feeds: "inline-person 1
- *	NODE ROWS MANIFEST BLOCKS HASH": the receiver, three lengths, and the
- *	hash of the rows
+ *	struct parcel_head, as it is in memory on a little-endian machine
  *	the rows (store/moves.h)
  *	the manifest of the sandbox's volumes (volume/manifest.h), if there are
  *	any, with the hashes of itself and of the blocks
  *	the blocks, one after another, in the order of the manifest
  */
-#define PARCEL_HEAD 192
+#define PARCEL_WORD "inline-person 2"
 #define PARCEL_NODE_MAX 63
 #define PARCEL_MANIFEST_MAX ((size_t)64 << 20)
 #define PARCEL_BLOCKS_MAX (INT64_C(1) << 40)
 
 struct parcel_head {
+	char word[sizeof(PARCEL_WORD)];
 	char node[PARCEL_NODE_MAX + 1]; /* the receiver; "": this host */
-	size_t rows;
-	size_t manifest;
+	int64_t rows;			/* bytes of each part */
+	int64_t manifest;
 	int64_t blocks;
-	unsigned char hash[MANIFEST_HASH];
+	unsigned char hash[MANIFEST_HASH]; /* of the rows */
 };
 
-void parcel_head_print(const struct parcel_head *head, char text[PARCEL_HEAD]);
-/* ERR_INPUT: the text is no head. */
-int parcel_head_read(struct parcel_head *head, const char text[PARCEL_HEAD],
-    struct err *err);
+/* Can it be the head of a stream that came from elsewhere? */
+bool parcel_head_is_good(const struct parcel_head *head);
 /* The length of a stream with this head. */
 int64_t parcel_size(const struct parcel_head *head);
 

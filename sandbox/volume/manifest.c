@@ -3,34 +3,37 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sodium.h>
 
 #include "base/basics.h"
 #include "base/fd.h"
-#include "base/text.h"
 
-/* The first line, in front of the time. */
-#define HEAD "inline-backup 1 "
+/* The beginning of a manifest; its files, blocks and hash follow. */
+#define WORD "inline-backup 2"
+struct manifest_head {
+	char word[sizeof(WORD)];
+	int64_t time;
+	uint64_t files;
+	uint64_t blocks;
+};
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ &&
+	sizeof(struct manifest_head) == 40 && sizeof(struct saved) == 144 &&
+	sizeof(struct block) == 48,
+    "a manifest is the same on all machines, and has no gaps");
+
 #define FILE_NAME "manifest"
 #define DRAFT_NAME "manifest.new"
 #define LOCK_NAME "lock"
 /* Nothing else than a file is waited for, nor followed. */
 #define OPEN_FLAGS (O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-#define LINE_MAX_BYTES 256
-/* More than there can be: a manifest takes memory by its own length, and every
- * manifest that was written must be readable. */
-#define FILES_MAX ((size_t)1 << 32)
-#define BLOCKS_MAX ((size_t)1 << 32)
 #define SIZE_MOST ((int64_t)4 << 40)
-#define HEX_LEN (2 * MANIFEST_HASH)
 
 /* Of a file: network file systems lock no folders.  In a copy that cannot be
  * written to there may be none, and nobody at work. */
@@ -57,7 +60,6 @@ void
 manifest_release(struct manifest *m)
 {
 	free(m->files);
-	free(m->names);
 	free(m->blocks);
 	*m = (struct manifest){ .time = 0 };
 }
@@ -96,59 +98,32 @@ manifest_add_block(struct manifest *m, const struct block *block)
 }
 
 static int
-by_name(const void *a, const void *b)
+by_name(const void *name, const void *file)
 {
-	return strcmp((*(const struct saved *const *)a)->name,
-	    (*(const struct saved *const *)b)->name);
-}
-
-/* NOLINTBEGIN(bugprone-sizeof-expression): pointers are what is sorted */
-/* False: two files have one name, and a restore would write one over the
- * other. */
-static bool
-sort_names(struct manifest *m)
-{
-	bool good = true;
-
-	m->names = xcalloc(m->file_count + 1, sizeof(*m->names));
-	for (size_t i = 0; i < m->file_count; i++)
-		m->names[i] = &m->files[i];
-	qsort(m->names, m->file_count, sizeof(*m->names), by_name);
-	for (size_t i = 1; i < m->file_count; i++)
-		good = good && by_name(&m->names[i - 1], &m->names[i]) != 0;
-	return good;
+	return strcmp(name, ((const struct saved *)file)->name);
 }
 
 const struct saved *
 manifest_find(const struct manifest *m, const char *name)
 {
-	struct saved wanted;
-	const struct saved *key = &wanted;
-	const struct saved *const *found;
-
-	if (m->names == NULL)
-		return NULL;
-	(void)snprintf(wanted.name, sizeof(wanted.name), "%s", name);
-	found = bsearch(&key, m->names, m->file_count, sizeof(*m->names),
-	    by_name);
-	return found != NULL ? *found : NULL;
+	return m->file_count == 0 ?
+	    NULL :
+	    bsearch(name, m->files, m->file_count, sizeof(*m->files), by_name);
 }
-/* NOLINTEND(bugprone-sizeof-expression) */
 
 /* ---- blocks ---- */
 
 void
 block_path(const struct block *block, char path[BLOCK_PATH_SIZE])
 {
-	char hex[HEX_LEN + 1];
+	char hex[2 * MANIFEST_HASH + 1];
 
 	(void)sodium_bin2hex(hex, sizeof(hex), block->hash, MANIFEST_HASH);
 	(void)snprintf(path, BLOCK_PATH_SIZE, "blocks/%.2s/%s", hex, hex);
 }
 
 static void
-manifest_hash(unsigned char out[MANIFEST_HASH], const unsigned char *data,
-    size_t len)
+manifest_hash(unsigned char out[MANIFEST_HASH], const void *data, size_t len)
 {
 	(void)crypto_generichash(out, MANIFEST_HASH, data, len, NULL, 0);
 }
@@ -158,7 +133,7 @@ block_is(const struct block *block, const unsigned char *data)
 {
 	unsigned char found[MANIFEST_HASH];
 
-	manifest_hash(found, data, block->len);
+	manifest_hash(found, data, (size_t)block->len);
 	return memcmp(found, block->hash, MANIFEST_HASH) == 0;
 }
 
@@ -190,9 +165,9 @@ int
 block_load(int fd, const struct block *block, unsigned char *data,
     struct err *err)
 {
-	ssize_t got = pread(fd, data, block->len, block->offset);
+	ssize_t got = pread(fd, data, (size_t)block->len, block->offset);
 
-	if (got == (ssize_t)block->len)
+	if (got == block->len)
 		return 0;
 	return got < 0 ? err_system(err, "read") :
 			 err_set(err, ERR_CONFLICT, "it got shorter");
@@ -205,7 +180,7 @@ block_store(int fd, const struct block *block, const unsigned char *data,
 {
 	return lseek(fd, block->offset, SEEK_SET) < 0 ?
 	    err_system(err, "write") :
-	    fd_write_all(fd, data, block->len, err);
+	    fd_write_all(fd, data, (size_t)block->len, err);
 }
 
 /* As good as a hole? */
@@ -249,12 +224,12 @@ manifest_add_data(struct manifest *m, int fd, int64_t size, block_fn fn,
 		struct block block = { .offset = at, .len = MANIFEST_BLOCK };
 
 		if (size - at < MANIFEST_BLOCK)
-			block.len = (uint32_t)(size - at);
+			block.len = size - at;
 		if (block_load(fd, &block, data, err) != 0)
 			return -1;
-		if (is_zero(data, block.len))
+		if (is_zero(data, (size_t)block.len))
 			continue;
-		manifest_hash(block.hash, data, block.len);
+		manifest_hash(block.hash, data, (size_t)block.len);
 		manifest_add_block(m, &block);
 		result = fn != NULL ? fn(arg, &block, data, err) : 0;
 	}
@@ -273,7 +248,7 @@ block_read(int folder, const struct block *block, unsigned char *data,
 	fd = openat(folder, path, O_RDONLY | OPEN_FLAGS);
 	if (fd < 0)
 		return err_system(err, "the backup is damaged: %s", path);
-	if (pread(fd, data, block->len, 0) != (ssize_t)block->len ||
+	if (pread(fd, data, (size_t)block->len, 0) != block->len ||
 	    pread(fd, &more, 1, block->len) != 0)
 		return err_set(err, ERR_INPUT,
 		    "the backup is damaged: %s has another length", path);
@@ -323,127 +298,81 @@ manifest_is_name(const char *name)
 		volume[0] != '.');
 }
 
-/* The line of a file, and of a block. */
-static void
-print_file(char line[LINE_MAX_BYTES], const struct saved *file)
-{
-	(void)snprintf(line, LINE_MAX_BYTES,
-	    "f %u %u %u %" PRId64 " %" PRId64 " %zu %s", file->mode, file->uid,
-	    file->gid, file->size, file->mtime_ns, file->count, file->name);
-}
-
-static void
-print_block(char line[LINE_MAX_BYTES], const struct block *block)
-{
-	char hex[HEX_LEN + 1];
-
-	(void)sodium_bin2hex(hex, sizeof(hex), block->hash, MANIFEST_HASH);
-	(void)snprintf(line, LINE_MAX_BYTES, "b %" PRId64 " %u %s",
-	    block->offset, block->len, hex);
-}
-
-/* A line is good only as it would be printed: without blanks, signs, leading
- * zeros, or a number that does not fit. */
-/* NOLINTBEGIN(cert-err34-c): what does not fit is printed otherwise */
+/* Are the name, the numbers and the blocks, of which the first is known, those
+ * of a file behind the one before? */
 static bool
-manifest_parse_file(struct manifest *m, const char *line, size_t *left)
+manifest_check_file(const struct manifest *m, const struct saved *file,
+    uint64_t first)
 {
-	struct saved file = { .first = m->block_count };
-	char again[LINE_MAX_BYTES];
+	int64_t end = 0;
 
-	if (*left != 0 || m->file_count >= FILES_MAX ||
-	    sscanf(line, "f %u %u %u %" SCNd64 " %" SCNd64 " %zu %99s",
-		&file.mode, &file.uid, &file.gid, &file.size, &file.mtime_ns,
-		&file.count, file.name) != 7)
+	if (file->first != first || file->count > m->block_count - first ||
+	    memchr(file->name, '\0', sizeof(file->name)) == NULL ||
+	    !manifest_is_name(file->name) ||
+	    (file > m->files && strcmp(file[-1].name, file->name) >= 0) ||
+	    file->mode > 0777 || file->uid == UINT32_MAX ||
+	    file->gid == UINT32_MAX || file->size < 0 ||
+	    file->size > SIZE_MOST || file->mtime_ns < 0)
 		return false;
-	print_file(again, &file);
-	if (strcmp(line, again) != 0 || file.mode > 0777 ||
-	    file.uid == UINT32_MAX || file.gid == UINT32_MAX || file.size < 0 ||
-	    file.size > SIZE_MOST || file.mtime_ns < 0 ||
-	    file.count > BLOCKS_MAX || !manifest_is_name(file.name))
-		return false;
-	*left = file.count;
-	file.count = 0;
-	*manifest_add(m, file.name) = file;
+	for (uint64_t i = first; i < first + file->count; i++) {
+		const struct block *block = &m->blocks[i];
+
+		if (block->offset < end ||
+		    block->offset % MANIFEST_BLOCK != 0 || block->len <= 0 ||
+		    block->len > MANIFEST_BLOCK ||
+		    block->offset > file->size - block->len)
+			return false;
+		end = block->offset + MANIFEST_BLOCK;
+	}
 	return true;
 }
 
-/* In their order, within their file. */
+/* Is what stands in front of the hash whole, and what the head says? */
 static bool
-manifest_parse_block(struct manifest *m, const char *line, size_t *left)
+manifest_check(const struct manifest_head *head, const char *data, size_t len)
 {
-	const struct saved *file = m->files + m->file_count;
-	struct block block;
-	char again[LINE_MAX_BYTES];
-	char hex[HEX_LEN + 1];
+	unsigned char hash[MANIFEST_HASH];
+	size_t left = len - sizeof(*head);
 
-	if (*left == 0 || m->block_count >= BLOCKS_MAX ||
-	    sscanf(line, "b %" SCNd64 " %u %64s", &block.offset, &block.len,
-		hex) != 3 ||
-	    !text_parse_hex(hex, strlen(hex), block.hash, MANIFEST_HASH))
-		return false;
-	print_block(again, &block);
-	file--;
-	if (strcmp(line, again) != 0 || block.offset < 0 ||
-	    block.offset % MANIFEST_BLOCK != 0 || block.len == 0 ||
-	    block.len > MANIFEST_BLOCK ||
-	    block.offset > file->size - block.len ||
-	    (file->count > 0 &&
-		block.offset <= m->blocks[m->block_count - 1].offset))
-		return false;
-	manifest_add_block(m, &block);
-	--*left;
-	return true;
-}
-/* NOLINTEND(cert-err34-c) */
-
-/* all: the hash of the lines so far, each with a NUL at its end. */
-static bool
-is_the_end(crypto_generichash_state *all, const char *hex)
-{
-	unsigned char want[MANIFEST_HASH];
-	unsigned char found[MANIFEST_HASH];
-
-	(void)crypto_generichash_final(all, found, sizeof(found));
-	return hex != NULL &&
-	    text_parse_hex(hex, strlen(hex), want, sizeof(want)) &&
-	    memcmp(want, found, sizeof(found)) == 0;
+	manifest_hash(hash, data, len);
+	return memcmp(hash, data + len, sizeof(hash)) == 0 &&
+	    memcmp(head->word, WORD, sizeof(WORD)) == 0 && head->time >= 0 &&
+	    head->files <= left / sizeof(struct saved) &&
+	    head->blocks <= left / sizeof(struct block) &&
+	    head->files * sizeof(struct saved) +
+		head->blocks * sizeof(struct block) ==
+	    left;
 }
 
 bool
-manifest_parse(struct manifest *m, FILE *in)
+manifest_parse(struct manifest *m, const char *data, size_t len)
 {
-	crypto_generichash_state all;
-	char line[LINE_MAX_BYTES];
-	size_t left = 0;
+	struct manifest_head head;
+	uint64_t blocks = 0;
 	bool good = true;
 
 	*m = (struct manifest){ .time = 0 };
-	(void)crypto_generichash_init(&all, NULL, 0, MANIFEST_HASH);
-	for (size_t i = 0; good && fgets(line, sizeof(line), in) != NULL; i++) {
-		size_t len = strlen(line);
-
-		if (len == 0 || line[len - 1] != '\n')
-			break;
-		line[len - 1] = '\0';
-		if (strncmp(line, "e ", 2) == 0) {
-			if (i > 0 && left == 0 && is_the_end(&all, line + 2) &&
-			    fgetc(in) == EOF && sort_names(m))
-				return true;
-			break;
-		}
-		(void)crypto_generichash_update(&all,
-		    (const unsigned char *)line, len);
-		if (i > 0)
-			good = manifest_parse_file(m, line, &left) ||
-			    manifest_parse_block(m, line, &left);
-		else
-			good = strncmp(line, HEAD, strlen(HEAD)) == 0 &&
-			    text_parse_int(line + strlen(HEAD), 0, INT64_MAX,
-				&m->time);
+	if (len < sizeof(head) + MANIFEST_HASH)
+		return false;
+	memcpy(&head, data, sizeof(head));
+	if (!manifest_check(&head, data, len - MANIFEST_HASH))
+		return false;
+	*m = (struct manifest){ .time = head.time,
+		.file_count = head.files,
+		.block_count = head.blocks,
+		.files = xcalloc(head.files, sizeof(*m->files)),
+		.blocks = xcalloc(head.blocks, sizeof(*m->blocks)) };
+	data += sizeof(head);
+	memcpy(m->files, data, head.files * sizeof(*m->files));
+	data += head.files * sizeof(*m->files);
+	memcpy(m->blocks, data, head.blocks * sizeof(*m->blocks));
+	for (uint64_t i = 0; good && i < head.files; i++) {
+		good = manifest_check_file(m, &m->files[i], blocks);
+		blocks += m->files[i].count;
 	}
-	manifest_release(m);
-	return false;
+	if (!good || blocks != head.blocks)
+		manifest_release(m);
+	return good && blocks == head.blocks;
 }
 
 int
@@ -451,6 +380,8 @@ manifest_read(int folder, struct manifest *m, struct err *err)
 {
 	int fd = openat(folder, FILE_NAME, O_RDONLY | OPEN_FLAGS);
 	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+	auto_buf struct buf text = BUF_INIT(SIZE_MAX);
+	struct stat st;
 	bool good;
 
 	*m = (struct manifest){ .time = 0 };
@@ -458,65 +389,45 @@ manifest_read(int folder, struct manifest *m, struct err *err)
 		return 1;
 	if (in == NULL)
 		return err_system(err, "open the manifest");
-	good = manifest_parse(m, in);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		buf_commit(&text,
+		    fread(buf_reserve(&text, (size_t)st.st_size), 1,
+			(size_t)st.st_size, in));
+	good = manifest_parse(m, buf_str(&text), text.len);
 	(void)fclose(in);
-	if (good)
-		return 0;
-	return err_set(err, ERR_INPUT,
-	    "the backup is damaged: its manifest is not whole");
+	return good ? 0 :
+		      err_set(err, ERR_INPUT,
+			  "the backup is damaged: its manifest is not whole");
 }
 
 /* ---- writing ---- */
 
-/* Hashed with a NUL for the line's end, as it is when it is read. */
-static void
-put_line(FILE *out, crypto_generichash_state *all, const char *line)
+void
+manifest_print(const struct manifest *m, struct buf *out)
 {
-	(void)fprintf(out, "%s\n", line);
-	(void)crypto_generichash_update(all, (const unsigned char *)line,
-	    strlen(line) + 1);
-}
-
-bool
-manifest_print(const struct manifest *m, FILE *out)
-{
-	crypto_generichash_state all;
+	const struct manifest_head head = { WORD, m->time, m->file_count,
+		m->block_count };
 	unsigned char hash[MANIFEST_HASH];
-	char hex[HEX_LEN + 1];
-	char line[LINE_MAX_BYTES];
+	size_t begin = out->len;
 
-	(void)crypto_generichash_init(&all, NULL, 0, MANIFEST_HASH);
-	(void)snprintf(line, sizeof(line), HEAD "%" PRId64, m->time);
-	put_line(out, &all, line);
-	for (size_t i = 0; i < m->file_count; i++) {
-		const struct saved *file = &m->files[i];
-
-		print_file(line, file);
-		put_line(out, &all, line);
-		for (size_t k = 0; k < file->count; k++) {
-			print_block(line, &m->blocks[file->first + k]);
-			put_line(out, &all, line);
-		}
-	}
-	(void)crypto_generichash_final(&all, hash, sizeof(hash));
-	(void)sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
-	(void)fprintf(out, "e %s\n", hex);
-	return fflush(out) == 0 && ferror(out) == 0;
+	buf_add(out, &head, sizeof(head));
+	buf_add(out, m->files, m->file_count * sizeof(*m->files));
+	buf_add(out, m->blocks, m->block_count * sizeof(*m->blocks));
+	manifest_hash(hash, buf_str(out) + begin, out->len - begin);
+	buf_add(out, hash, sizeof(hash));
 }
 
 int
 manifest_write(int folder, const struct manifest *m, struct err *err)
 {
-	int fd = openat(folder, DRAFT_NAME,
+	auto_buf struct buf text = BUF_INIT(SIZE_MAX);
+	auto_close int fd = openat(folder, DRAFT_NAME,
 	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-	bool good;
 
-	if (out == NULL)
-		return err_system(err, "write the manifest");
-	good = manifest_print(m, out) && fsync(fd) == 0;
-	good = fclose(out) == 0 && good;
-	if (!good || renameat(folder, DRAFT_NAME, folder, FILE_NAME) != 0 ||
+	manifest_print(m, &text);
+	if (fd < 0 || fd_write_all(fd, buf_str(&text), text.len, err) != 0 ||
+	    fsync(fd) != 0 ||
+	    renameat(folder, DRAFT_NAME, folder, FILE_NAME) != 0 ||
 	    fsync(folder) != 0)
 		return err_system(err, "write the manifest");
 	return 0;

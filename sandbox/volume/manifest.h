@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
+struct buf;
 struct err;
 
 /*
@@ -18,17 +18,20 @@ struct err;
  *			is there already
  *	lock		empty: locked by the process that is at work here
  *
- * All of it is checked when it is read: names, numbers, order, and the hash.
+ * A manifest is its time and two counts, the files in the order of their names,
+ * the blocks in the order of their files, all as they are in memory on a
+ * little-endian machine, and the hash of that.  All of it is checked when it is
+ * read: names, numbers, order, and the hash.
  */
 #define MANIFEST_BLOCK 65536
 #define MANIFEST_HASH 32
 #define MANIFEST_NAME_MAX 100
-#define MANIFEST_DATABASE "database"
-#define MANIFEST_UIDS "uids"
+#define MANIFEST_DATABASE ".database" /* the first file */
+#define MANIFEST_UIDS "uids"	      /* the last one */
 
 struct block {
 	int64_t offset; /* a multiple of MANIFEST_BLOCK */
-	uint32_t len;
+	int64_t len;
 	unsigned char hash[MANIFEST_HASH];
 };
 
@@ -40,17 +43,16 @@ struct saved {
 	uint32_t gid;
 	int64_t size;
 	int64_t mtime_ns; /* 0: not to be relied on */
-	size_t first;	  /* of its blocks */
-	size_t count;
+	uint64_t first;	  /* of its blocks */
+	uint64_t count;
 };
 
 struct manifest {
 	int64_t time; /* Unix seconds */
+	uint64_t file_count;
+	uint64_t block_count;
 	struct saved *files;
-	size_t file_count;
-	const struct saved **names; /* by name, where it was read; NULL */
-	struct block *blocks;	    /* in the order of their files */
-	size_t block_count;
+	struct block *blocks;
 };
 
 /* Lock the folder until this process ends: alone to make a backup, shared to
@@ -59,11 +61,10 @@ int manifest_lock(int folder, bool alone, struct err *err);
 
 void manifest_release(struct manifest *m);
 
-/* Read a manifest, to which nothing may be added; false: it is damaged, or
- * names a file twice, and m is empty.  Print it; false: it could not be
- * written. */
-bool manifest_parse(struct manifest *m, FILE *in);
-bool manifest_print(const struct manifest *m, FILE *out);
+/* Parse a manifest, to which nothing may be added; false: it is damaged, or
+ * names a file twice, and m is empty.  Append it to a buffer. */
+bool manifest_parse(struct manifest *m, const char *data, size_t len);
+void manifest_print(const struct manifest *m, struct buf *out);
 /* Read that of a backup's folder.  1: there is none; -1: it is damaged. */
 int manifest_read(int folder, struct manifest *m, struct err *err);
 /* Put it in the place of the last one, durably. */
@@ -71,10 +72,10 @@ int manifest_write(int folder, const struct manifest *m, struct err *err);
 
 /* Is it the name of a file in a backup?  No other name is ever written. */
 bool manifest_is_name(const char *name);
-/* Append a file; then its blocks. */
+/* Append a file, whose name comes behind all others; then its blocks. */
 struct saved *manifest_add(struct manifest *m, const char *name);
 void manifest_add_block(struct manifest *m, const struct block *block);
-/* Find a file of a manifest that was read; NULL: there is none. */
+/* Find a file; NULL: there is none. */
 const struct saved *manifest_find(const struct manifest *m, const char *name);
 
 /* blocks/ab/abcd…, and its room. */

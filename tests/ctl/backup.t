@@ -8,6 +8,7 @@ import hashlib
 import os
 import shutil
 import sqlite3
+import struct
 import sys
 import time
 
@@ -79,14 +80,14 @@ def a_manifest_names_no_file_twice():
     """Also one whose hash is right."""
     path = os.path.join(BACKUP, "manifest")
     shutil.copy(path, path + "-kept")
-    with open(path) as file:
-        lines = file.read().split("\n")[:-2]
-    folder = next(line for line in lines if line.endswith("/"))
-    lines.append(folder)
-    whole = "".join(line + "\0" for line in lines).encode()
-    with open(path, "w") as file:
-        file.write("\n".join(lines + ["e " + hashlib.blake2b(
-            whole, digest_size=32).hexdigest(), ""]))
+    with open(path, "rb") as file:
+        whole = file.read()[:-32]
+    word, made, files, blocks = struct.unpack_from("<16sqQQ", whole)
+    at = whole.index(f"{ID}/\0".encode())
+    whole = struct.pack("<16sqQQ", word, made, files + 1, blocks) + \
+        whole[40:at + 144] + whole[at:]
+    with open(path, "wb") as file:
+        file.write(whole + hashlib.blake2b(whole, digest_size=32).digest())
     assert "damaged" in ilctl("restore", "-n", BACKUP, code=1)
     os.rename(path + "-kept", path)
     ilctl("restore", "-n", BACKUP)

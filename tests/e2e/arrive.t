@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import socket
+import struct
 import sys
 import threading
 import time
@@ -25,7 +26,7 @@ from slots import slot_of  # noqa: E402
 from tap import run, test  # noqa: E402
 
 BLOCK = 65536
-HEAD = 192
+HEAD = 136
 own_mounts()    # of the disk
 standin = Standin(rate_limit=1000).start()
 node = Node("b", standin, IL_TUNE_WARM_SECONDS="1")
@@ -58,13 +59,13 @@ def rows(sandbox, state="active", view=7 << 50, **other):
 
 
 def manifest(name, size, blocks, owner=0):
-    lines = ["inline-backup 1 5", f"f 384 {owner} {owner} {size} 0 "
-             f"{len(blocks)} {name}"]
-    lines += [f"b {at} {len(data)} {blake(data).hexdigest()}"
-              for at, data in blocks]
-    end = blake(b"".join(line.encode() + b"\0" for line in lines))
-    return "".join(line + "\n" for line in
-                   [*lines, "e " + end.hexdigest()]).encode()
+    """As sandbox/volume/manifest.h has it, of one file."""
+    whole = struct.pack("<16sqQQ", b"inline-backup 2", 5, 1, len(blocks))
+    whole += struct.pack("<100s3I2q2Q", name.encode(), 0o600, owner, owner,
+                         size, 0, 0, len(blocks))
+    for at, data in blocks:
+        whole += struct.pack("<2q32s", at, len(data), blake(data).digest())
+    return whole + blake(whole).digest()
 
 
 def parcel(sandbox, to="b", name=None, of=None, the_rows=None, blocks=None,
@@ -75,9 +76,9 @@ def parcel(sandbox, to="b", name=None, of=None, the_rows=None, blocks=None,
     the_rows = rows(sandbox) if the_rows is None else the_rows
     listed = manifest(name or f"{sandbox}/workspace.ext4", len(image), of)
     sent = b"".join(data for _, data in of) if blocks is None else blocks
-    head = (f"inline-person 1 {to} {len(the_rows)} {len(listed)} {len(sent)} "
-            f"{blake(the_rows).hexdigest()}")
-    whole = head.encode().ljust(HEAD, b"\n") + the_rows + listed + sent
+    whole = struct.pack("<16s64s3q32s", b"inline-person 2", to.encode(),
+                        len(the_rows), len(listed), len(sent),
+                        blake(the_rows).digest()) + the_rows + listed + sent
     return whole[:len(whole) - cut]
 
 
@@ -253,9 +254,9 @@ def what_is_wrong_is_refused_and_nothing_is_left():
     sandbox = secrets.token_hex(16)
     whole = parcel(sandbox)
     first = HEAD + len(rows(sandbox))
-    flips = {"the head": 3, "a length": 20, "the hash": 60,
+    flips = {"the head": 3, "the node": 16, "a length": 80, "the hash": 110,
              "the first row": HEAD, "a row": HEAD + 10,
-             "the manifest": first + 5, "a block's hash": first + 120,
+             "the manifest": first + 5, "a block's hash": first + 210,
              "a block": len(whole) // 2, "the last block": len(whole) - 1}
     for what, at in flips.items():
         bad = bytearray(whole)
@@ -275,7 +276,7 @@ def what_is_wrong_is_refused_and_nothing_is_left():
         "a folder": parcel(sandbox, name=f"{sandbox}/"),
         "a name that leads out": parcel(sandbox,
                                         name=f"{sandbox}/../x.ext4"),
-        "the database": parcel(sandbox, name="database"),
+        "the database": parcel(sandbox, name=".database"),
         "no file system": parcel(sandbox, of=no_ext4),
         "files without a sandbox": parcel(sandbox, the_rows=b""),
         "files of one that expired": parcel(

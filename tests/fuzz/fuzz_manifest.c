@@ -5,43 +5,19 @@
 
 #include <sodium.h>
 
+#include "base/buf.h"
 #include "volume/manifest.h"
 
-static bool
-parse(const char *text, size_t len, struct manifest *m)
-{
-	FILE *in = fmemopen((void *)(uintptr_t)text, len, "r");
-	bool good = in != NULL && manifest_parse(m, in);
-
-	if (in != NULL)
-		(void)fclose(in);
-	return good;
-}
-
-/* The lines, and then the hash of them. */
+/* The bytes, and then the hash of them. */
 static char *
-finished(const uint8_t *data, size_t size, size_t *len)
+finished(const uint8_t *data, size_t size)
 {
-	crypto_generichash_state all;
-	unsigned char hash[MANIFEST_HASH];
-	char hex[2 * MANIFEST_HASH + 1];
-	char *text = NULL;
-	FILE *out = open_memstream(&text, len);
-	char *copy = fuzz_text(data, size);
+	char *text = xmalloc(size + MANIFEST_HASH);
 
-	(void)crypto_generichash_init(&all, NULL, 0, MANIFEST_HASH);
-	for (char *rest = copy, *line; (line = strsep(&rest, "\n")) != NULL;) {
-		if (*line == '\0')
-			continue;
-		(void)fprintf(out, "%s\n", line);
-		(void)crypto_generichash_update(&all, (unsigned char *)line,
-		    strlen(line) + 1);
-	}
-	(void)crypto_generichash_final(&all, hash, sizeof(hash));
-	(void)sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
-	(void)fprintf(out, "e %s\n", hex);
-	(void)fclose(out);
-	free(copy);
+	if (size > 0)
+		memcpy(text, data, size);
+	(void)crypto_generichash((unsigned char *)text + size, MANIFEST_HASH,
+	    data, size, NULL, 0);
 	return text;
 }
 
@@ -49,13 +25,11 @@ finished(const uint8_t *data, size_t size, size_t *len)
 static void
 check(const struct manifest *m)
 {
+	auto_buf struct buf text = BUF_INIT(1 << 20);
 	struct manifest second;
-	char *text = NULL;
-	size_t len = 0;
-	size_t blocks = 0;
-	FILE *out = open_memstream(&text, &len);
+	uint64_t blocks = 0;
 
-	for (size_t i = 0; i < m->file_count; i++) {
+	for (uint64_t i = 0; i < m->file_count; i++) {
 		const struct saved *file = &m->files[i];
 		int64_t end = 0;
 
@@ -63,7 +37,9 @@ check(const struct manifest *m)
 			strstr(file->name, "/.") == NULL &&
 			*file->name != '/' && file->first == blocks,
 		    "a name is one of those that there are");
-		for (size_t k = 0; k < file->count; k++) {
+		fuzz_holds(manifest_find(m, file->name) == file,
+		    "which is found, and there once");
+		for (uint64_t k = 0; k < file->count; k++) {
 			const struct block *block = &m->blocks[blocks++];
 
 			fuzz_holds(block->offset >= end && block->len > 0 &&
@@ -74,28 +50,26 @@ check(const struct manifest *m)
 		}
 	}
 	fuzz_holds(blocks == m->block_count, "each block is some file's");
-	fuzz_holds(manifest_print(m, out) && fclose(out) == 0,
-	    "it can be printed");
-	fuzz_holds(parse(text, len, &second), "and be read again");
+	manifest_print(m, &text);
+	fuzz_holds(manifest_parse(&second, buf_str(&text), text.len),
+	    "what is printed can be read again");
 	fuzz_holds(second.file_count == m->file_count &&
 		second.block_count == m->block_count && second.time == m->time,
 	    "and is the same");
 	manifest_release(&second);
-	free(text);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	size_t len = 0;
-	char *text = finished(data, size, &len);
+	char *text = finished(data, size);
 	struct manifest m;
 
-	if (size > 0 && parse((const char *)data, size, &m)) {
+	if (size > 0 && manifest_parse(&m, (const char *)data, size)) {
 		check(&m);
 		manifest_release(&m);
 	}
-	if (parse(text, len, &m)) {
+	if (manifest_parse(&m, text, size + MANIFEST_HASH)) {
 		check(&m);
 		manifest_release(&m);
 	}

@@ -13,25 +13,16 @@
 static const char *const ends[] = { "", "-wal", "-shm", "-turn" };
 
 static void
-check_head(const char *text)
+check_head(const struct parcel_head *head)
 {
-	struct parcel_head head;
-	struct parcel_head second;
-	char again[PARCEL_HEAD];
-	struct err err;
-
-	if (parcel_head_read(&head, text, &err) != 0)
+	if (!parcel_head_is_good(head))
 		return;
-	fuzz_holds(strlen(head.node) <= PARCEL_NODE_MAX &&
-		head.rows <= PERSON_ROWS_MAX &&
-		head.manifest <= PARCEL_MANIFEST_MAX && head.blocks >= 0 &&
-		head.blocks <= PARCEL_BLOCKS_MAX,
+	fuzz_holds(strlen(head->node) <= PARCEL_NODE_MAX && head->rows >= 0 &&
+		head->rows <= (int64_t)PERSON_ROWS_MAX && head->manifest >= 0 &&
+		head->manifest <= (int64_t)PARCEL_MANIFEST_MAX &&
+		head->blocks >= 0 && head->blocks <= PARCEL_BLOCKS_MAX,
 	    "no more than there may be");
-	parcel_head_print(&head, again);
-	fuzz_holds(parcel_head_read(&second, again, &err) == 0 &&
-		strcmp(second.node, head.node) == 0 &&
-		parcel_size(&second) == parcel_size(&head),
-	    "what is written is read");
+	fuzz_holds(parcel_size(head) > 0, "so many bytes can be read");
 }
 
 /* A database that ends with this process. */
@@ -82,11 +73,11 @@ check_rows(const char *rows)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char head[PARCEL_HEAD] = "";
+	struct parcel_head head = { .rows = 0 };
 	char *text = fuzz_text(data, size);
 
-	memcpy(head, data, size < sizeof(head) ? size : sizeof(head));
-	check_head(head);
+	memcpy(&head, data, size < sizeof(head) ? size : sizeof(head));
+	check_head(&head);
 	check_rows(text);
 	free(text);
 	return 0;
