@@ -13,8 +13,6 @@
  * folders.  It may not and need not: touch Docker, the broker, the network.
  * nginx admits only callers with the nodes' key.  Each request is checked all
  * the same.
- *
- * Its first process removes the remains of arrivals that were killed.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -39,7 +37,6 @@
 /* nginx lets four people arrive at one time (nginx/node.conf). */
 #define CHILDREN 6
 #define STOP_MS 8000
-#define TIDY_MS 10000
 #define WHOLE_MS 60000 /* for the whole answer, one line */
 
 /* The state of a process.  All requests come from other nodes. */
@@ -323,18 +320,6 @@ answer_node(void *arg, struct http_request *req, size_t index)
 	return false;
 }
 
-/* In the first process, which keeps nothing open. */
-static void
-remove_remains(void *arg)
-{
-	const struct node *node = arg;
-	auto_close int base = open(node->config->base_dir,
-	    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (base >= 0)
-		arrival_sweep(base);
-}
-
 /* Returns after SIGTERM. */
 static int
 serve_nodes(const struct config *config, struct err *err)
@@ -347,8 +332,6 @@ serve_nodes(const struct config *config, struct err *err)
 		.socket_count = 1,
 		.arg = &node,
 		.answer = answer_node,
-		.tick = remove_remains,
-		.tick_ms = TIDY_MS,
 		.stop_ms = STOP_MS,
 	};
 	int result;

@@ -151,7 +151,8 @@ master_tick(void *arg)
 	const struct master *master = arg;
 
 	for (size_t i = 0; i < master->children.count; i++)
-		if (!master->children.of[i].stopped) {
+		if (!master->children.of[i].stopped &&
+		    master->serve->tick != NULL) {
 			master->serve->tick(master->serve->arg);
 			return;
 		}

@@ -147,7 +147,7 @@ struct serve_socket {
 #define SERVE_TOGETHER 256
 #define SERVE_GATHER_MS 25
 
-/* All functions get arg.  All but answer and tick may be NULL; events_fd,
+/* All functions get arg.  All but answer may be NULL; events_fd,
  * due_ms and events, for a program that holds requests back, only together. */
 struct serve {
 	const struct serve_socket *sockets;

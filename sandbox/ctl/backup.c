@@ -32,7 +32,6 @@
 #include "store/db.h"
 #include "volume/manifest.h"
 
-#define WAIT_SECONDS 60 /* for a sandbox that is in use */
 /* A file that was written so recently may be written again within the same tick
  * of the kernel's clock, and its time would not change. */
 #define RECENT_NS INT64_C(2000000000)
@@ -382,15 +381,12 @@ ctl_backup(struct ctl *ctl)
 {
 	struct backup b = { .config = &ctl->config, .folder = -1 };
 	struct err err = { 0 };
-	const char *wait = ctl_cut(ctl, "-w", 2);
-	int64_t seconds = WAIT_SECONDS;
 	int result;
 
-	if ((wait != NULL && !text_parse_int(wait, 0, 86400, &seconds)) ||
-	    ctl->argc != 2 || *ctl->argv[1] == '-')
+	if (!ctl_cut_wait(ctl, &b.wait_ms) || ctl->argc != 2 ||
+	    *ctl->argv[1] == '-')
 		return CTL_MISUSED;
 	b.path = ctl->argv[1];
-	b.wait_ms = seconds * 1000;
 	b.socket = config_state_path(&ctl->config, SOCKET_BROKER_CTL);
 	result = make_backup(&b, &err);
 	if (result == 0)

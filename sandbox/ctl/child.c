@@ -372,29 +372,6 @@ barrier_of(const char *path)
 	return NULL;
 }
 
-/* Does an earlier or a wider path bring this one along? */
-static bool
-is_covered(const char *const *paths, size_t count, size_t i)
-{
-	for (size_t k = 0; k < count; k++) {
-		size_t len = strlen(paths[k]);
-
-		if (k != i && strncmp(paths[i], paths[k], len) == 0 &&
-		    (paths[i][len] == '/' || (paths[i][len] == '\0' && k < i)))
-			return true;
-	}
-	return false;
-}
-
-static bool
-is_shown(const char *const *paths, size_t count, const char *path)
-{
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(paths[i], path) == 0)
-			return true;
-	return false;
-}
-
 /* Mounts of containers: a copy would keep their devices in use when they are
  * long gone. */
 static int
@@ -415,41 +392,36 @@ leave_containers(void)
 	return 0;
 }
 
-/* In the new namespace, open all paths before anything is covered, then cover,
+/* In the new namespace, copy all trees before anything is covered, then cover,
  * then show.  False: errno says why. */
 static bool
 view_build(const char *const *paths, size_t count)
 {
-	int fds[VIEW_PATHS_MAX];
+	int trees[VIEW_PATHS_MAX];
 	struct err err;
 	bool good = mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) == 0 &&
 	    leave_containers() == 0;
 
 	for (size_t i = 0; i < count; i++) {
-		fds[i] = !good ?
-		    -1 :
-		    open(paths[i],
-			O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		good = fds[i] >= 0;
+		trees[i] = !good ? -1 :
+				   open_tree(AT_FDCWD, paths[i],
+				       OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC |
+					   AT_RECURSIVE | AT_SYMLINK_NOFOLLOW);
+		good = trees[i] >= 0;
 	}
 	for (size_t i = 0; good && i < count; i++) {
 		auto_free char *barrier = barrier_of(paths[i]);
 
-		/* A barrier that was covered for another path is none any more.
-		 * A folder that is shown whole gets no cover, which would come
-		 * along with it. */
-		good = barrier == NULL || is_shown(paths, count, barrier) ||
+		/* one that was covered for another path is none any more */
+		good = barrier == NULL ||
 		    mount("tmpfs", barrier, "tmpfs", MS_NOSUID | MS_NODEV,
 			COVER_OPTIONS) == 0;
 	}
 	for (size_t i = 0; i < count; i++) {
-		auto_free char *source = xprintf("/proc/self/fd/%d", fds[i]);
-
-		if (good && !is_covered(paths, count, i))
-			good = fd_make_dirs(paths[i], 0755, &err) == 0 &&
-			    mount(source, paths[i], NULL, MS_BIND | MS_REC,
-				NULL) == 0;
-		cleanup_close(&fds[i]);
+		good = good && fd_make_dirs(paths[i], 0755, &err) == 0 &&
+		    move_mount(trees[i], "", AT_FDCWD, paths[i],
+			MOVE_MOUNT_F_EMPTY_PATH) == 0;
+		cleanup_close(&trees[i]);
 	}
 	return good;
 }

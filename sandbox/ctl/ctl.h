@@ -58,6 +58,9 @@ int ctl_fail(const char *command, const struct err *err);
 /* Cut an option out of the arguments, wherever it stands.  count: 1, or 2 with
  * its value.  Returns the last of them; NULL: it is not there. */
 char *ctl_cut(struct ctl *ctl, const char *name, int count);
+/* The same of "-w seconds", for how long a sandbox in use is waited for; a
+ * minute where it is not there.  False: it makes no sense. */
+bool ctl_cut_wait(struct ctl *ctl, int64_t *ms);
 
 /* Make the database and its folder if missing, bring it up to date.  Returns
  * how many migrations were applied, or -1. */

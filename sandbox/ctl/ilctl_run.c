@@ -510,31 +510,35 @@ check_port(long port, struct err *err)
 			     port);
 }
 
-/* The view has the folders that programs other than root's need. */
+/* The view has the folders that programs other than root's need; the sandboxes
+ * are il-node's alone. */
 static int
 open_view(struct run *run, struct err *err)
 {
-	const struct config *config = run->config;
-	auto_free char *database = xstrdup(config->database);
-	auto_free char *tokens = xstrdup(config->api_tokens_file);
-	auto_free char *script = run->standin.script != NULL ?
-	    realpath(run->standin.script, NULL) :
-	    NULL;
-	auto_free char *nodes = xstrdup(config->nodes);
-	auto_free char *nodes_key = xstrdup(config->nodes_key_file);
-	auto_free char *libre = xstrdup(config->librechat_keys_file);
-	char *files[] = { database, tokens, script, nodes, nodes_key, libre };
-	const char *shown[VIEW_PATHS_MAX] = { config->state_dir,
-		config->lib_dir, run->folder, config->api_files };
-	size_t count = 4;
+	char *files[VIEW_PATHS_MAX] = { NULL };
+	const char *shown[VIEW_PATHS_MAX] = { run->folder };
+	size_t count = 1;
+	int result;
 
-	if (*config->nodes != '\0') /* il-node writes there */
-		shown[count++] = config->base_dir;
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		if (files[i] != NULL && *files[i] != '\0')
-			shown[count++] = dirname(files[i]);
+	if (run->standin.script != NULL)
+		files[0] = realpath(run->standin.script, NULL);
+	if (files[0] != NULL)
+		shown[count++] = dirname(files[0]);
+	for (size_t i = 0; i < PATHS; i++) {
+		const char *path = *field(run->config, i);
+
+		if (*path == '\0' ||
+		    (path == run->config->base_dir &&
+			*run->config->nodes == '\0'))
+			continue;
+		files[count] = xstrdup(path);
+		shown[count] = paths[i].is_file ? dirname(files[count]) : path;
+		count++;
 	}
-	return view_open(&run->view_fd, shown, count, err);
+	result = view_open(&run->view_fd, shown, count, err);
+	for (size_t i = 0; i < VIEW_PATHS_MAX; i++)
+		free(files[i]);
+	return result;
 }
 
 /* As root, give each program its own files. */

@@ -14,12 +14,11 @@ struct node_entry;
 struct node_table;
 struct parcel;
 
-/* Where a person is, by the table of nodes: a line for people. */
-void nodes_show_person(const struct config *config, int64_t user_id);
-/* The same as members of an object, which is returned: "slot", and "node",
- * which is null on one host and where the table cannot be read.  0: nobody. */
-json_t *nodes_add_person(json_t *object, const struct config *config,
-    int64_t user_id);
+/* Where a person is, by the table of nodes: "slot", and "node", which is null
+ * on one host and where the table cannot be read.  *line says the same to
+ * people; heap. */
+json_t *nodes_find_person(const struct config *config, int64_t user_id,
+    char **line);
 
 /* The state of the sub-commands of `ilctl nodes`; all is the caller's. */
 struct nodes {

@@ -32,7 +32,6 @@
 #define STATE_SIZE 64
 #define RESOLV_CONF "/etc/resolv.conf"
 #define RESOLV_MAX 65536
-#define BLANKS " \t\r"
 
 /* ---- asking the nodes ---- */
 
@@ -127,28 +126,23 @@ list_nodes(struct node_table *table)
 	return rows;
 }
 
+static const struct table_column node_columns[] = {
+	{ "NODE", "node", TABLE_TEXT, 16 },
+	{ "HOST", "host", TABLE_TEXT, 24 },
+	{ "SLOTS", "slots", TABLE_NUMBER, 5 },
+	{ "STATE", "state", TABLE_TEXT, 0 },
+	{ .head = NULL },
+};
+
 /* Print the rows for people, which changes them. */
 static void
 print_nodes(const json_t *rows)
 {
-	struct table_column columns[] = {
-		{ "NODE", "node", TABLE_TEXT, (int)strlen("NODE") },
-		{ "HOST", "host", TABLE_TEXT, (int)strlen("HOST") },
-		{ "SLOTS", "slots", TABLE_NUMBER, (int)strlen("SLOTS") },
-		{ "STATE", "state", TABLE_TEXT, 0 },
-		{ .head = NULL },
-	};
 	json_t *row;
 	size_t i;
 
+	table_print_heads(node_columns);
 	json_array_foreach(rows, i, row) {
-		for (size_t c = 0; c < 2; c++) {
-			int wide = (int)strlen(table_json_text(row,
-			    columns[c].key));
-
-			if (wide > columns[c].width)
-				columns[c].width = wide;
-		}
 		(void)json_object_set_new(row, "slots",
 		    json_integer((json_int_t)
 			    json_array_size(json_object_get(row, "slots"))));
@@ -156,10 +150,8 @@ print_nodes(const json_t *rows)
 			(void)json_object_set_new(row, "state",
 			    json_sprintf("%s (joining)",
 				table_json_text(row, "state")));
+		table_print_row(node_columns, row);
 	}
-	table_print_heads(columns);
-	json_array_foreach(rows, i, row)
-		table_print_row(columns, row);
 }
 
 /* ---- slots that would move ---- */
@@ -316,61 +308,28 @@ ctl_nodes(struct ctl *ctl)
 
 /* ---- a person ---- */
 
-void
-nodes_show_person(const struct config *config, int64_t user_id)
-{
-	struct node_table *table = NULL;
-	const struct node_entry *node;
-	struct err err;
-	int slot = slot_of(user_id);
-
-	printf("%-10s %d", "slot", slot);
-	if (node_table_open(&table, config, &err) != 0)
-		printf("; on which node is not known: %s", err.text);
-	node = node_table_owner(table, slot);
-	if (node != NULL)
-		printf(", on node %s%s", node->name,
-		    node != node_table_own(table) ? ": ask there" :
-						    ", this one");
-	printf("\n");
-	node_table_free(table);
-}
-
 json_t *
-nodes_add_person(json_t *object, const struct config *config, int64_t user_id)
+nodes_find_person(const struct config *config, int64_t user_id, char **line)
 {
 	struct node_table *table = NULL;
-	const struct node_entry *node;
-	struct err ignored;
-	int slot = slot_of(user_id);
+	struct err err;
+	const int slot = slot_of(user_id);
+	const bool known = node_table_open(&table, config, &err) == 0;
+	const struct node_entry *node = node_table_owner(table, slot);
+	json_t *found = json_pack("{s:i, s:s?}", "slot", slot, "node",
+	    node != NULL ? node->name : NULL);
 
-	if (user_id == 0)
-		return object;
-	(void)node_table_open(&table, config, &ignored);
-	node = node_table_owner(table, slot);
-	(void)json_object_set_new(object, "slot", json_integer(slot));
-	(void)json_object_set_new(object, "node",
-	    node != NULL ? json_string(node->name) : json_null());
+	*line = !known ?
+	    xprintf("%d; on which node is not known: %s", slot, err.text) :
+	    node == NULL ?
+	    xprintf("%d", slot) :
+	    xprintf("%d, on node %s%s", slot, node->name,
+		node != node_table_own(table) ? ": ask there" : ", this one");
 	node_table_free(table);
-	return object;
+	return found;
 }
 
 /* ---- nginx and the other nodes ---- */
-
-/* An address as of "nameserver", if it is one that nginx takes. */
-static bool
-add_name_server(struct buf *out, const char *text)
-{
-	unsigned char bytes[16];
-
-	if (inet_pton(AF_INET, text, bytes) == 1)
-		buf_addf(out, " %s", text);
-	else if (inet_pton(AF_INET6, text, bytes) == 1)
-		buf_addf(out, " [%s]", text);
-	else
-		return false;
-	return true;
-}
 
 /* nginx forgets a name's address after seconds, as a node may come back with
  * another one. */
@@ -379,24 +338,25 @@ nodes_conf_add_resolver(struct buf *out, const char *resolv_conf)
 {
 	auto_free char *copy = xstrdup(resolv_conf);
 	char *lines = copy;
-	bool any = false;
+	const char *line;
+	size_t begin;
 
 	buf_adds(out, "resolver");
-	for (char *line = strsep(&lines, "\n"); line != NULL;
-	     line = strsep(&lines, "\n")) {
-		static const char word[] = "nameserver";
-		char *address = line + strspn(line, BLANKS);
-		size_t len = strcspn(address, BLANKS);
+	begin = out->len;
+	while ((line = strsep(&lines, "\n")) != NULL) {
+		char address[INET6_ADDRSTRLEN];
+		unsigned char bytes[16];
 
-		if (len != strlen(word) || memcmp(address, word, len) != 0)
+		if (sscanf(line, " nameserver %45[^ \t\r#;]", address) != 1)
 			continue;
-		address += len;
-		address += strspn(address, BLANKS);
-		address[strcspn(address, BLANKS "#;")] = '\0';
-		any = add_name_server(out, address) || any;
+		if (inet_pton(AF_INET, address, bytes) == 1)
+			buf_addf(out, " %s", address);
+		else if (inet_pton(AF_INET6, address, bytes) == 1)
+			buf_addf(out, " [%s]", address);
 	}
-	buf_addf(out, "%s valid=2s;\nresolver_timeout 1s;\n",
-	    any ? "" : " 127.0.0.1");
+	if (out->len == begin)
+		buf_adds(out, " 127.0.0.1");
+	buf_adds(out, " valid=2s;\nresolver_timeout 1s;\n");
 }
 
 void

@@ -9,12 +9,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -31,7 +30,7 @@
 #include "protocol/node_table.h"
 #include "store/moves.h"
 
-#define WAIT_SECONDS 60 /* for a person's runs */
+#define AGAIN_MS 50	/* a person's runs are counted again after it */
 #define ROUNDS_MOST 100 /* of new people who come to a slot meanwhile */
 /* As nginx/nodes.conf has them. */
 #define STALL_SECONDS 60
@@ -42,7 +41,6 @@ struct mover {
 	struct nodes *n;
 	const struct node_entry *to;
 	int64_t wait_ms;
-	int changes; /* inotify: the database was written to */
 	int64_t *people;
 	size_t count;
 	int slot; /* of these people */
@@ -58,19 +56,11 @@ static int
 send_piece(void *arg, const void *data, size_t len, struct err *err)
 {
 	const int *fd = arg;
-	const char *at = data;
 
-	while (len > 0) {
-		ssize_t n = TEMP_FAILURE_RETRY(send(*fd, at, len,
-		    MSG_NOSIGNAL));
-
-		if (n < 0)
-			return err_set(err, ERR_UNKNOWN, "send: %s",
-			    strerror(errno));
-		at += n;
-		len -= (size_t)n;
-	}
-	return 0;
+	if (fd_write_all(*fd, data, len, err) == 0)
+		return 0;
+	err->code = ERR_UNKNOWN;
+	return err_wrap(err, "send");
 }
 
 /* After these statuses the person is not there: il-node says so, or nginx
@@ -127,6 +117,7 @@ nodes_put(const struct config *config, const struct node_entry *to,
 	    parcel != NULL ? parcel_size(&parcel->head) : 0);
 	auto_node_ask struct node_ask ask = NODE_ASK_INIT(ANSWER_MAX, 0);
 
+	(void)signal(SIGPIPE, SIG_IGN);
 	if (node_ask_begin(&ask, config, to->address, request, length, err) !=
 	    0)
 		return -1;
@@ -143,31 +134,15 @@ nodes_put(const struct config *config, const struct node_entry *to,
 
 /* ---- a person ---- */
 
-/* Each commit writes to a file beside the database. */
-static int
-watch_database(struct mover *m, struct err *err)
-{
-	auto_free char *path = xstrdup(m->n->config->database);
-
-	m->changes = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (m->changes < 0 ||
-	    inotify_add_watch(m->changes, dirname(path), IN_MODIFY) < 0)
-		return err_system(err, "watch the database");
-	return 0;
-}
-
 static int
 wait_for_jobs(const struct mover *m, int64_t user_id, struct err *err)
 {
 	int64_t until_ms = clock_monotonic_ms() + m->wait_ms;
-	struct pollfd p = { .fd = m->changes, .events = POLLIN };
-	char events[4096];
 	int64_t open;
 
 	while ((open = person_open(m->n->db, user_id, err)) > 0 &&
-	    poll(&p, 1, clock_poll_timeout(until_ms)) > 0)
-		while (read(m->changes, events, sizeof(events)) > 0)
-			;
+	    clock_monotonic_ms() < until_ms)
+		(void)poll(NULL, 0, AGAIN_MS);
 	if (open > 0)
 		return err_set(err, ERR_BUSY,
 		    "a command of theirs is not over");
@@ -444,8 +419,6 @@ move_all(struct mover *m, const bool slots[SLOTS], struct err *err)
 
 	if (check_slots(m, slots, err) != 0)
 		return -1;
-	if (m->to != m->n->own && watch_database(m, err) != 0)
-		return -1;
 	result = move_each(m, slots, gone, err);
 	printf("%" PRId64 " people are %s's now, %s; %" PRId64 " are not\n",
 	    m->moved, m->to->name, text_size(m->bytes).text, m->stayed);
@@ -458,48 +431,32 @@ move_all(struct mover *m, const bool slots[SLOTS], struct err *err)
 	return m->stayed > 0 ? CTL_FAILED : CTL_OK;
 }
 
-/* slot ... --to name [-w seconds] */
+/* slot ... */
 static bool
-nodes_move_read_arguments(struct mover *m, struct ctl *ctl, bool slots[SLOTS],
-    const char **name)
+nodes_move_read_slots(const struct ctl *ctl, bool slots[SLOTS])
 {
-	bool any = false;
-	int64_t seconds = WAIT_SECONDS;
-
-	for (int i = 2; i < ctl->argc; i++) {
-		const char *word = ctl->argv[i];
-		bool more = i + 1 < ctl->argc;
-
-		if (strcmp(word, "--to") == 0 && more)
-			*name = ctl->argv[++i];
-		else if (strcmp(word, "-w") == 0 && more) {
-			if (!text_parse_int(ctl->argv[++i], 0, 86400, &seconds))
-				return false;
-		} else if (slots_read(word, slots))
-			any = true;
-		else
+	for (int i = 2; i < ctl->argc; i++)
+		if (!slots_read(ctl->argv[i], slots))
 			return false;
-	}
-	m->wait_ms = seconds * 1000;
-	return any && *name != NULL;
+	return ctl->argc > 2;
 }
 
 int
 nodes_move(struct nodes *n, struct ctl *ctl, struct err *err)
 {
-	struct mover m = { .n = n, .changes = -1 };
+	struct mover m = { .n = n };
 	bool slots[SLOTS] = { false };
-	const char *name = NULL;
+	const char *name = ctl_cut(ctl, "--to", 2);
 	int result;
 
-	if (!nodes_move_read_arguments(&m, ctl, slots, &name))
+	if (!ctl_cut_wait(ctl, &m.wait_ms) || name == NULL ||
+	    !nodes_move_read_slots(ctl, slots))
 		return CTL_MISUSED;
 	m.to = node_table_named(n->table, name);
 	if (m.to == NULL)
 		return err_set(err, ERR_CONFIG, "%s has no line in %s", name,
 		    n->config->nodes);
 	result = move_all(&m, slots, err);
-	cleanup_close(&m.changes);
 	free(m.people);
 	return result;
 }

@@ -113,9 +113,11 @@ show_sandboxes(const struct target *t, struct err *err)
 {
 	auto_stmt struct stmt *s = db_statement(t->db,
 	    STATEMENT_LIST_SANDBOXES_OF);
+	auto_free char *where = NULL;
 	int row;
 
-	nodes_show_person(t->config, t->ids[RULE_USER]);
+	json_decref(nodes_find_person(t->config, t->ids[RULE_USER], &where));
+	printf("%-10s %s\n", "slot", where);
 	db_bind_int(s, ":user_id", t->ids[RULE_USER]);
 	while ((row = db_step(t->db, s, err)) == 1) {
 		const char *id = db_column_text(s, 0);
@@ -170,8 +172,10 @@ rules_print_json(const struct target *t, struct err *err)
 	auto_stmt struct stmt *states = db_statement(t->db,
 	    STATEMENT_LIST_STATES);
 	auto_free char *id = xprintf("%" PRId64, t->ids[t->subject]);
+	auto_free char *where = NULL;
 	const struct rule *rule = &t->rule;
 	json_t *rows[2];
+	json_t *all;
 
 	db_bind_int(of, ":user_id", t->ids[RULE_USER]);
 	bind_who(t, states);
@@ -181,7 +185,7 @@ rules_print_json(const struct target *t, struct err *err)
 		json_decref(rows[0]);
 		return CTL_FAILED;
 	}
-	return table_print_json(nodes_add_person(
+	all =
 	    json_pack("{s:s, s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
 		"id", id, "blocked", rule->blocked, "reason",
 		table_text_to_json(rule->reason), "banner",
@@ -190,8 +194,11 @@ rules_print_json(const struct target *t, struct err *err)
 		"timeout_ms", (json_int_t)rule->timeout_ms, "quota",
 		(json_int_t)rule->quota, "changed_at",
 		(json_int_t)rule->changed_at, "sandboxes", rows[0], "jobs",
-		rows[1]),
-	    t->config, t->ids[RULE_USER]));
+		rows[1]);
+	if (t->ids[RULE_USER] != 0)
+		(void)json_object_update_new(all,
+		    nodes_find_person(t->config, t->ids[RULE_USER], &where));
+	return table_print_json(all);
 }
 
 static int

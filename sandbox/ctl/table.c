@@ -10,6 +10,7 @@
 #include "ctl/ctl.h"
 #include "store/db.h"
 
+#define WAIT_SECONDS 60
 #define CLEAN_MAX ((size_t)64 << 10)
 
 int
@@ -34,6 +35,18 @@ ctl_cut(struct ctl *ctl, const char *name, int count)
 		return last;
 	}
 	return NULL;
+}
+
+bool
+ctl_cut_wait(struct ctl *ctl, int64_t *ms)
+{
+	const char *wait = ctl_cut(ctl, "-w", 2);
+	int64_t seconds = WAIT_SECONDS;
+
+	if (wait != NULL && !text_parse_int(wait, 0, 86400, &seconds))
+		return false;
+	*ms = seconds * 1000;
+	return true;
 }
 
 /* ---- for programs ---- */

@@ -363,66 +363,28 @@ struct arrival {
 	int64_t user_id;
 	const struct parcel *p;
 	struct person_sandbox sandbox;
-	int folder; /* the draft, locked by us; -1 */
-	char draft[sizeof(ARRIVAL_PREFIX) + SANDBOX_ID_LEN]; /* "": none */
+	int *fds; /* the files, which have no names yet */
+	uint64_t count;
 	unsigned char data[MANIFEST_BLOCK];
 };
 
-/* ---- the draft of an arrival ---- */
+/* ---- the folder of who arrives ---- */
 
-/* Remove the files of a draft, which has no folders. */
-static void
-draft_empty(int folder)
+/* Remove a folder of the sandbox's name: an arrival left it that ended before
+ * its rows were inserted. */
+static int
+arrival_remove_left(const struct arrival *a, struct err *err)
 {
-	int fd = openat(folder, ".", FOLDER);
+	int fd = openat(a->base, a->sandbox.id, FOLDER);
 	auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *e;
 
 	while (dir != NULL && (e = readdir(dir)) != NULL)
 		(void)unlinkat(fd, e->d_name, 0);
-}
-
-static int
-draft_remove(int base, const char *name, struct err *err)
-{
-	auto_close int fd = openat(base, name, FOLDER);
-
-	if (fd < 0)
-		return errno == ENOENT ? 0 : err_system(err, "open %s", name);
-	draft_empty(fd);
-	return unlinkat(base, name, AT_REMOVEDIR) == 0 ?
+	return unlinkat(a->base, a->sandbox.id, AT_REMOVEDIR) == 0 ||
+		errno == ENOENT ?
 	    0 :
-	    err_system(err, "remove %s", name);
-}
-
-/* Open and lock a draft; -1: it is not there, or another process has it. */
-static int
-draft_lock(int base, const char *name)
-{
-	auto_close int fd = openat(base, name, FOLDER);
-
-	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? steal_fd(&fd) :
-							      -1;
-}
-
-void
-arrival_sweep(int base)
-{
-	int fd = openat(base, ".", FOLDER);
-	auto_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *e;
-	struct err err;
-
-	while (dir != NULL && (e = readdir(dir)) != NULL) {
-		auto_close int draft = -1;
-
-		if (strncmp(e->d_name, ARRIVAL_PREFIX,
-			strlen(ARRIVAL_PREFIX)) != 0)
-			continue;
-		draft = draft_lock(base, e->d_name);
-		if (draft >= 0 && draft_remove(base, e->d_name, &err) != 0)
-			log_warn("a draft stays: %s", err.text);
-	}
+	    err_system(err, "remove %s", a->sandbox.id);
 }
 
 /* New files get the base folder's owner, which is the broker. */
@@ -439,39 +401,30 @@ arrival_give(const struct arrival *a, int fd, struct err *err)
 	return 0;
 }
 
-/* Make an empty draft; files of an earlier one go. */
+/* Make the sandbox's folder, with all files in it. */
 static int
-draft_make(struct arrival *a, struct err *err)
+arrival_name(const struct arrival *a, struct err *err)
 {
-	(void)snprintf(a->draft, sizeof(a->draft), ARRIVAL_PREFIX "%s",
-	    a->sandbox.id);
-	if (mkdirat(a->base, a->draft, 0700) != 0 && errno != EEXIST)
-		return err_system(err, "make %s", a->draft);
-	a->folder = draft_lock(a->base, a->draft);
-	if (a->folder < 0) {
-		*a->draft = '\0';
-		return err_set(err, ERR_CONFLICT,
-		    "the same person is just arriving otherwise");
-	}
-	draft_empty(a->folder);
-	return arrival_give(a, a->folder, err);
-}
+	const char *id = a->sandbox.id;
+	auto_close int folder = -1;
 
-/* A folder of this name was left by an arrival that was killed before its rows
- * were inserted. */
-static int
-draft_name(struct arrival *a, struct err *err)
-{
-	if (fsync(a->folder) != 0)
-		return err_system(err, "keep %s", a->draft);
-	if (draft_remove(a->base, a->sandbox.id, err) != 0)
+	if (mkdirat(a->base, id, 0700) == 0)
+		folder = openat(a->base, id, FOLDER);
+	if (folder < 0)
+		return err_system(err, "make %s", id);
+	if (arrival_give(a, folder, err) != 0)
 		return -1;
-	if (renameat2(a->base, a->draft, a->base, a->sandbox.id,
-		RENAME_NOREPLACE) != 0)
-		return err_system(err, "name %s", a->sandbox.id);
-	*a->draft = '\0';
-	return fsync(a->base) == 0 ? 0 :
-				     err_system(err, "keep %s", a->sandbox.id);
+	for (uint64_t i = 0; i < a->count; i++) {
+		auto_free char *path = xprintf("/proc/self/fd/%d", a->fds[i]);
+		const char *name = a->p->manifest.files[i].name;
+
+		if (linkat(AT_FDCWD, path, folder, name + SANDBOX_ID_LEN + 1,
+			AT_SYMLINK_FOLLOW) != 0)
+			return err_system(err, "name %s", name);
+	}
+	return fsync(folder) == 0 && fsync(a->base) == 0 ?
+	    0 :
+	    err_system(err, "keep %s", id);
 }
 
 /* ---- arriving ---- */
@@ -535,13 +488,13 @@ arrival_store_volume(struct arrival *a, const struct saved *file, bool here,
     struct err *err)
 {
 	const struct block *block = a->p->manifest.blocks + file->first;
-	auto_close int fd = -1;
+	int fd = -1;
 
 	if (!here) {
-		fd = openat(a->folder, file->name + SANDBOX_ID_LEN + 1,
-		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		fd = openat(a->base, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 		if (fd < 0 || ftruncate(fd, file->size) != 0)
 			return err_system(err, "make %s", file->name);
+		a->fds[a->count++] = fd;
 		if (arrival_give(a, fd, err) != 0)
 			return -1;
 	}
@@ -559,46 +512,72 @@ arrival_store_volume(struct arrival *a, const struct saved *file, bool here,
 					err_system(err, "keep %s", file->name);
 }
 
+/* Returns -1; errno stays, which says why. */
+static int
+arrival_undo(const struct arrival *a)
+{
+	const int why = errno;
+	struct err err;
+
+	if (a->count > 0 && arrival_remove_left(a, &err) != 0)
+		log_warn("a folder stays: %s", err.text);
+	errno = why;
+	return -1;
+}
+
+/* One arrival after another: another stream may have brought the person
+ * meanwhile. */
+static int
+arrival_commit(struct arrival *a, struct err *err)
+{
+	auto_close int lock = openat(a->base, ".", FOLDER);
+	int here;
+
+	if (lock < 0 || flock(lock, LOCK_EX) != 0)
+		return err_system(err, "lock the folder of sandboxes");
+	here = person_is_here(a->db, a->user_id, &a->sandbox, err);
+	if (here != 0)
+		return here;
+	if (a->count > 0 && arrival_remove_left(a, err) != 0)
+		return -1;
+	if (a->count > 0 && arrival_name(a, err) != 0)
+		return arrival_undo(a);
+	if (person_put(a->db, a->user_id, buf_str(&a->p->rows), true, err) == 0)
+		return 0;
+	if (err->code == ERR_CONFLICT)
+		return arrival_undo(a);
+	err->code = ERR_UNKNOWN;
+	return -1;
+}
+
 static int
 arrival_store_all(struct arrival *a, struct err *err)
 {
 	const struct manifest *m = &a->p->manifest;
 	int here = arrival_check(a, err);
 
-	if (here == 0 && m->file_count > 0 && draft_make(a, err) != 0)
-		return -1;
 	for (uint64_t i = 0; here >= 0 && i < m->file_count; i++)
 		if (arrival_store_volume(a, &m->files[i], here == 1, err) != 0)
 			return -1;
-	/* another stream may have brought the person meanwhile */
-	if (here == 0)
-		here = person_is_here(a->db, a->user_id, &a->sandbox, err);
-	if (here != 0)
-		return here;
-	if (*a->draft != '\0' && draft_name(a, err) != 0)
-		return -1;
-	if (person_put(a->db, a->user_id, buf_str(&a->p->rows), true, err) == 0)
-		return 0;
-	if (err->code != ERR_CONFLICT)
-		err->code = ERR_UNKNOWN;
-	return -1;
+	return here == 0 ? arrival_commit(a, err) : here;
 }
 
 int
 arrival_store(struct db *db, int base, int64_t user_id, const struct parcel *p,
     struct err *err)
 {
-	struct arrival a = {
-		.db = db, .base = base, .user_id = user_id, .p = p, .folder = -1
-	};
+	struct arrival a = { .db = db,
+		.base = base,
+		.user_id = user_id,
+		.p = p,
+		.fds = xcalloc(p->manifest.file_count, sizeof(*a.fds)) };
 	int result = arrival_store_all(&a, err);
-	struct err why;
 
 	if (result < 0 && err->code == ERR_SYSTEM &&
 	    (errno == ENOSPC || errno == EDQUOT))
 		err->code = ERR_LIMIT;
-	if (*a.draft != '\0' && draft_remove(base, a.draft, &why) != 0)
-		log_warn("a draft stays: %s", why.text);
-	cleanup_close(&a.folder);
+	while (a.count > 0)
+		(void)close(a.fds[--a.count]);
+	free(a.fds);
 	return result;
 }

@@ -91,24 +91,19 @@ int parcel_send(const struct parcel *p, parcel_fn fn, void *arg,
 /* ---- arrivals ---- */
 
 /*
- * The files of an arriving person are written into a draft: a folder of
- * IL_BASE_DIR that no program takes for a sandbox, ARRIVAL_PREFIX and the
- * sandbox's id.  Each block is compared with its hash.  When all files are on
- * the disk the folder gets the sandbox's name, and then the rows are inserted.
+ * The files of an arriving person have no names while they are written.  Each
+ * block is compared with its hash.  When all files are on the disk they get
+ * their names in a folder of the sandbox's name, and then the rows are inserted.
  * So the person is here wholly, or not at all, whatever dies.
  */
-#define ARRIVAL_PREFIX ".arriving-"
 
 /* Store a parcel, which may be anything and is checked.  base: the folder
  * IL_BASE_DIR.  1: the person was here before.  ERR_INPUT: the parcel is wrong.
  * ERR_LIMIT: the disk has no room.  ERR_CONFLICT: the person has other data
- * here, or just arrives by another stream.  ERR_UNKNOWN: nobody knows whether
+ * here.  ERR_UNKNOWN: nobody knows whether
  * the person is here; after all other errors the person is not. */
 int arrival_store(struct db *db, int base, int64_t user_id,
     const struct parcel *p, struct err *err);
-
-/* Remove the drafts of arrivals that were killed. */
-void arrival_sweep(int base);
 
 /* ---- volumes ---- */
 

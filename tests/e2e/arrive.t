@@ -240,9 +240,6 @@ def a_folder_without_a_row_gives_way():
     with open(os.path.join(folder, "workspace.ext4"), "w") as file:
         file.write("half")
     os.chown(folder, *[os.stat(node.settings["IL_BASE_DIR"]).st_uid] * 2)
-    os.mkdir(folder.replace(sandbox, ".arriving-" + sandbox))
-    os.chown(folder.replace(sandbox, ".arriving-" + sandbox),
-             *[os.stat(node.settings["IL_BASE_DIR"]).st_uid] * 2)
     assert put(parcel(sandbox)) == (200, "")
     assert os.path.getsize(os.path.join(folder, "workspace.ext4")) == \
         len(image) and not node.drafts()

@@ -2,8 +2,10 @@
 """Nodes on loopback that people move between: each with a broker, volumes and
 an nginx of its own, one table and one key, and one stand-in for Discord."""
 
+import glob
 import os
 import secrets
+import stat
 import tempfile
 
 from service import Service, wait_for
@@ -26,6 +28,21 @@ def put_table(text, path=table):
         new.write(text)
     os.chmod(path + ".new", 0o644)
     os.replace(path + ".new", path)
+
+
+def unnamed(folder):
+    """Files of il-node on this disk that have no name."""
+    found, disk = [], os.stat(folder).st_dev
+    for path in glob.glob("/proc/[0-9]*/fd/*"):
+        try:
+            with open(path.rpartition("/fd/")[0] + "/comm") as comm:
+                status = os.stat(path)
+                if comm.read() == "il-node\n" and status.st_dev == disk and \
+                        status.st_nlink == 0 and stat.S_ISREG(status.st_mode):
+                    found.append(path)
+        except OSError:
+            pass    # it has just ended
+    return found
 
 
 class Node(Service):
@@ -86,9 +103,8 @@ class Node(Service):
             "SELECT slot FROM moves WHERE state = 'come'")]
 
     def drafts(self):
-        """What arrivals have left."""
-        return [name for name in os.listdir(self.settings["IL_BASE_DIR"])
-                if name.startswith(".arriving-")]
+        """Files without a name, of arrivals that are under way."""
+        return unnamed(self.settings["IL_BASE_DIR"])
 
     def folders(self):
         """The sandboxes' folders."""

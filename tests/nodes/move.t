@@ -4,10 +4,12 @@
 node gets its quarter and nobody else; a node that loses its power or its cable in
 the middle loses nobody; an old disk that comes back takes nobody back."""
 
+import glob
 import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 
@@ -77,10 +79,20 @@ def is_at(user, name):
 
 
 def drafts(node):
-    """Arrivals that are under way."""
+    """Files without a name, of arrivals that are under way."""
+    found = []
     folder = os.path.join(node.host.folder, "lib/inline/sandboxes")
-    return [name for name in os.listdir(folder)
-            if name.startswith(".arriving-")]
+    for path in glob.glob("/proc/[0-9]*/fd/*"):
+        try:
+            with open(path.rpartition("/fd/")[0] + "/comm") as comm:
+                status = os.stat(path)
+                if comm.read() == "il-node\n" and status.st_nlink == 0 and \
+                        stat.S_ISREG(status.st_mode) and \
+                        status.st_dev == os.stat(folder).st_dev:
+                    found.append(path)
+        except OSError:
+            pass    # it has just ended
+    return found
 
 
 def start_move(user, source, target):
