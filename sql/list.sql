@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Rows for `ilctl` (sandbox/ctl/table.c), as JSON objects with these names of
+-- Rows for `ilctl` (sandbox/ctl/database.c), as JSON objects with these names of
 -- columns.  Ids of Discord and of jobs are texts: a double cannot hold them.
 
 -- name: list_sandboxes

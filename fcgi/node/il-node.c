@@ -173,24 +173,6 @@ receive_person(const struct node *node, struct http_request *req,
 	return result;
 }
 
-static int
-status_of(const struct err *err)
-{
-	switch ((int)err->code) {
-	case ERR_INPUT:
-		return 400;
-	case ERR_CONFLICT:
-	case ERR_NOT_FOUND:
-		return 409;
-	case ERR_LIMIT:
-		return 507;
-	case ERR_UNKNOWN:
-		return 500;
-	default:
-		return 503;
-	}
-}
-
 /* Receive a parcel (sandbox/move/parcel.h).  200: the person is here; 500: that
  * is not known; 400, 409, 503 and 507: the person is not here, and nothing is
  * left of the parcel.  The body is one line, the reason. */
@@ -213,8 +195,8 @@ people_put(struct node *node, struct http_request *req, const char *id)
 	else
 		log_info("%s user=%" PRId64,
 		    result == 0 ? "arrived" : "was here before", user_id);
-	http_answer(req, result < 0 ? status_of(&err) : 200, "text/plain", NULL,
-	    err.text, strlen(err.text));
+	http_answer(req, result < 0 ? arrival_status(err.code) : 200,
+	    "text/plain", NULL, err.text, strlen(err.text));
 }
 
 /* The slot can come back only if our table, too, says that it is another
@@ -255,8 +237,8 @@ put_slot(struct node *node, struct http_request *req, const char *id,
 
 	if (result != 0)
 		log_warn("the slot is not taken: %s", err.text);
-	http_answer(req, result != 0 ? status_of(&err) : 200, "text/plain",
-	    NULL, err.text, strlen(err.text));
+	http_answer(req, result != 0 ? arrival_status(err.code) : 200,
+	    "text/plain", NULL, err.text, strlen(err.text));
 }
 
 /* ---- the program ---- */

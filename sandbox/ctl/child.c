@@ -558,7 +558,7 @@ program_hand_over(const struct program *program)
 		    3 + CHILD_FDS);
 	for (int i = 0; i < program->fd_count; i++)
 		(void)dup2(moved[i], 3 + i);
-	if (!program->listens)
+	if (program->fd_count == 0 || program->account == ACCOUNT_STANDIN)
 		return;
 	(void)snprintf(text, sizeof(text), "%ld", (long)getpid());
 	(void)setenv("LISTEN_PID", text, 1);
@@ -608,8 +608,8 @@ program_become(void *arg, size_t index, pid_t parent)
 	if (prctl(PR_SET_PDEATHSIG, death) != 0 || getppid() != parent ||
 	    null < 0)
 		_exit(CHILD_NOT_STARTED);
-	(void)execvp(program->argv[0], program->argv);
-	log_err("%s: %m", program->argv[0]);
+	run_exec(run, program);
+	log_err("%s: %m", program->name);
 	_exit(CHILD_NOT_STARTED);
 }
 
@@ -730,7 +730,7 @@ supervise_on_signal(void *arg)
 /* Sockets that are ours wait in the kernel from before the first start, so the
  * order of the starts does not matter to those who connect. */
 int
-supervise(struct run *run)
+supervise(struct run *run, struct err *err)
 {
 	/* nginx closes requests that take longer than IL_STOP_SECONDS.  A
 	 * worker's run has the same time; then the worker reports it as
@@ -744,8 +744,6 @@ supervise(struct run *run)
 		[STAGE_STANDIN] = { 2000, 1 },
 		[STAGE_BROKER] = { 25000 + run->config->start_ms, 2 },
 	};
-	struct err err;
-
 	run->children = (struct children){
 		.of = run->children.of,
 		.count = run->children.count,
@@ -759,11 +757,10 @@ supervise(struct run *run)
 		.become = program_become,
 		.ended = supervise_on_end,
 		.tick = supervise_check_ready,
-		.watched = supervise_watch(run, &err),
+		.watched = supervise_watch(run, err),
 		.signalled = supervise_on_signal,
 	};
-	if (run->children.watched < 0 ||
-	    children_run(&run->children, &err) != 0)
-		return ctl_fail("run", &err);
+	if (run->children.watched < 0 || children_run(&run->children, err) != 0)
+		return -1;
 	return run->exit_code;
 }

@@ -19,7 +19,6 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "ctl/ctl.h"
-#include "ctl/table.h"
 #include "protocol/condition.h"
 #include "protocol/counters.h"
 #include "protocol/lease.h"
@@ -359,19 +358,18 @@ doctor_finish(const struct doctor *d, int code)
 
 /* With a wrong configuration nothing else can be checked. */
 int
-ctl_doctor(struct ctl *ctl)
+ctl_doctor(struct ctl *ctl, struct err *err)
 {
 	struct doctor d = { .config = &ctl->config };
-	struct err err = { 0 };
 	auto_db struct db *db = NULL;
 
 	d.lines = ctl->json ? json_array() : NULL;
-	if (config_load(&ctl->config, ctl->env_file, &err) != 0) {
-		doctor_say(&d, FOUND_SETTINGS_BAD, err.text);
+	if (config_load(&ctl->config, ctl->env_file, err) != 0) {
+		doctor_say(&d, FOUND_SETTINGS_BAD, err->text);
 		return doctor_finish(&d, CTL_CONFIG);
 	}
 	doctor_say(&d, FOUND_SETTINGS_GOOD, "");
-	db = db_open(d.config->database, DB_READER, &err);
+	db = db_open(d.config->database, DB_READER, err);
 	doctor_ask_all(&d, db);
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
 		checks[i](&d);
@@ -500,12 +498,11 @@ print_text(const struct doctor *d, struct db *db,
 
 /* The condition comes first, its parts below. */
 int
-ctl_status(struct ctl *ctl)
+ctl_status(struct ctl *ctl, struct err *err)
 {
 	struct doctor d = { .config = &ctl->config };
 	struct condition_verdict verdict;
-	struct err err = { 0 };
-	auto_db struct db *db = db_open(ctl->config.database, DB_READER, &err);
+	auto_db struct db *db = db_open(ctl->config.database, DB_READER, err);
 	int code = CTL_OK;
 
 	doctor_ask_all(&d, db);
@@ -518,7 +515,7 @@ ctl_status(struct ctl *ctl)
 		(void)snprintf(verdict.mend, sizeof(verdict.mend), "%s",
 		    CONDITION_START_ALL);
 	} else if (db == NULL) {
-		(void)ctl_fail(ctl->argv[0], &err);
+		(void)ctl_fail(ctl->argv[0], err);
 	}
 	if (ctl->json)
 		code = status_print_json(&d, &verdict);

@@ -333,20 +333,6 @@ doctor_disk(struct doctor *d)
 
 /* ---- isolation ---- */
 
-/* The fact, if a small file of the kernel's has this digit or letter. */
-static unsigned int
-isolation_read_switch(const char *path, char value, enum isolation_host fact)
-{
-	auto_buf struct buf text = BUF_INIT(NUMBER_MAX);
-	struct err ignored;
-	const char *said;
-
-	(void)file_read(path, &text, &ignored);
-	said = buf_str(&text);
-	return strcspn(said, "\n") == 1 && *said == value ? (unsigned int)fact :
-							    0;
-}
-
 /* Take the first steps of jail.py as an unprivileged process.  Returns the
  * errno. */
 static int
@@ -382,20 +368,33 @@ try_outside(char *text, size_t size)
 		*text = '\0';
 }
 
+/* A small file of the kernel's that has this digit or letter alone is a fact. */
+static const struct {
+	const char *path;
+	char value;
+	enum isolation_host fact;
+} switches[] = {
+	{ "/proc/sys/kernel/unprivileged_userns_clone", '0', HOST_NOT_ALLOWED },
+	{ "/proc/sys/user/max_user_namespaces", '0', HOST_NONE_AT_MOST },
+	{ "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1',
+	    HOST_RESTRICTED },
+	{ "/sys/module/apparmor/parameters/enabled", 'Y', HOST_APPARMOR },
+	{ "/sys/fs/selinux/enforce", '1', HOST_SELINUX },
+};
+
 void
 isolation_measure(struct isolation_facts *facts)
 {
-	facts->host =
-	    isolation_read_switch("/proc/sys/kernel/unprivileged_userns_clone",
-		'0', HOST_NOT_ALLOWED) |
-	    isolation_read_switch("/proc/sys/user/max_user_namespaces", '0',
-		HOST_NONE_AT_MOST) |
-	    isolation_read_switch(
-		"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", '1',
-		HOST_RESTRICTED) |
-	    isolation_read_switch("/sys/module/apparmor/parameters/enabled",
-		'Y', HOST_APPARMOR) |
-	    isolation_read_switch("/sys/fs/selinux/enforce", '1', HOST_SELINUX);
+	facts->host = 0;
+	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++) {
+		auto_buf struct buf text = BUF_INIT(NUMBER_MAX);
+		struct err ignored;
+
+		(void)file_read(switches[i].path, &text, &ignored);
+		if (strcspn(buf_str(&text), "\n") == 1 &&
+		    *buf_str(&text) == switches[i].value)
+			facts->host |= switches[i].fact;
+	}
 	if (access("/proc/self/ns/user", F_OK) != 0)
 		facts->host |= HOST_NO_NAMESPACES;
 	if (apparmor_is_loaded(APPARMOR_PROFILE))
@@ -419,6 +418,8 @@ enum {
 	NO_PROC = 1 << 18, /* the kernel mounts none, */
 	COVERED = 1 << 19, /* as parts of the container's are covered */
 	NO_OVERLAY = 1 << 20,
+	MAKING = 1 << 21, /* of namespaces; else of what is done in them */
+	CAPABILITY = 1 << 22,
 };
 
 #define ENGINES_FORBIDS \
@@ -446,102 +447,102 @@ isolation_is_of_locks(const char *reason)
 	return strncmp(reason, step, strlen(step)) == 0;
 }
 
+#define NAMED ", profile " /* stands before the cell's */
+
 /* A reason, taken apart. */
 struct failure {
 	char step[128];
 	char error[32];
 	const char *profile; /* that the cell was under */
-	bool making;	     /* of namespaces; else of what is done in them */
-	/* Security modules fail with EACCES; for a capability with EPERM, but
-	 * the engine's profile and ours allow capabilities. */
-	bool denied;
-	bool capability;
+	unsigned int facts;
 };
 
+static bool
+step_is(const struct failure *failure, const char *begin)
+{
+	return strncmp(failure->step, begin, strlen(begin)) == 0;
+}
+
+/* The profile that the cell was under: it has named it, or it must have been
+ * this one. */
+static const char *
+find_profile(const char *reason, const struct isolation_facts *f)
+{
+	const char *named = strstr(reason, NAMED);
+
+	return named != NULL		 ? named + strlen(NAMED) :
+	    *f->profile != '\0'		 ? f->profile :
+	    (f->host & HOST_LOADED) != 0 ? APPARMOR_PROFILE :
+					   ENGINES_PROFILE;
+}
+
 static void
-read_reason(struct failure *failure, const char *reason,
+isolation_find(struct failure *x, const char *reason,
     const struct isolation_facts *f)
 {
-	static const char mark[] = ", profile ";
-	const char *named = strstr(reason, mark);
+	bool known = sscanf(reason, "%127[^:,]: %31[^,]", x->step, x->error) ==
+	    2;
+	/* Security modules fail with EACCES; for a capability with EPERM, but
+	 * the engine's profile and ours allow capabilities. */
+	bool denied = known && strcmp(x->error, "EACCES") == 0;
+	bool eperm = known && strcmp(x->error, "EPERM") == 0;
+	bool making = step_is(x, "unshare") || step_is(x, "clone");
+	bool engines = strcmp(x->profile, ENGINES_PROFILE) == 0;
+	bool ours = strcmp(x->profile, APPARMOR_PROFILE) == 0;
+	bool capability = eperm && strstr(reason, NAMED) != NULL && !engines &&
+	    !ours;
+	const struct {
+		bool is_so;
+		unsigned int fact;
+	} found[] = {
+		{ strcmp(reason, "asked for") == 0, ASKED_FOR },
+		{ making, MAKING },
+		{ making && !denied, UNMADE },
+		{ strcmp(x->error, "ENOSPC") == 0, USED_UP },
+		{ strcmp(x->step, "mount proc") == 0 && !denied, NO_PROC },
+		{ isolation_is_of_locks(x->step) && !denied, NO_OVERLAY },
+		{ eperm, COVERED },
+		{ (f->host & HOST_APPARMOR) != 0 && (denied || capability) &&
+			strcmp(x->profile, "unconfined") != 0,
+		    BY_PROFILE },
+		{ capability, CAPABILITY },
+		{ engines, ENGINES },
+		{ ours, OURS },
+		{ *f->profile != '\0', CHOSEN },
+		{ denied, DENIED },
+		{ *f->outside != '\0', CONTAINED },
+		{ *f->runtime != '\0', RUNTIME },
+	};
 
-	*failure = (struct failure){ 0 };
-	(void)sscanf(reason, "%127[^:,]: %31[^,]", failure->step,
-	    failure->error);
-	/* The cell has named its profile, or it must have been this one. */
-	failure->profile = (f->host & HOST_LOADED) != 0 ? APPARMOR_PROFILE :
-							  ENGINES_PROFILE;
-	if (named != NULL)
-		failure->profile = named + strlen(mark);
-	else if (*f->profile != '\0')
-		failure->profile = f->profile;
-	failure->making = strncmp(failure->step, "unshare", 7) == 0 ||
-	    strncmp(failure->step, "clone", 5) == 0;
-	failure->denied = strcmp(failure->error, "EACCES") == 0;
-	failure->capability = strcmp(failure->error, "EPERM") == 0 &&
-	    named != NULL && strcmp(failure->profile, ENGINES_PROFILE) != 0 &&
-	    strcmp(failure->profile, APPARMOR_PROFILE) != 0;
-}
-
-/* The fact, if it is one. */
-static unsigned int
-fact_if(bool is_so, unsigned int fact)
-{
-	return is_so ? fact : 0;
-}
-
-/* All that is known, as a set. */
-static unsigned int
-isolation_find(const struct failure *failure, const char *reason,
-    const struct isolation_facts *f)
-{
-	bool by_apparmor = (f->host & HOST_APPARMOR) != 0 &&
-	    (failure->denied || failure->capability) &&
-	    strcmp(failure->profile, "unconfined") != 0;
-	bool no_proc = strcmp(failure->step, "mount proc") == 0;
-	bool no_overlay = isolation_is_of_locks(failure->step);
-	bool engines = strcmp(failure->profile, ENGINES_PROFILE) == 0;
-	bool ours = strcmp(failure->profile, APPARMOR_PROFILE) == 0;
-
-	return f->host | fact_if(strcmp(reason, "asked for") == 0, ASKED_FOR) |
-	    fact_if(failure->making && !failure->denied, UNMADE) |
-	    fact_if(strcmp(failure->error, "ENOSPC") == 0, USED_UP) |
-	    fact_if(no_proc && !failure->denied, NO_PROC) |
-	    fact_if(no_overlay && !failure->denied, NO_OVERLAY) |
-	    fact_if(strcmp(failure->error, "EPERM") == 0, COVERED) |
-	    fact_if(by_apparmor, BY_PROFILE) | fact_if(engines, ENGINES) |
-	    fact_if(ours, OURS) | fact_if(*f->profile != '\0', CHOSEN) |
-	    fact_if(failure->denied, DENIED) |
-	    fact_if(*f->outside != '\0', CONTAINED) |
-	    fact_if(*f->runtime != '\0', RUNTIME);
+	x->facts = f->host;
+	for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++)
+		if (found[i].is_so)
+			x->facts |= found[i].fact;
 }
 
 /* The rule that an operator's profile needs for the step. */
 static const char *
 rule_for(const struct failure *failure)
 {
-	if (failure->capability)
+	if ((failure->facts & CAPABILITY) != 0)
 		return "capability sys_admin, capability sys_ptrace, "
 		       "capability setpcap, capability net_admin,";
-	if (failure->making)
+	if ((failure->facts & MAKING) != 0)
 		return "userns,";
-	if (strncmp(failure->step, "mount", 5) == 0 ||
-	    strncmp(failure->step, "move", 4) == 0)
-		return "mount,";
-	return failure->step;
+	return step_is(failure, "mount") || step_is(failure, "move") ?
+	    "mount," :
+	    failure->step;
 }
 
 void
 isolation_judge(const struct isolation_facts *f, const char *reason,
     struct buf *cause, struct buf *mend)
 {
-	struct failure failure;
-	unsigned int found;
+	struct failure failure = { .profile = find_profile(reason, f) };
 	size_t i = 0;
 
-	read_reason(&failure, reason, f);
-	found = isolation_find(&failure, reason, f);
-	while ((causes[i].needs & ~found) != 0)
+	isolation_find(&failure, reason, f);
+	while ((causes[i].needs & ~failure.facts) != 0)
 		i++;
 	doctor_fill(cause, causes[i].cause,
 	    (const char *const[FINDING_VALUES]){

@@ -33,23 +33,22 @@
 #include <unistd.h>
 
 #include <jansson.h>
-
 #include "base/basics.h"
 #include "base/text.h"
 #include "base/process.h"
 #include "ctl/ctl.h"
-#include "ctl/table.h"
 
 #define EDITS_MOST 2 /* letters of a mistyped command that are wrong */
 #define INSTALLED "/etc/inline/inline.env"
 
 /* Markdown is for the manual page (inline.conf.5) and for people. */
 static int
-print_config(struct ctl *ctl)
+print_config(struct ctl *ctl, struct err *err)
 {
 	json_t *rows = json_array();
 	struct config_row row;
 
+	(void)err;
 	for (size_t i = 0; config_find_row(i, &row); i++) {
 		const char *quote = *row.fallback != '\0' ? "`" : "";
 
@@ -69,29 +68,29 @@ print_config(struct ctl *ctl)
 
 /* For /etc/inline/nodes.conf (systemd/INSTALL.md). */
 static int
-print_nginx(struct ctl *ctl)
+print_nginx(struct ctl *ctl, struct err *err)
 {
 	auto_buf struct buf text = BUF_INIT(NODES_CONF_MAX);
-	struct err err;
 
-	if (nodes_conf_add(&text, &ctl->config, &err) != 0)
-		return ctl_fail(ctl->argv[0], &err);
+	if (nodes_conf_add(&text, &ctl->config, err) != 0)
+		return -1;
 	printf("# Written by `ilctl nginx`; it holds the nodes' key.\n%s",
 	    text.len > 0 ? buf_str(&text) : "# IL_NODES is empty: one host.\n");
 	return CTL_OK;
 }
 
 static int
-print_version(struct ctl *ctl)
+print_version(struct ctl *ctl, struct err *err)
 {
 	(void)ctl;
+	(void)err;
 	printf("Inline " INLINE_VERSION "\n");
 	return CTL_OK;
 }
 
 static const struct command {
 	const char *name;
-	int (*run)(struct ctl *ctl);
+	int (*run)(struct ctl *ctl, struct err *err);
 	bool needs_config;
 	bool reads;	   /* --json may stand anywhere behind it */
 	const char *usage; /* NULL: it takes no other arguments */
@@ -277,7 +276,9 @@ ilctl_run_command(const struct command *command, struct ctl *ctl)
 	ctl->json = command->reads && ctl_cut(ctl, "--json", 1) != NULL;
 	optind = 0; /* each command reads its own options */
 	if (ctl->argc == 1 || command->usage != NULL)
-		code = command->run(ctl);
+		code = command->run(ctl, &err);
+	if (code == -1)
+		code = ctl_fail(command->name, &err);
 	if (code == CTL_MISUSED) {
 		(void)fprintf(stderr, "usage: ilctl %s%s\n",
 		    command->usage != NULL ? command->usage : command->name,

@@ -319,116 +319,108 @@ nginx_conf_write(const struct config *config, long standin_port,
 
 /* ---- the programs ---- */
 
-/* args: up to a NULL; the texts are copied. */
-static struct program *
-run_add(struct run *run, enum child_stage stage, const char *name,
-    enum account account, const char *const *args)
+/* Sockets by which nginx reaches the fronts: we hold them, so that a program may
+ * end and start.  il-api has a queue of its own for each of its pools, in their
+ * order. */
+static const struct {
+	const char *name;
+	enum account account;
+	bool pool;
+} sockets[] = {
+	{ "fcgi.sock", ACCOUNT_FCGI, false },
+	{ "api.sock", ACCOUNT_API, false },
+	{ "run.sock", ACCOUNT_API, true },
+	{ "files.sock", ACCOUNT_API, false },
+	{ "session.sock", ACCOUNT_API, true },
+	{ "connect.sock", ACCOUNT_API, false },
+	{ "mcp.sock", ACCOUNT_API, false },
+	{ "node.sock", ACCOUNT_NODE, false },
+};
+
+static int
+run_add_sockets(const struct run *run, struct program *program, struct err *err)
+{
+	for (size_t i = 0; i < sizeof(sockets) / sizeof(sockets[0]); i++) {
+		auto_free char *path = config_state_path(run->config,
+		    sockets[i].name);
+		int fd;
+
+		if (sockets[i].account != program->account)
+			continue;
+		fd = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK, 0660,
+		    err);
+		if (fd < 0)
+			return -1;
+		assert(program->fd_count < CHILD_FDS);
+		program->fds[program->fd_count++] = fd;
+		(void)listen(fd,
+		    sockets[i].pool ? (int)run->config->api_queue :
+				      FRONT_BACKLOG);
+		if (run->separate &&
+		    lchown(path, 0, run->gids[ACCOUNT_GROUP_WEB]) != 0)
+			return err_system(err, "%s", path);
+	}
+	return 0;
+}
+
+/* slot: of a worker; -1: it has none. */
+static int
+run_add(struct run *run, enum child_stage stage, const char *file,
+    enum account account, int64_t slot, struct err *err)
 {
 	struct program *program = &run->programs[run->children.count];
 
-	*program = (struct program){ .account = account,
-		.listens = stage == STAGE_FRONT };
-	(void)snprintf(program->name, sizeof(program->name), "%s", name);
-	for (size_t i = 0; args[i] != NULL; i++) {
-		assert(i < CHILD_ARGS - 1);
-		program->argv[i] = xstrdup(args[i]);
-	}
+	*program = (struct program){ .file = file, .account = account };
+	if (slot >= 0)
+		(void)snprintf(program->slot, sizeof(program->slot), "%" PRId64,
+		    slot);
+	(void)snprintf(program->name, sizeof(program->name), "%s%s%s", file,
+	    slot >= 0 ? " " : "", program->slot);
 	/* SIGTERM would cut nginx's answers. */
 	run->children.of[run->children.count++] = (struct child){
 		.name = program->name,
 		.stage = stage,
 		.end_signal = account == ACCOUNT_NGINX ? SIGQUIT : SIGTERM,
 	};
-	return program;
+	if (account == ACCOUNT_STANDIN) /* its socket is ours, too */
+		program->fds[program->fd_count++] = steal_fd(&run->standin
+								  .listen_fd);
+	return stage == STAGE_FRONT ? run_add_sockets(run, program, err) : 0;
 }
 
-/* One of ours: <folder>/<program> [-e envfile] [-s slot]; slot may be "". */
-static struct program *
-run_add_own(struct run *run, enum child_stage stage, const char *program,
-    enum account account, const char *slot)
-{
-	auto_free char *name = xprintf("%s%s%s", program,
-	    *slot != '\0' ? " " : "", slot);
-	auto_free char *path = xprintf("%s/%s", run->folder, program);
-	const char *args[6] = { path };
-	size_t count = 1;
-
-	if (run->env_file != NULL) {
-		args[count++] = "-e";
-		args[count++] = run->env_file;
-	}
-	if (*slot != '\0') {
-		args[count++] = "-s";
-		args[count++] = slot;
-	}
-	return run_add(run, stage, name, account, args);
-}
-
-/* A socket by which nginx reaches a front: we hold it, so that the program may
- * end and start. */
+/* The programs in the order of their start.  il-node runs only where there are
+ * several nodes. */
 static int
-run_add_socket(const struct run *run, struct program *program, const char *name,
-    int backlog, struct err *err)
+plan_make(struct run *run, struct err *err)
 {
-	auto_free char *path = config_state_path(run->config, name);
-	int fd = fd_listen_unix(path, SOCK_STREAM | SOCK_NONBLOCK, 0660, err);
+	const size_t most = (size_t)run->config->workers + 6;
+	int result;
 
-	if (fd < 0)
-		return -1;
-	assert(program->fd_count < CHILD_FDS);
-	program->fds[program->fd_count++] = fd;
-	(void)listen(fd, backlog);
-	if (run->separate && lchown(path, 0, run->gids[ACCOUNT_GROUP_WEB]) != 0)
-		return err_system(err, "%s", path);
-	return 0;
+	run->programs = xcalloc(most, sizeof(*run->programs));
+	run->children.of = xcalloc(most, sizeof(*run->children.of));
+	result = run_add(run, STAGE_BROKER, "il-sandboxd", ACCOUNTS, -1, err);
+	for (int64_t i = 0; i < run->config->workers; i++)
+		(void)run_add(run, STAGE_DRAIN, "il-worker", ACCOUNT_WORKER, i,
+		    err);
+	if (result == 0)
+		result = run_add(run, STAGE_FRONT, "il-fcgi", ACCOUNT_FCGI, -1,
+		    err);
+	if (result == 0)
+		result = run_add(run, STAGE_FRONT, "il-api", ACCOUNT_API, -1,
+		    err);
+	if (result == 0 && *run->config->nodes != '\0')
+		result = run_add(run, STAGE_FRONT, "il-node", ACCOUNT_NODE, -1,
+		    err);
+	if (run->standin.port != 0)
+		(void)run_add(run, STAGE_STANDIN, "stand-in", ACCOUNT_STANDIN,
+		    -1, err);
+	(void)run_add(run, STAGE_DRAIN, "nginx", ACCOUNT_NGINX, -1, err);
+	return result;
 }
 
-/* The programs that answer requests.  il-api has a queue of its own for each of
- * its pools, in their order. */
-static int
-add_fronts(struct run *run, struct err *err)
-{
-	const int queue = (int)run->config->api_queue;
-	struct program *discord = run_add_own(run, STAGE_FRONT, "il-fcgi",
-	    ACCOUNT_FCGI, "");
-	struct program *api = run_add_own(run, STAGE_FRONT, "il-api",
-	    ACCOUNT_API, "");
-	const struct {
-		const char *name;
-		int backlog;
-	} sockets[] = {
-		{ "api.sock", FRONT_BACKLOG },
-		{ "run.sock", queue },
-		{ "files.sock", FRONT_BACKLOG },
-		{ "session.sock", queue },
-		{ "connect.sock", FRONT_BACKLOG },
-		{ "mcp.sock", FRONT_BACKLOG },
-	};
-
-	for (size_t i = 0; i < sizeof(sockets) / sizeof(sockets[0]); i++)
-		if (run_add_socket(run, api, sockets[i].name,
-			sockets[i].backlog, err) != 0)
-			return -1;
-	return run_add_socket(run, discord, "fcgi.sock", FRONT_BACKLOG, err);
-}
-
-/* il-node runs only where there are several nodes. */
-static int
-add_node(struct run *run, struct err *err)
-{
-	struct program *node;
-
-	if (*run->config->nodes == '\0')
-		return 0;
-	node = run_add_own(run, STAGE_FRONT, "il-node", ACCOUNT_NODE, "");
-	return run_add_socket(run, node, "node.sock", FRONT_BACKLOG, err);
-}
-
-/* Its socket is ours, as those of the fronts are. */
 static void
-add_standin(struct run *run)
+run_exec_standin(const struct run *run)
 {
-	struct standin *standin = &run->standin;
 	auto_free char *commands = config_state_path(run->config,
 	    "commands.json");
 	auto_free char *history = config_state_path(run->config,
@@ -436,43 +428,44 @@ add_standin(struct run *run)
 	auto_free char *endpoint = xprintf("http://127.0.0.1:%" PRId64
 					   "/interactions",
 	    run->config->http_port);
-	struct program *program;
 
-	program = run_add(run, STAGE_STANDIN, "stand-in", ACCOUNT_STANDIN,
-	    (const char *const[]){ standin_python(), standin->script,
-		"--key-file", standin->key_file, "--history", history,
-		"--listen-fd", "3", "--endpoint", endpoint, "--commands",
-		commands, "--verbose", NULL });
-	program->fds[program->fd_count++] = steal_fd(&standin->listen_fd);
+	(void)execlp(standin_python(), standin_python(), run->standin.script,
+	    "--key-file", run->standin.key_file, "--history", history,
+	    "--listen-fd", "3", "--endpoint", endpoint, "--commands", commands,
+	    "--verbose", NULL);
 }
 
-/* The children, with their arguments, their sockets and the account of each, in
- * the order of the start. */
-static int
-plan_make(struct run *run, struct err *err)
+/* One of ours: <folder>/<program> [-e envfile] [-s slot]. */
+static void
+run_exec_own(const struct run *run, const struct program *program)
+{
+	auto_free char *path = xprintf("%s/%s", run->folder, program->file);
+	const char *words[4] = { NULL }; /* the first NULL ends them */
+	size_t count = 0;
+
+	if (run->env_file != NULL) {
+		words[count++] = "-e";
+		words[count++] = run->env_file;
+	}
+	if (*program->slot != '\0') {
+		words[count++] = "-s";
+		words[count++] = program->slot;
+	}
+	(void)execl(path, path, words[0], words[1], words[2], words[3], NULL);
+}
+
+void
+run_exec(const struct run *run, const struct program *program)
 {
 	auto_free char *conf = config_state_path(run->config, "nginx.conf");
-	/* nginx takes a relative one for one below its own folder. */
-	auto_free char *full = realpath(conf, NULL);
-	const size_t most = (size_t)run->config->workers + 6;
 
-	run->programs = xcalloc(most, sizeof(*run->programs));
-	run->children.of = xcalloc(most, sizeof(*run->children.of));
-	(void)run_add_own(run, STAGE_BROKER, "il-sandboxd", ACCOUNTS, "");
-	for (int64_t i = 0; i < run->config->workers; i++) {
-		auto_free char *slot = xprintf("%" PRId64, i);
-
-		(void)run_add_own(run, STAGE_DRAIN, "il-worker", ACCOUNT_WORKER,
-		    slot);
-	}
-	if (add_fronts(run, err) != 0 || add_node(run, err) != 0)
-		return -1;
-	if (run->standin.port != 0)
-		add_standin(run);
-	(void)run_add(run, STAGE_DRAIN, "nginx", ACCOUNT_NGINX,
-	    (const char *const[]){ "nginx", "-e", "stderr", "-c",
-		full != NULL ? full : conf, NULL });
-	return 0;
+	if (program->account == ACCOUNT_NGINX)
+		(void)execlp("nginx", "nginx", "-e", "stderr", "-c", conf,
+		    NULL);
+	else if (program->account == ACCOUNT_STANDIN)
+		run_exec_standin(run);
+	else
+		run_exec_own(run, program);
 }
 
 /* ---- run ---- */
@@ -602,14 +595,10 @@ run_prepare(struct run *run, struct err *err)
 static void
 run_release(struct run *run)
 {
-	for (size_t i = 0; i < run->children.count; i++) {
-		struct program *program = &run->programs[i];
-
-		for (char **arg = program->argv; *arg != NULL; arg++)
-			free(*arg);
-		while (program->fd_count > 0)
-			(void)close(program->fds[--program->fd_count]);
-	}
+	for (size_t i = 0; i < run->children.count; i++)
+		while (run->programs[i].fd_count > 0)
+			(void)close(run->programs[i]
+					.fds[--run->programs[i].fd_count]);
 	free(run->programs);
 	free(run->children.of);
 	free(run->standin.script);
@@ -623,31 +612,28 @@ run_release(struct run *run)
 /* The environment file may be named before or after `run`; the one that is
  * named after it counts. */
 int
-ctl_run(struct ctl *ctl)
+ctl_run(struct ctl *ctl, struct err *err)
 {
 	struct run run = { .config = &ctl->config,
 		.env_file = ctl->env_file,
 		.lock_fd = -1,
 		.standin = { .listen_fd = -1 },
 		.view_fd = -1 };
-	struct err err = { 0 };
-	int code;
+	int code = -1;
 
 	if (ctl->argc == 3 && strcmp(ctl->argv[1], "-e") == 0) {
 		run.env_file = ctl->argv[2];
 		config_release(&ctl->config);
-		if (config_load(&ctl->config, run.env_file, &err) != 0)
-			return ctl_fail(ctl->argv[0], &err);
+		if (config_load(&ctl->config, run.env_file, err) != 0)
+			return -1;
 	} else if (ctl->argc != 1) {
 		return CTL_MISUSED;
 	}
 	(void)umask(0007);
-	if (run_prepare(&run, &err) == 0) {
-		code = supervise(&run);
+	if (run_prepare(&run, err) == 0) {
+		code = supervise(&run, err);
 		supervise_clear(run.config);
 		log_info("ended");
-	} else {
-		code = ctl_fail(ctl->argv[0], &err);
 	}
 	run_release(&run);
 	return code;

@@ -52,7 +52,6 @@ enum child_stage {
 	STAGE_COUNT,
 };
 
-#define CHILD_ARGS 16
 #define CHILD_FDS 6
 /* Its exit status when the program could not be executed. */
 #define CHILD_NOT_STARTED 127
@@ -65,14 +64,14 @@ enum child_stage {
  */
 struct program {
 	char name[40];
+	const char *file;
+	char slot[24]; /* of a worker; "" */
 	enum account account;
-	char *argv[CHILD_ARGS]; /* heap; argv[0] is looked up in PATH */
 	/* Its descriptors from 3 on at every start.  A front has listening
 	 * sockets, handed over as systemd does: clients wait while the program
 	 * is started again. */
 	int fds[CHILD_FDS];
 	int fd_count;
-	bool listens; /* the program is told of them */
 };
 
 /* The local stand-in for Discord, when no public key is configured. */
@@ -103,6 +102,9 @@ struct run {
 	int exit_code;
 };
 
+/* ilctl_run.c: become the program.  Returns: errno says why not. */
+void run_exec(const struct run *run, const struct program *program);
+
 /* child.c */
 
 /* Fill in separate, uids and gids. */
@@ -130,8 +132,8 @@ void supervise_clear(const struct config *config);
  * kills.  When all of them accept requests, it is said where to go now.
  *
  * Returns the exit code: 0 after a signal, 64 or 78 when a program ended with
- * that and so would end again, 1 after an error of our own.
+ * that and so would end again, -1 after an error of our own.
  */
-int supervise(struct run *run);
+int supervise(struct run *run, struct err *err);
 
 #endif

@@ -5,7 +5,7 @@
  * user`; and what nginx has to know of the other nodes, for `ilctl run` and
  * `ilctl nginx`.
  */
-#include "ctl/nodes.h"
+#include "ctl/ctl.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -18,8 +18,6 @@
 #include "base/basics.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "ctl/ctl.h"
-#include "ctl/table.h"
 #include "protocol/node_ask.h"
 #include "protocol/node_table.h"
 #include "store/db.h"
@@ -222,88 +220,74 @@ print_plan(struct nodes *n, struct node_table *new,
 static int
 nodes_plan(struct nodes *n, struct ctl *ctl, struct err *err)
 {
+	const char *name = ctl->argc == 4 ? ctl->argv[3] : "";
+	const bool adds = *name != '\0' && strcmp(ctl->argv[2], "--add") == 0;
 	const struct node_entry *node;
-	struct node_table *new;
-	bool adds;
-	int result;
+	auto_node_table struct node_table *new = NULL;
 
-	if (ctl->argc != 4 ||
-	    (strcmp(ctl->argv[2], "--add") != 0 &&
-		strcmp(ctl->argv[2], "--remove") != 0))
+	if (!adds && (*name == '\0' || strcmp(ctl->argv[2], "--remove") != 0))
 		return CTL_MISUSED;
-	adds = strcmp(ctl->argv[2], "--add") == 0;
-	node = node_table_named(n->table, ctl->argv[3]);
+	node = node_table_named(n->table, name);
 	if (node == NULL)
 		return err_set(err, ERR_CONFIG,
 		    "%s has no line in %s; one that is to come has `joining` "
 		    "at its end",
-		    ctl->argv[3], n->config->nodes);
+		    name, n->config->nodes);
 	new = node_table_with(n->table, node, !adds, err);
-	if (new == NULL)
-		return err_wrap(err, "the table without %s", ctl->argv[3]);
-	result = print_plan(n, new, node, adds, err);
-	node_table_free(new);
-	return result;
+	return new != NULL ? print_plan(n, new, node, adds, err) :
+			     err_wrap(err, "the table without %s", name);
 }
 
 static int
-change_nodes(struct ctl *ctl)
+change_nodes(struct ctl *ctl, struct err *err)
 {
+	auto_node_table struct node_table *table = NULL;
+	auto_db struct db *db = NULL;
 	struct nodes n = { .config = &ctl->config };
-	struct err err = { 0 };
-	int result = -1;
 
 	if (ctl->json)
 		return CTL_MISUSED;
-	if (node_table_open(&n.table, &ctl->config, &err) == 0 &&
-	    n.table == NULL)
-		(void)err_set(&err, ERR_CONFIG,
+	if (node_table_open(&table, &ctl->config, err) != 0)
+		return -1;
+	if (table == NULL)
+		return err_set(err, ERR_CONFIG,
 		    "one host: IL_NODES is not set");
-	if (n.table != NULL)
-		n.db = db_open(ctl->config.database, DB_NODE, &err);
-	n.own = node_table_own(n.table);
-	if (n.db != NULL && strcmp(ctl->argv[1], "plan") == 0)
-		result = nodes_plan(&n, ctl, &err);
-	else if (n.db != NULL)
-		result = strcmp(ctl->argv[1], "move") == 0 ?
-		    nodes_move(&n, ctl, &err) :
-		    CTL_MISUSED;
-	db_close(n.db);
-	node_table_free(n.table);
-	if (result == CTL_MISUSED && err.code == ERR_NONE)
-		return CTL_MISUSED;
-	return result < 0 ? ctl_fail(ctl->argv[0], &err) : result;
+	db = db_open(ctl->config.database, DB_NODE, err);
+	if (db == NULL)
+		return -1;
+	n.table = table;
+	n.own = node_table_own(table);
+	n.db = db;
+	return strcmp(ctl->argv[1], "plan") == 0 ? nodes_plan(&n, ctl, err) :
+	    strcmp(ctl->argv[1], "move") == 0	 ? nodes_move(&n, ctl, err) :
+						   CTL_MISUSED;
 }
 
 /* ---- the command ---- */
 
 int
-ctl_nodes(struct ctl *ctl)
+ctl_nodes(struct ctl *ctl, struct err *err)
 {
-	struct node_table *table = NULL;
+	auto_node_table struct node_table *table = NULL;
 	json_auto_t *rows = NULL;
-	struct err err;
 	int result = 0;
-	int code = CTL_OK;
+	int printed = CTL_OK;
 
 	if (ctl->argc > 1)
-		return change_nodes(ctl);
-	if (node_table_open(&table, &ctl->config, &err) != 0)
-		return ctl_fail(ctl->argv[0], &err);
+		return change_nodes(ctl, err);
+	if (node_table_open(&table, &ctl->config, err) != 0)
+		return -1;
 	rows = list_nodes(table);
 	for (size_t at = 0; at < json_array_size(rows) && result == 0;
 	     at += AT_ONCE)
-		result = ask_some(rows, at, &ctl->config, &err);
+		result = ask_some(rows, at, &ctl->config, err);
 	if (ctl->json)
-		code = table_print_json(json_incref(rows));
+		printed = table_print_json(json_incref(rows));
 	else if (table == NULL)
 		printf("IL_NODES is not set: this host alone.\n");
 	else
 		print_nodes(rows);
-	if (result != 0)
-		code = ctl_fail(ctl->argv[0], &err);
-	node_table_free(table);
-	return code;
+	return result != 0 ? -1 : printed;
 }
 
 /* ---- a person ---- */
@@ -311,7 +295,7 @@ ctl_nodes(struct ctl *ctl)
 json_t *
 nodes_find_person(const struct config *config, int64_t user_id, char **line)
 {
-	struct node_table *table = NULL;
+	auto_node_table struct node_table *table = NULL;
 	struct err err;
 	const int slot = slot_of(user_id);
 	const bool known = node_table_open(&table, config, &err) == 0;
@@ -325,7 +309,6 @@ nodes_find_person(const struct config *config, int64_t user_id, char **line)
 	    xprintf("%d", slot) :
 	    xprintf("%d, on node %s%s", slot, node->name,
 		node != node_table_own(table) ? ": ask there" : ", this one");
-	node_table_free(table);
 	return found;
 }
 
@@ -446,14 +429,14 @@ add_hosts(struct buf *out, const struct config *config,
 int
 nodes_conf_add(struct buf *out, const struct config *config, struct err *err)
 {
-	struct node_table *table = NULL;
-	int result = node_table_open(&table, config, err);
+	auto_node_table struct node_table *table = NULL;
 
-	if (result == 0 && table != NULL)
-		result = add_hosts(out, config, node_table_own(table), err);
-	node_table_free(table);
-	if (result == 0 && out->overflow)
-		return err_set(err, ERR_LIMIT,
-		    "the configuration of nginx for other nodes is too large");
-	return result;
+	if (node_table_open(&table, config, err) != 0 ||
+	    (table != NULL &&
+		add_hosts(out, config, node_table_own(table), err) != 0))
+		return -1;
+	return !out->overflow ?
+	    0 :
+	    err_set(err, ERR_LIMIT,
+		"the configuration of nginx for other nodes is too large");
 }

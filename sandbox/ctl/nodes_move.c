@@ -4,7 +4,7 @@
  * another, and then the slots.  A row of the database (moves.h) says how far a
  * person is: killed at any moment, the same command goes on.
  */
-#include "ctl/nodes.h"
+#include "ctl/ctl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,6 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "ctl/ctl.h"
 #include "move/parcel.h"
 #include "protocol/node_ask.h"
 #include "protocol/node_table.h"
@@ -63,30 +62,6 @@ send_piece(void *arg, const void *data, size_t len, struct err *err)
 	return err_wrap(err, "send");
 }
 
-/* After these statuses the person is not there: il-node says so, or nginx
- * before it has asked il-node.  After all others nobody knows: nginx makes a
- * 413 of an answer that broke off. */
-static enum err_code
-nodes_put_code(int status)
-{
-	switch (status) {
-	case 400:
-	case 403:
-	case 404:
-		return ERR_INPUT;
-	case 409:
-		return ERR_CONFLICT;
-	case 429:
-		return ERR_BUSY;
-	case 503:
-		return ERR_UNAVAILABLE;
-	case 507:
-		return ERR_LIMIT;
-	default:
-		return ERR_UNKNOWN;
-	}
-}
-
 /* The node's answer; the error has the first line of its reason. */
 static int
 nodes_put_judge(struct node_ask *ask, const struct node_entry *to,
@@ -103,7 +78,7 @@ nodes_put_judge(struct node_ask *ask, const struct node_entry *to,
 	(void)snprintf(reason, sizeof(reason), "%s", buf_str(&ask->body));
 	reason[strcspn(reason, "\r\n")] = '\0';
 	text_clean_array(reason, sizeof(reason));
-	return err_set(err, nodes_put_code(ask->answer.status),
+	return err_set(err, arrival_code(ask->answer.status),
 	    "%s answered %d %s", to->name, ask->answer.status, reason);
 }
 
@@ -318,7 +293,7 @@ give_slots(const struct mover *m, const bool gone[SLOTS], struct err *err)
 {
 	const char *path = m->n->config->nodes;
 	auto_buf struct buf text = BUF_INIT(NODES_FILE_MAX);
-	struct node_table *table = NULL;
+	auto_node_table struct node_table *table = NULL;
 	const struct node_entry *to;
 	struct err none;
 	const char *head;
@@ -326,11 +301,9 @@ give_slots(const struct mover *m, const bool gone[SLOTS], struct err *err)
 	if (node_table_open(&table, m->n->config, err) != 0)
 		return -1;
 	to = node_table_named(table, m->to->name);
-	if (to == NULL) {
-		node_table_free(table);
+	if (to == NULL)
 		return err_set(err, ERR_CONFIG, "%s has no line in %s any more",
 		    m->to->name, path);
-	}
 	(void)file_read(path, &text, &none);
 	head = buf_str(&text);
 	while (*head == '#' || *head == '\n') {
@@ -340,7 +313,6 @@ give_slots(const struct mover *m, const bool gone[SLOTS], struct err *err)
 	buf_cut(&text, (size_t)(head - buf_str(&text)));
 	node_table_give(table, gone, to);
 	node_table_print(table, &text);
-	node_table_free(table);
 	if (text.overflow)
 		return err_set(err, ERR_LIMIT, "%s would be too long", path);
 	if (replace_table(path, &text, err) == 0)

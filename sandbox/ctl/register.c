@@ -10,14 +10,12 @@
 #include <strings.h>
 
 #include <jansson.h>
-
 #include "base/basics.h"
 #include "base/config.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "ctl/ctl.h"
 #include "ctl/doctor.h"
-#include "ctl/table.h"
 #include "locale/locale.h"
 #include "rest/rest.h"
 #include "store/commands.h"
@@ -204,11 +202,12 @@ make_commands(const struct config *config, bool guild, size_t flags)
 }
 
 int
-ctl_commands(struct ctl *ctl)
+ctl_commands(struct ctl *ctl, struct err *err)
 {
 	auto_free char *text = make_commands(&ctl->config, false,
 	    JSON_INDENT(2));
 
+	(void)err;
 	(void)puts(text);
 	return CTL_OK;
 }
@@ -564,11 +563,10 @@ register_all(struct discord *d, int64_t guild, const char *endpoint,
 
 /* No other command needs the bot's token. */
 int
-ctl_register(struct ctl *ctl)
+ctl_register(struct ctl *ctl, struct err *err)
 {
 	struct discord d = { .config = &ctl->config,
 		.answer = BUF_INIT(REST_ANSWER_MAX) };
-	struct err err = { 0 };
 	const char *server = ctl_cut(ctl, "--guild", 2);
 	/* NULL: it stays as it is */
 	const char *endpoint = ctl_cut(ctl, "--endpoint", 2);
@@ -581,8 +579,8 @@ ctl_register(struct ctl *ctl)
 		(strncmp(endpoint, "http", 4) != 0 ||
 		    strlen(endpoint) > URL_MAX)))
 		return CTL_MISUSED;
-	if (register_all(&d, guild, endpoint, &err) < 0) {
-		code = ctl_fail(ctl->argv[0], &err);
+	if (register_all(&d, guild, endpoint, err) < 0) {
+		code = ctl_fail(ctl->argv[0], err);
 		explain_answer(buf_str(&d.answer));
 	}
 	if (d.app.box != NULL)

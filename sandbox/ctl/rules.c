@@ -15,8 +15,6 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "ctl/ctl.h"
-#include "ctl/nodes.h"
-#include "ctl/table.h"
 #include "protocol/handover.h"
 #include "store/db.h"
 #include "store/sandbox.h"
@@ -30,7 +28,6 @@
 /* The subject of the command, and its rule. */
 struct target {
 	const struct config *config;
-	const char *command; /* "user" */
 	enum rule_subject subject;
 	int64_t ids[RULE_SUBJECTS]; /* the subject's; 0: nobody's */
 	struct db *db;
@@ -226,14 +223,14 @@ verb_show(struct target *t, struct err *err)
 		printf("%-10s %s UTC\n", "said",
 		    text_time(rule->changed_at).text);
 	if (t->ids[RULE_USER] != 0 && show_sandboxes(t, err) != 0)
-		return CTL_FAILED;
-	return show_jobs(t, err) != 0 ? CTL_FAILED : CTL_OK;
+		return -1;
+	return show_jobs(t, err);
 }
 
 /* ---- changing ---- */
 
-/* Join the rest of the line to one text.  False: it is no text for people. */
-static bool
+/* Join the rest of the line to one text for people. */
+static int
 rules_read_text(const struct target *t, char text[RULE_TEXT_SIZE],
     struct err *err)
 {
@@ -250,14 +247,12 @@ rules_read_text(const struct target *t, char text[RULE_TEXT_SIZE],
 	for (size_t i = 0; i < words.len; i++)
 		odd = odd || (unsigned char)s[i] < ' ' || s[i] == 0x7f;
 	if (odd || words.overflow || !utf8_valid(s, words.len) ||
-	    text_codepoints(s, words.len) > RULE_TEXT_MOST) {
-		(void)err_set(err, ERR_INPUT,
+	    text_codepoints(s, words.len) > RULE_TEXT_MOST)
+		return err_set(err, ERR_INPUT,
 		    "the text must be one line of %d characters at most",
 		    RULE_TEXT_MOST);
-		return false;
-	}
 	memcpy(text, s, words.len + 1);
-	return true;
+	return 0;
 }
 
 /* Have all unfinished jobs cancelled: workers hear of it at once. */
@@ -284,7 +279,7 @@ verb_cancel(struct target *t, struct err *err)
 {
 	if (t->argc != 0)
 		return CTL_MISUSED;
-	return rules_cancel_all(t, err) != 0 ? CTL_FAILED : CTL_OK;
+	return rules_cancel_all(t, err);
 }
 
 /* Jobs are cancelled after the block is written.  A worker that claims a job
@@ -296,7 +291,7 @@ verb_block(struct target *t, struct err *err)
 	t->argc -= t->cancel;
 	t->argv += t->cancel;
 	t->changed = t->rule.blocked = true;
-	return rules_read_text(t, t->rule.reason, err) ? CTL_OK : CTL_FAILED;
+	return rules_read_text(t, t->rule.reason, err);
 }
 
 static int
@@ -315,7 +310,7 @@ static int
 verb_banner(struct target *t, struct err *err)
 {
 	t->changed = true;
-	return rules_read_text(t, t->rule.banner, err) ? CTL_OK : CTL_FAILED;
+	return rules_read_text(t, t->rule.banner, err);
 }
 
 /* "rate=5"; an empty value removes the limit. */
@@ -349,13 +344,11 @@ static int
 verb_limits(struct target *t, struct err *err)
 {
 	for (int i = 0; i < t->argc; i++)
-		if (!rules_parse_limit(&t->rule, t->argv[i])) {
-			(void)err_set(err, ERR_INPUT,
+		if (!rules_parse_limit(&t->rule, t->argv[i]))
+			return err_set(err, ERR_INPUT,
 			    "'%s': rate=N, jobs=N, timeout=SECONDS (0.1 to "
 			    "600) and quota=SIZE (4m to 1t) are limits",
 			    t->argv[i]);
-			return CTL_FAILED;
-		}
 	t->changed = t->argc > 0;
 	show_limits(t);
 	return CTL_OK;
@@ -391,27 +384,22 @@ run_writer(const struct verb *verb, struct target *t, struct err *err)
 
 	t->db = db;
 	if (db == NULL || db_begin(db, err) != 0)
-		return CTL_FAILED;
-	code = rules_read(t, err) != 0 ? CTL_FAILED : verb->run(t, err);
+		return -1;
+	code = rules_read(t, err) != 0 ? -1 : verb->run(t, err);
 	if (code == CTL_OK && t->changed)
 		code = rule_put(db, t->subject, t->ids[t->subject], &t->rule,
-			   err) != 0 ||
-			db_commit(db, err) != 0 ?
-		    CTL_FAILED :
-		    CTL_OK;
+			   err) != 0 ?
+		    -1 :
+		    db_commit(db, err);
 	db_rollback(db); /* where it has not been committed */
-	if (code == CTL_OK && t->cancel && rules_cancel_all(t, err) != 0)
-		code = CTL_FAILED;
-	return code;
+	return code == CTL_OK && t->cancel ? rules_cancel_all(t, err) : code;
 }
 
 static int
-run_verb(struct target *t, const char *name)
+run_verb(struct target *t, const char *name, struct err *err)
 {
-	struct err err = { 0 };
 	auto_db struct db *db = NULL;
 	const struct verb *verb = NULL;
-	int code = CTL_FAILED;
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (strcmp(verbs[i].name, name) == 0 &&
@@ -420,24 +408,22 @@ run_verb(struct target *t, const char *name)
 	if (verb == NULL || (t->json && verb->run != verb_show))
 		return CTL_MISUSED;
 	/* DB_ADMIN would make the database where there is none */
-	db = t->db = db_open(t->config->database, DB_READER, &err);
-	if (db != NULL && verb->writes)
-		code = run_writer(verb, t, &err);
-	else if (db != NULL && rules_read(t, &err) == 0)
-		code = verb->run(t, &err);
-	return code == CTL_FAILED ? ctl_fail(t->command, &err) : code;
+	db = t->db = db_open(t->config->database, DB_READER, err);
+	if (db == NULL)
+		return -1;
+	if (verb->writes)
+		return run_writer(verb, t, err);
+	return rules_read(t, err) == 0 ? verb->run(t, err) : -1;
 }
 
 /* [id] [verb [argument ...]]; the command's name is that of the subject. */
 int
-ctl_rules(struct ctl *ctl)
+ctl_rules(struct ctl *ctl, struct err *err)
 {
-	struct target t = { .config = &ctl->config,
-		.command = ctl->argv[0],
-		.json = ctl->json };
+	struct target t = { .config = &ctl->config, .json = ctl->json };
 	int at = 2;
 
-	while (strcmp(rule_subjects[t.subject], t.command) != 0)
+	while (strcmp(rule_subjects[t.subject], ctl->argv[0]) != 0)
 		t.subject++;
 	if (t.subject == RULE_SERVICE)
 		at = 1;
@@ -445,8 +431,8 @@ ctl_rules(struct ctl *ctl)
 	    !text_parse_snowflake(ctl->argv[1], &t.ids[t.subject]))
 		return CTL_MISUSED;
 	if (ctl->argc <= at)
-		return run_verb(&t, "show");
+		return run_verb(&t, "show", err);
 	t.argc = ctl->argc - at - 1;
 	t.argv = ctl->argv + at + 1;
-	return run_verb(&t, ctl->argv[at]);
+	return run_verb(&t, ctl->argv[at], err);
 }

@@ -12,14 +12,12 @@
 #include <sys/timex.h>
 #include <time.h>
 
-#include <jansson.h>
 #include <sodium.h>
 
 #include "base/basics.h"
 #include "base/text.h"
 #include "ctl/ctl.h"
 #include "ctl/doctor.h"
-#include "ctl/table.h"
 #include "rest/rest.h"
 #include "rest/transfer.h"
 
@@ -248,11 +246,10 @@ selftest_run(struct selftest *t)
 }
 
 int
-ctl_selftest(struct ctl *ctl)
+ctl_selftest(struct ctl *ctl, struct err *err)
 {
 	struct selftest t = { 0 };
 	const char *key_file = ctl_cut(ctl, "--key-file", 2);
-	struct err err = { 0 };
 	int code;
 
 	t.url = ctl->argv[1];
@@ -261,11 +258,9 @@ ctl_selftest(struct ctl *ctl)
 		strncmp(t.url, "http://", 7) != 0))
 		return CTL_MISUSED;
 	if (sodium_init() < 0)
-		(void)err_set(&err, ERR_SYSTEM, "a library does not start");
-	else if (key_file != NULL)
-		(void)read_key(&t, key_file, &err);
-	if (err.code != ERR_NONE)
-		return ctl_fail(ctl->argv[0], &err);
+		return err_set(err, ERR_SYSTEM, "a library does not start");
+	if (key_file != NULL && read_key(&t, key_file, err) != 0)
+		return -1;
 	code = selftest_run(&t);
 	sodium_memzero(t.secret, sizeof(t.secret));
 	return code;

@@ -13,12 +13,10 @@
 #include <unistd.h>
 
 #include <jansson.h>
-
 #include "base/basics.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "ctl/ctl.h"
-#include "ctl/table.h"
 #include "protocol/frame.h"
 #include "protocol/lease.h"
 #include "store/db.h"
@@ -249,7 +247,6 @@ top_read(const struct config *config, struct top *top, struct err *err)
 	if (lease_status(path, &top->broker, ASK_MS, &top->trouble) !=
 		REFUSAL_NONE ||
 	    top_read_cells(top, path, &top->trouble) != 0) {
-		(void)err_wrap(&top->trouble, "il-sandboxd");
 		(void)json_array_clear(top->cells);
 		top->cells_count = -1;
 	}
@@ -310,7 +307,8 @@ top_show(const struct top *top)
 	    count->queued, count->running, count->untold,
 	    (double)count->oldest_ms / 1e3);
 	if (top->cells_count < 0)
-		printf("cells are not known: %s\n\n", top->trouble.text);
+		printf("cells are not known: il-sandboxd: %s\n\n",
+		    top->trouble.text);
 	else
 		printf("cells %" PRId64 ", %" PRId64 " leased, %" PRId64
 		       " starting; %" PRId64 " wait for one\n\n",
@@ -365,27 +363,28 @@ top_watch(const struct ctl *ctl, struct err *err)
 }
 
 int
-ctl_top(struct ctl *ctl)
+ctl_top(struct ctl *ctl, struct err *err)
 {
-	struct err err = { 0 };
 	struct top top;
 	bool once = ctl_cut(ctl, "-1", 1) != NULL || ctl->json ||
 	    isatty(STDOUT_FILENO) == 0;
-	int code = CTL_OK;
+	int code = -1;
 
 	if (ctl->argc != 1)
 		return CTL_MISUSED;
 	if (!once)
-		return top_watch(ctl, &err) == 0 ? CTL_OK :
-						   ctl_fail("top", &err);
-	if (top_read(&ctl->config, &top, &err) != 0)
-		code = ctl_fail("top", &err);
-	else if (ctl->json)
-		code = top_print_json(&top);
-	else
-		top_show(&top);
-	if (code == CTL_OK && top.cells_count < 0)
-		code = ctl_fail("top", &top.trouble);
+		return top_watch(ctl, err);
+	if (top_read(&ctl->config, &top, err) == 0) {
+		code = CTL_OK;
+		if (ctl->json)
+			code = top_print_json(&top);
+		else
+			top_show(&top);
+		if (top.cells_count < 0) {
+			*err = top.trouble;
+			code = err_wrap(err, "il-sandboxd");
+		}
+	}
 	top_release(&top);
 	return code;
 }

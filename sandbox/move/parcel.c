@@ -59,7 +59,7 @@ volumes_each(const char *base, const char *sandbox, volume_fn fn, void *arg,
 	}
 	for (int i = 0; i < count; i++) {
 		if (result == 0)
-			result = fn(arg, fd, volumes[i]->d_name, err);
+			result = fn(arg, fd, sandbox, volumes[i]->d_name, err);
 		free(volumes[i]);
 	}
 	free(volumes);
@@ -67,8 +67,10 @@ volumes_each(const char *base, const char *sandbox, volume_fn fn, void *arg,
 }
 
 bool
-volume_lock(const char *socket, int fd, const char *sandbox, int64_t wait_ms)
+volume_lock(const struct config *config, int fd, const char *sandbox,
+    int64_t wait_ms)
 {
+	auto_free char *socket = config_state_path(config, SOCKET_BROKER_CTL);
 	int64_t until_ms = clock_monotonic_ms() + wait_ms;
 	int64_t rest_ms;
 	struct err err;
@@ -120,16 +122,6 @@ hash_rows(const struct parcel *p, unsigned char hash[MANIFEST_HASH])
 	    (const unsigned char *)buf_str(&p->rows), p->rows.len, NULL, 0);
 }
 
-static int64_t
-sum_blocks(const struct manifest *m)
-{
-	int64_t sum = 0;
-
-	for (uint64_t i = 0; i < m->block_count; i++)
-		sum += m->blocks[i].len;
-	return sum;
-}
-
 /* ---- packing ---- */
 
 void
@@ -153,20 +145,20 @@ parcel_release(struct parcel *p)
 	parcel_init(p);
 }
 
-/* A parcel and the sandbox whose volumes go into it. */
+/* A parcel, and how long to wait for its volumes. */
 struct packing {
 	struct parcel *p;
-	const char *sandbox;
-	char *socket; /* of the broker */
+	const struct config *config;
 	int64_t until_ms;
 };
 
 static int
-pack_volume(void *arg, int folder, const char *volume, struct err *err)
+pack_volume(void *arg, int folder, const char *sandbox, const char *volume,
+    struct err *err)
 {
 	const struct packing *packing = arg;
 	struct parcel *p = packing->p;
-	auto_free char *name = xprintf("%s/%s", packing->sandbox, volume);
+	auto_free char *name = xprintf("%s/%s", sandbox, volume);
 	int fd = openat(folder, volume,
 	    O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
 	uint64_t i = p->manifest.file_count;
@@ -179,7 +171,7 @@ pack_volume(void *arg, int folder, const char *volume, struct err *err)
 	p->volumes[i] = fd;
 	if (!manifest_is_name(name))
 		return err_set(err, ERR_CONFLICT, "%s is no volume", name);
-	if (!volume_lock(packing->socket, fd, packing->sandbox,
+	if (!volume_lock(packing->config, fd, sandbox,
 		packing->until_ms - clock_monotonic_ms()))
 		return err_set(err, ERR_BUSY, "%s is in use", name);
 	if (fstat(fd, &st) != 0)
@@ -200,7 +192,7 @@ close_parcel(struct parcel *p, const char *node, struct err *err)
 	p->head = (struct parcel_head){ .word = PARCEL_WORD,
 		.rows = (int64_t)p->rows.len,
 		.manifest = (int64_t)p->text.len,
-		.blocks = sum_blocks(&p->manifest) };
+		.blocks = manifest_bytes(&p->manifest) };
 	(void)snprintf(p->head.node, sizeof(p->head.node), "%s", node);
 	hash_rows(p, p->head.hash);
 	return 0;
@@ -210,14 +202,8 @@ int
 parcel_pack(struct parcel *p, const struct config *config, struct db *db,
     int64_t user_id, const char *node, int64_t wait_ms, struct err *err)
 {
-	auto_free char *socket = config_state_path(config, SOCKET_BROKER_CTL);
 	struct person_sandbox sandbox;
-	struct packing packing = {
-		.p = p,
-		.sandbox = sandbox.id,
-		.socket = socket,
-		.until_ms = clock_monotonic_ms() + wait_ms,
-	};
+	struct packing packing = { p, config, clock_monotonic_ms() + wait_ms };
 
 	if (person_rows(db, user_id, &p->rows, err) < 0 ||
 	    person_look(db, buf_str(&p->rows), &sandbox, err) != 0)
@@ -247,17 +233,9 @@ parcel_pack_saved(struct parcel *p, int backup, const struct manifest *m,
 	if (found < 0 || person_look(db, buf_str(&p->rows), &sandbox, err) != 0)
 		return -1;
 	p->manifest.time = m->time;
-	for (uint64_t i = 0; sandbox.active && i < m->file_count; i++) {
-		const struct saved *file = &m->files[i];
-
-		if (strncmp(file->name, sandbox.id, SANDBOX_ID_LEN) != 0 ||
-		    file->name[SANDBOX_ID_LEN + 1] == '\0')
-			continue;
-		manifest_add(&p->manifest, file->name)->size = file->size;
-		for (uint64_t k = 0; k < file->count; k++)
-			manifest_add_block(&p->manifest,
-			    &m->blocks[file->first + k]);
-	}
+	for (uint64_t i = 0; sandbox.active && i < m->file_count; i++)
+		if (strncmp(m->files[i].name, sandbox.id, SANDBOX_ID_LEN) == 0)
+			manifest_copy(&p->manifest, m, &m->files[i]);
 	if (sandbox.active && p->manifest.file_count == 0)
 		return err_set(err, ERR_NOT_FOUND,
 		    "sandbox %s was in use when the backup was made, and its "
@@ -352,7 +330,7 @@ parcel_receive(struct parcel *p, int64_t size, parcel_source source, void *arg,
 	if (p->text.len > 0 &&
 	    !manifest_parse(&p->manifest, buf_str(&p->text), p->text.len))
 		return err_set(err, ERR_INPUT, "the manifest is wrong");
-	return sum_blocks(&p->manifest) == p->head.blocks ?
+	return manifest_bytes(&p->manifest) == p->head.blocks ?
 	    0 :
 	    err_set(err, ERR_INPUT, "the blocks are not those that it names");
 }
@@ -435,14 +413,10 @@ is_of_sandbox(const struct arrival *a)
 {
 	const struct manifest *m = &a->p->manifest;
 
-	for (uint64_t i = 0; i < m->file_count; i++) {
-		const char *name = m->files[i].name;
-
-		if (strncmp(name, a->sandbox.id, SANDBOX_ID_LEN) != 0 ||
-		    name[SANDBOX_ID_LEN] != '/' ||
-		    name[SANDBOX_ID_LEN + 1] == '\0')
+	for (uint64_t i = 0; i < m->file_count; i++)
+		if (strncmp(m->files[i].name, a->sandbox.id, SANDBOX_ID_LEN) !=
+		    0)
 			return false;
-	}
 	return true;
 }
 
@@ -580,4 +554,42 @@ arrival_store(struct db *db, int base, int64_t user_id, const struct parcel *p,
 		(void)close(a.fds[--a.count]);
 	free(a.fds);
 	return result;
+}
+
+/* nginx answers 403, 404 and 429 before it has asked il-node. */
+static const struct {
+	int status;
+	enum err_code code;
+} answers[] = {
+	{ 200, ERR_NONE },
+	{ 400, ERR_INPUT },
+	{ 403, ERR_INPUT },
+	{ 404, ERR_INPUT },
+	{ 409, ERR_CONFLICT },
+	{ 409, ERR_NOT_FOUND },
+	{ 429, ERR_BUSY },
+	{ 503, ERR_UNAVAILABLE },
+	{ 507, ERR_LIMIT },
+	{ 500, ERR_UNKNOWN },
+};
+
+#define ANSWERS (sizeof(answers) / sizeof(*answers))
+
+int
+arrival_status(enum err_code code)
+{
+	for (size_t i = 0; i < ANSWERS; i++)
+		if (answers[i].code == code)
+			return answers[i].status;
+	return 503;
+}
+
+/* nginx makes a 413 of an answer that broke off. */
+enum err_code
+arrival_code(int status)
+{
+	for (size_t i = 0; i < ANSWERS; i++)
+		if (answers[i].status == status)
+			return answers[i].code;
+	return ERR_UNKNOWN;
 }

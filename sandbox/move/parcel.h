@@ -11,7 +11,6 @@
 
 struct config;
 struct db;
-struct err;
 
 /*
  * A person on the way from one node to another, or out of a backup, as one
@@ -90,6 +89,12 @@ int parcel_send(const struct parcel *p, parcel_fn fn, void *arg,
 
 /* ---- arrivals ---- */
 
+/* The status of il-node's answer to a person or a slot who comes, by what was
+ * wrong (ERR_NONE: 200); and what it means.  After ERR_UNKNOWN nobody knows
+ * whether they are there; after all others they are not. */
+int arrival_status(enum err_code code);
+enum err_code arrival_code(int status);
+
 /*
  * The files of an arriving person have no names while they are written.  Each
  * block is compared with its hash.  When all files are on the disk they get
@@ -107,19 +112,19 @@ int arrival_store(struct db *db, int base, int64_t user_id,
 
 /* ---- volumes ---- */
 
-/* Call fn with the folder and the name of each volume of a sandbox, until it
- * returns something else than 0, which is returned.  ERR_NOT_FOUND: there is no
- * such folder. */
-typedef int (*volume_fn)(void *arg, int folder, const char *name,
-    struct err *err);
+/* Call fn with the open folder of a sandbox and the name of each volume, until
+ * it returns something else than 0, which is returned.  ERR_NOT_FOUND: there is
+ * no such folder. */
+typedef int (*volume_fn)(void *arg, int folder, const char *sandbox,
+    const char *name, struct err *err);
 int volumes_each(const char *base, const char *sandbox, volume_fn fn, void *arg,
     struct err *err);
 
 /* Take the lock of a volume's open file, which says that the volume is mounted
- * nowhere.  The broker at the socket ends the sandbox's warm cell for it, and
+ * nowhere.  The broker ends the sandbox's warm cell for it, and
  * its runs are waited for.  A program that needs the sandbox meanwhile waits
  * for us, as for another cell.  False: the volume is still in use. */
-bool volume_lock(const char *socket, int fd, const char *sandbox,
+bool volume_lock(const struct config *config, int fd, const char *sandbox,
     int64_t wait_ms);
 
 #endif

@@ -57,6 +57,14 @@ int node_table_parse(struct node_table **table, const char *text, size_t len,
     const char *own, struct err *err);
 void node_table_free(struct node_table *table);
 
+static inline void
+node_table_free_at(struct node_table **table)
+{
+	node_table_free(*table);
+}
+
+#define auto_node_table __attribute__((cleanup(node_table_free_at)))
+
 /* Read the file again if it has changed and rests for a second.  The file
  * is looked at once in a second (now_ms: on the monotonic clock).  A table that
  * is wrong is logged, and the one of before stays.  Entries that were found

@@ -97,6 +97,29 @@ manifest_add_block(struct manifest *m, const struct block *block)
 	m->files[m->file_count - 1].count++;
 }
 
+void
+manifest_copy(struct manifest *m, const struct manifest *from,
+    const struct saved *file)
+{
+	struct saved *copy = manifest_add(m, file->name);
+
+	*copy = *file;
+	copy->first = m->block_count;
+	copy->count = 0;
+	for (uint64_t i = 0; i < file->count; i++)
+		manifest_add_block(m, &from->blocks[file->first + i]);
+}
+
+int64_t
+manifest_bytes(const struct manifest *m)
+{
+	int64_t sum = 0;
+
+	for (uint64_t i = 0; i < m->block_count; i++)
+		sum += m->blocks[i].len;
+	return sum;
+}
+
 static int
 by_name(const void *name, const void *file)
 {
@@ -291,11 +314,9 @@ manifest_is_name(const char *name)
 	if (strspn(name, "0123456789abcdef") != 32 || name[32] != '/')
 		return false;
 	len = strlen(volume);
-	return len == 0 ||
-	    (len > 5 && len < 64 && strcmp(volume + len - 5, ".ext4") == 0 &&
-		strspn(volume, "abcdefghijklmnopqrstuvwxyz0123456789.-") ==
-		    len &&
-		volume[0] != '.');
+	return len > 5 && len < 64 && strcmp(volume + len - 5, ".ext4") == 0 &&
+	    strspn(volume, "abcdefghijklmnopqrstuvwxyz0123456789.-") == len &&
+	    volume[0] != '.';
 }
 
 /* Are the name, the numbers and the blocks, of which the first is known, those

@@ -35,7 +35,6 @@ struct block {
 	unsigned char hash[MANIFEST_HASH];
 };
 
-/* A file, or, where the name ends with '/', the folder of a sandbox. */
 struct saved {
 	char name[MANIFEST_NAME_MAX];
 	uint32_t mode;
@@ -75,6 +74,11 @@ bool manifest_is_name(const char *name);
 /* Append a file, whose name comes behind all others; then its blocks. */
 struct saved *manifest_add(struct manifest *m, const char *name);
 void manifest_add_block(struct manifest *m, const struct block *block);
+/* Append a file of another manifest, with its blocks. */
+void manifest_copy(struct manifest *m, const struct manifest *from,
+    const struct saved *file);
+/* The bytes of all blocks. */
+int64_t manifest_bytes(const struct manifest *m);
 /* Find a file; NULL: there is none. */
 const struct saved *manifest_find(const struct manifest *m, const char *name);
 

@@ -83,7 +83,7 @@ def a_manifest_names_no_file_twice():
     with open(path, "rb") as file:
         whole = file.read()[:-32]
     word, made, files, blocks = struct.unpack_from("<16sqQQ", whole)
-    at = whole.index(f"{ID}/\0".encode())
+    at = whole.index(f"{ID}/empty.ext4\0".encode())
     whole = struct.pack("<16sqQQ", word, made, files + 1, blocks) + \
         whole[40:at + 144] + whole[at:]
     with open(path, "wb") as file:
@@ -130,6 +130,8 @@ with house:
     with open(IMAGE, "wb") as file:
         file.write(b"contents" * 1000)
     os.utime(IMAGE, (time.time() - 60,) * 2)    # it may be relied on
+    with open(IMAGE.replace("workspace", "empty"), "wb"):
+        pass
     with sqlite3.connect(DATABASE) as link:
         link.execute(
             "INSERT INTO sandboxes (id, user_id, created_at, used_at,"

@@ -5,7 +5,7 @@
 
 #include <sodium.h>
 
-#include "base/buf.h"
+#include "base/basics.h"
 #include "volume/manifest.h"
 
 /* The bytes, and then the hash of them. */
