@@ -368,7 +368,7 @@ try_outside(char *text, size_t size)
 		*text = '\0';
 }
 
-/* A small file of the kernel's that has this digit or letter alone is a fact. */
+/* A small file of the kernel's that holds this character alone is a fact. */
 static const struct {
 	const char *path;
 	char value;

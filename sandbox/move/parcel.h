@@ -98,8 +98,8 @@ enum err_code arrival_code(int status);
 /*
  * The files of an arriving person have no names while they are written.  Each
  * block is compared with its hash.  When all files are on the disk they get
- * their names in a folder of the sandbox's name, and then the rows are inserted.
- * So the person is here wholly, or not at all, whatever dies.
+ * their names in a folder of the sandbox's name, and then the rows are
+ * inserted.  So the person is here wholly, or not at all, whatever dies.
  */
 
 /* Store a parcel, which may be anything and is checked.  base: the folder
