@@ -320,8 +320,8 @@ nginx_conf_write(const struct config *config, long standin_port,
 /* ---- the programs ---- */
 
 /* Sockets by which nginx reaches the fronts: we hold them, so that a program
- * may end and start.  il-api has a queue of its own for each of its pools, in their
- * order. */
+ * may end and start.  il-api has a queue of its own for each of its pools, in
+ * their order. */
 static const struct {
 	const char *name;
 	enum account account;

@@ -4,9 +4,9 @@
  * (protocol/tokens.h), changed by hand.
  *
  * `ilctl packages`: packages that runs of the HTTP APIs can import besides
- * those in their image.  il-sandboxd owns them: it stages a copy for us, pip changes
- * the copy in a leased cell with network, and il-sandboxd publishes it.  When
- * any step fails, the old packages stay.
+ * those in their image.  il-sandboxd owns them: it stages a copy for us, pip
+ * changes the copy in a leased cell with network, and il-sandboxd publishes it.
+ * When any step fails, the old packages stay.
  */
 #include <inttypes.h>
 #include <stdio.h>
