@@ -32,7 +32,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <jansson.h>
 #include "base/basics.h"
 #include "base/text.h"
 #include "base/process.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include <jansson.h>
 #include "base/basics.h"
 #include "base/config.h"
 #include "base/file.h"

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <jansson.h>
 #include "base/basics.h"
 #include "base/fd.h"
 #include "base/text.h"
