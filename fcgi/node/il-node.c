@@ -49,17 +49,6 @@ struct node {
 
 /* ---- code of a shared message, for a user of another node ---- */
 
-/* The rule is that of a worker for people of this host: another person's view
- * must be shared.  A view without code is about a file, which no other sandbox
- * has. */
-static bool
-may_read_view(const struct view *view, const struct view_texts *texts,
-    int64_t user)
-{
-	return view->kind == JOB_PY && *texts->text != '\0' &&
-	    (view->user_id == user || view->share != 0);
-}
-
 /* The node that the view's owner has moved to; NULL: none.  A request that
  * another node has sent here is not sent on. */
 static const struct node_entry *
@@ -95,7 +84,11 @@ views_get(struct node *node, struct http_request *req, const char *id)
 		found = view_find(node->db, view_id, &view, &texts, &err);
 	if (found < 0)
 		log_err("%s", err.text);
-	else if (found == 0 && may_read_view(&view, &texts, user_id))
+	/* The rule is that of a worker for people of this host: another
+	 * person's view must be shared.  A view without code is about a file,
+	 * which no other sandbox has. */
+	else if (found == 0 && view.kind == JOB_PY && *texts.text != '\0' &&
+	    (view.user_id == user_id || view.share != 0))
 		body = node_view_write(&(struct node_view){
 		    texts.text, texts.input, view.version, view.timeit });
 	else if (found == 1)

@@ -129,18 +129,6 @@ backup_add_file(struct backup *b, const char *name, const struct stat *st)
 
 /* ---- volumes ---- */
 
-/* An unnamed copy of the file, made at once; -1: the file system cannot make
- * one. */
-static int
-clone_of(const struct backup *b, int fd)
-{
-	auto_close int copy = openat(b->folder, ".",
-	    O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-
-	return copy >= 0 && ioctl(copy, FICLONE, fd) == 0 ? steal_fd(&copy) :
-							    -1;
-}
-
 /* Are all blocks of it still there?  Otherwise its volume is read again. */
 static bool
 has_all(const struct backup *b, const struct saved *last)
@@ -155,14 +143,6 @@ has_all(const struct backup *b, const struct saved *last)
 			return false;
 	}
 	return true;
-}
-
-static bool
-is_unchanged(const struct saved *last, const struct stat *st)
-{
-	return last != NULL && last->mtime_ns != 0 &&
-	    last->size == st->st_size &&
-	    last->mtime_ns == backup_nanoseconds(st->st_mtim);
 }
 
 /* A volume that is in use stays as in the last backup. */
@@ -196,7 +176,8 @@ save_volume(void *arg, int dir, const char *sandbox, const char *volume,
 		return 0;
 	if (last != NULL && !has_all(b, last))
 		last = NULL;
-	if (is_unchanged(last, &st)) {
+	if (last != NULL && last->mtime_ns != 0 && last->size == st.st_size &&
+	    last->mtime_ns == backup_nanoseconds(st.st_mtim)) {
 		manifest_copy(&b->next, &b->last, last);
 		return 0;
 	}
@@ -207,7 +188,10 @@ save_volume(void *arg, int dir, const char *sandbox, const char *volume,
 	if (fstat(fd, &st) != 0)
 		return err_system(err, "%s", name);
 	backup_add_file(b, name, &st);
-	copy = clone_of(b, fd);
+	/* An unnamed copy is made at once, where the file system can. */
+	copy = openat(b->folder, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	if (copy >= 0 && ioctl(copy, FICLONE, fd) != 0)
+		cleanup_close(&copy);
 	if (copy >= 0)
 		(void)flock(fd, LOCK_UN);
 	if (manifest_add_data(&b->next, copy >= 0 ? copy : fd, st.st_size,
@@ -381,20 +365,6 @@ struct restore {
 	unsigned char data[MANIFEST_BLOCK];
 };
 
-/* ---- is it whole? ---- */
-
-static int
-check_all(struct restore *r, struct err *err)
-{
-	if (manifest_find(&r->m, MANIFEST_DATABASE) == NULL)
-		return err_set(err, ERR_INPUT,
-		    "the backup is damaged: it has no database");
-	for (uint64_t i = 0; i < r->m.block_count; i++)
-		if (block_read(r->folder, &r->m.blocks[i], r->data, err) != 0)
-			return -1;
-	return 0;
-}
-
 /* ---- is there a place for it? ---- */
 
 /* Lock a file that a program of ours locks while it runs.  The lock stays until
@@ -471,36 +441,10 @@ restore_check_place(const struct restore *r, bool force, struct err *err)
 	return 0;
 }
 
-static int
-restore_make_place(struct restore *r, struct err *err)
-{
-	const struct config *config = r->config;
-	auto_free char *database = xstrdup(config->database);
-
-	if (fd_make_dirs(dirname(database), 0770, err) != 0 ||
-	    fd_make_dirs(config->base_dir, 0700, err) != 0)
-		return -1;
-	r->base = open(config->base_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return r->base < 0 ? err_system(err, "%s", config->base_dir) : 0;
-}
-
 /* ---- writing ---- */
 
-/* Write its bytes, its owner, and then its rights: changing the owner takes
- * some of these away. */
-static int
-restore_fill(const struct restore *r, int fd, const struct saved *file,
-    struct err *err)
-{
-	if (manifest_fill(&r->m, r->folder, file, fd, err) != 0)
-		return -1;
-	if (fchown(fd, file->uid, file->gid) != 0 ||
-	    fchmod(fd, file->mode) != 0 || fsync(fd) != 0)
-		return err_system(err, "write %s", file->name);
-	return 0;
-}
-
-/* Write a file under another name first. */
+/* Write a file under another name first: its bytes, its owner, and then its
+ * rights, as changing the owner takes some of these away. */
 static int
 restore_write_file(struct restore *r, int dir, const char *name,
     const struct saved *file, struct err *err)
@@ -511,15 +455,17 @@ restore_write_file(struct restore *r, int dir, const char *name,
 	(void)unlinkat(dir, draft, 0);
 	fd = openat(dir, draft,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return err_system(err, "write %s", file->name);
-	if (restore_fill(r, fd, file, err) != 0) {
+	if (fd >= 0 && manifest_fill(&r->m, r->folder, file, fd, err) != 0) {
 		(void)unlinkat(dir, draft, 0);
 		return -1;
 	}
-	if (renameat(dir, draft, dir, name) != 0)
-		return err_system(err, "write %s", file->name);
-	return 0;
+	if (fd >= 0 && fchown(fd, file->uid, file->gid) == 0 &&
+	    fchmod(fd, file->mode) == 0 && fsync(fd) == 0 &&
+	    renameat(dir, draft, dir, name) == 0)
+		return 0;
+	(void)err_system(err, "write %s", file->name);
+	(void)unlinkat(dir, draft, 0);
+	return -1;
 }
 
 /* "<id>/<volume>"; the folder is its volumes' owner's. */
@@ -570,6 +516,15 @@ write_database(struct restore *r, struct err *err)
 static int
 write_all(struct restore *r, struct err *err)
 {
+	const struct config *config = r->config;
+	auto_free char *database = xstrdup(config->database);
+
+	if (fd_make_dirs(dirname(database), 0770, err) != 0 ||
+	    fd_make_dirs(config->base_dir, 0700, err) != 0)
+		return -1;
+	r->base = open(config->base_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (r->base < 0)
+		return err_system(err, "%s", config->base_dir);
 	for (uint64_t i = 0; i < r->m.file_count; i++) {
 		const struct saved *file = &r->m.files[i];
 
@@ -581,7 +536,7 @@ write_all(struct restore *r, struct err *err)
 			return -1;
 	}
 	if (fsync(r->base) != 0)
-		return err_system(err, "%s", r->config->base_dir);
+		return err_system(err, "%s", config->base_dir);
 	return write_database(r, err);
 }
 
@@ -609,52 +564,67 @@ restore(struct restore *r, const char *path, bool force, bool check,
     struct err *err)
 {
 	if ((!check && restore_check_place(r, force, err) != 0) ||
-	    open_backup(r, path, err) != 0 || check_all(r, err) != 0)
+	    open_backup(r, path, err) != 0)
 		return -1;
-	if (check)
-		return 0;
-	return restore_make_place(r, err) != 0 ? -1 : write_all(r, err);
+	if (manifest_find(&r->m, MANIFEST_DATABASE) == NULL)
+		return err_set(err, ERR_INPUT,
+		    "the backup is damaged: it has no database");
+	for (uint64_t i = 0; i < r->m.block_count; i++)
+		if (block_read(r->folder, &r->m.blocks[i], r->data, err) != 0)
+			return -1;
+	return check ? 0 : write_all(r, err);
 }
 
 /* ---- one person ---- */
 
-/* Give the sandbox its whole time again, or it would expire at once. */
+/* Pack a person out of the backup's database, which is written to the path and
+ * brought up to date.  Their sandbox has its whole time again, or it would
+ * expire at once. */
 static int
-restore_renew(struct db *db, const struct config *config, int64_t user_id,
-    struct err *err)
+restore_pack(const struct restore *r, const char *path, int64_t user_id,
+    const char *to, struct parcel *p, struct err *err)
 {
+	const struct saved *file = manifest_find(&r->m, MANIFEST_DATABASE);
+	auto_close int fd = open(path,
+	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	auto_db struct db *db = NULL;
 	struct sandbox sandbox;
 
-	if (sandbox_find(db, user_id, &sandbox, err) < 0)
+	if (file == NULL)
+		return err_set(err, ERR_INPUT,
+		    "the backup is damaged: it has no database");
+	if (fd < 0)
+		return err_system(err, "%s", path);
+	if (manifest_fill(&r->m, r->folder, file, fd, err) != 0)
 		return -1;
-	return sandbox_touch(db, sandbox.id, config->retention_seconds, err) <
-		0 ?
+	db = db_open(path, DB_ADMIN, err);
+	return db == NULL || db_migrate(db, err) < 0 ||
+		sandbox_find(db, user_id, &sandbox, err) < 0 ||
+		sandbox_touch(db, sandbox.id, r->config->retention_seconds,
+		    err) < 0 ?
 	    -1 :
-	    0;
+	    parcel_pack_saved(p, r->folder, &r->m, db, user_id, to, err);
 }
 
+/* To the node of that name, or with "" onto this host.  1: they were there. */
 static int
-let_in(const struct config *config, struct parcel *p, int64_t user_id,
-    struct err *err)
-{
-	auto_db struct db *db = db_open(config->database, DB_NODE, err);
-	auto_close int base = open(config->base_dir,
-	    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (db == NULL)
-		return -1;
-	if (base < 0)
-		return err_system(err, "%s", config->base_dir);
-	return arrival_store(db, base, user_id, p, err);
-}
-
-static int
-send_to(const struct config *config, const struct parcel *p, int64_t user_id,
-    const char *to, struct err *err)
+restore_carry(const struct config *config, const struct parcel *p,
+    int64_t user_id, const char *to, struct err *err)
 {
 	auto_node_table struct node_table *table = NULL;
+	auto_close int base = -1;
+	auto_db struct db *db = NULL;
 	const struct node_entry *node;
 
+	if (*to == '\0') {
+		base = open(config->base_dir,
+		    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (base < 0)
+			return err_system(err, "%s", config->base_dir);
+		db = db_open(config->database, DB_NODE, err);
+		return db == NULL ? -1 :
+				    arrival_store(db, base, user_id, p, err);
+	}
 	if (node_table_open(&table, config, err) != 0)
 		return -1;
 	node = node_table_named(table, to);
@@ -663,75 +633,16 @@ send_to(const struct config *config, const struct parcel *p, int64_t user_id,
 	    err_set(err, ERR_CONFIG, "%s is no node of IL_NODES", to);
 }
 
+/* [--user id [--to name]]: one person, while the service runs.  The stream is
+ * that of a person who moves. */
 static int
-write_copy(const struct restore *r, const char *path, struct err *err)
-{
-	auto_close int fd = open(path,
-	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	const struct saved *file = manifest_find(&r->m, MANIFEST_DATABASE);
-
-	if (file == NULL)
-		return err_set(err, ERR_INPUT,
-		    "the backup is damaged: it has no database");
-	return fd < 0 ? err_system(err, "%s", path) :
-			manifest_fill(&r->m, r->folder, file, fd, err);
-}
-
-static int
-restore_carry(const struct restore *r, const char *path, int64_t user_id,
+restore_person(struct restore *r, const char *path, const char *user,
     const char *to, struct err *err)
-{
-	auto_db struct db *db = NULL;
-	struct parcel p;
-	int result = -1;
-
-	if (write_copy(r, path, err) != 0)
-		return -1;
-	db = db_open(path, DB_ADMIN, err);
-	if (db == NULL || db_migrate(db, err) < 0 ||
-	    restore_renew(db, r->config, user_id, err) != 0)
-		return -1;
-	parcel_init(&p);
-	if (parcel_pack_saved(&p, r->folder, &r->m, db, user_id,
-		to != NULL ? to : "", err) == 0)
-		result = to != NULL ? send_to(r->config, &p, user_id, to, err) :
-				      let_in(r->config, &p, user_id, err);
-	parcel_release(&p);
-	return result;
-}
-
-/* Restore one person, while the service runs: onto this host, or onto the node
- * of that name (NULL: here).  The stream is that of a person who moves.  The
- * database of the backup is written into a folder of its own, brought up to
- * date, and asked for the rows.  The sandbox has its whole time again.  1: they
- * were there. */
-static int
-restore_person(const struct restore *r, int64_t user_id, const char *to,
-    struct err *err)
 {
 	static const char *const left[] = { "", "-wal", "-shm", "-turn" };
 	auto_free char *draft = config_state_path(r->config, "restore-XXXXXX");
-	auto_free char *path = NULL;
-	int result;
-
-	if (mkdtemp(draft) == NULL)
-		return err_system(err, "%s", draft);
-	path = xprintf("%s/database", draft);
-	result = restore_carry(r, path, user_id, to, err);
-	for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
-		auto_free char *name = xprintf("%s%s", path, left[i]);
-
-		(void)unlink(name);
-	}
-	(void)rmdir(draft);
-	return result;
-}
-
-/* [--user id [--to name]], with which there are no other options. */
-static int
-restore_one(struct restore *r, const char *path, const char *user,
-    const char *to, struct err *err)
-{
+	auto_free char *database = NULL;
+	struct parcel p;
 	int64_t user_id;
 	int result;
 
@@ -739,7 +650,20 @@ restore_one(struct restore *r, const char *path, const char *user,
 		return err_set(err, ERR_CONFIG, "%s is no user's id", user);
 	if (open_backup(r, path, err) != 0)
 		return -1;
-	result = restore_person(r, user_id, to, err);
+	if (mkdtemp(draft) == NULL)
+		return err_system(err, "%s", draft);
+	database = xprintf("%s/database", draft);
+	parcel_init(&p);
+	result = restore_pack(r, database, user_id, to, &p, err);
+	for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
+		auto_free char *name = xprintf("%s%s", database, left[i]);
+
+		(void)unlink(name);
+	}
+	(void)rmdir(draft);
+	if (result == 0)
+		result = restore_carry(r->config, &p, user_id, to, err);
+	parcel_release(&p);
 	if (result >= 0)
 		printf("user %s of %s UTC: %s\n", user,
 		    text_time(r->m.time).text,
@@ -762,7 +686,8 @@ ctl_restore(struct ctl *ctl, struct err *err)
 	    (user != NULL ? force || check : to != NULL))
 		return CTL_MISUSED;
 	if (user != NULL)
-		result = restore_one(&r, folder, user, to, err);
+		result = restore_person(&r, folder, user, to != NULL ? to : "",
+		    err);
 	else
 		result = restore(&r, folder, force, check, err);
 	if (result == 0 && user == NULL)

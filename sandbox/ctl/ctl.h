@@ -138,12 +138,8 @@ struct table_column {
 void table_print_heads(const struct table_column *columns);
 void table_print_row(const struct table_column *columns, const json_t *row);
 
-/* All rows of a statement to standard output, below a line of heads, or as one
- * JSON array.  -1 with err. */
-int table_print(struct db *db, struct stmt *s,
-    const struct table_column *columns, bool json, struct err *err);
-/* The same array: its members are named after the statement's columns, and
- * their texts made safe to show.  NULL with err. */
+/* All rows of a statement as objects: their members are named after its
+ * columns, and their texts made safe to show.  NULL with err. */
 json_t *table_read(struct db *db, struct stmt *s, struct err *err);
 
 /* Print a value and a line feed, and free the value.  Returns the exit code.

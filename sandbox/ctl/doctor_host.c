@@ -50,34 +50,28 @@
 #define FILES_LOW (INT64_C(512) << 20)
 
 /* Run a tool, whose arguments end with a NULL; false (and why) when it cannot
- * be run or fails. */
+ * be run or fails.  out: NULL, or what it prints. */
 static bool
-run_tool(struct process_result *result, const char *const *argv,
-    char why[static WHY])
+run_tool(struct buf *out, const char *const *argv, char why[static WHY])
 {
 	struct process_spec spec = {
 		.argv = argv, .output_max = OUTPUT_MAX, .timeout_ms = TOOL_MS
 	};
+	auto_result struct process_result result = { 0 };
 	struct err err;
 
-	if (process_run(&spec, result, &err) != 0) {
+	if (process_run(&spec, &result, &err) != 0) {
 		(void)snprintf(why, WHY, "%s", err.text);
 		return false;
 	}
-	(void)snprintf(why, WHY, "%s", process_describe(result).text);
-	return process_succeeded(result);
-}
-
-static bool
-tool_works(const char *const *argv, char why[static WHY])
-{
-	auto_result struct process_result result = { 0 };
-
-	return run_tool(&result, argv, why);
+	(void)snprintf(why, WHY, "%s", process_describe(&result).text);
+	if (out != NULL)
+		buf_adds(out, buf_str(&result.out));
+	return process_succeeded(&result);
 }
 
 #define TOOL(why, ...) \
-	tool_works((const char *const[]){ __VA_ARGS__, NULL }, why)
+	run_tool(NULL, (const char *const[]){ __VA_ARGS__, NULL }, why)
 
 static bool
 engine_answers(const struct config *config, char why[static WHY])
@@ -279,7 +273,7 @@ doctor_nginx(struct doctor *d)
 {
 	auto_free char *generated = config_state_path(d->config, "nginx.conf");
 	auto_free char *conf = realpath(generated, NULL);
-	auto_result struct process_result dump = { 0 };
+	auto_buf struct buf dump = BUF_INIT(OUTPUT_MAX);
 	char directive[WHY];
 	char why[WHY];
 	const char *const argv[] = { "nginx", "-T", "-q", "-e", "stderr", "-g",
@@ -290,7 +284,7 @@ doctor_nginx(struct doctor *d)
 	else if (!name_owner(directive, conf))
 		doctor_say(d, FOUND_NGINX_USER, conf);
 	else if (run_tool(&dump, argv, why))
-		check_nginx_room(d, buf_str(&dump.out), conf);
+		check_nginx_room(d, buf_str(&dump), conf);
 	else
 		doctor_say(d,
 		    conf != NULL       ? FOUND_NGINX_GENERATED :

@@ -418,24 +418,7 @@ plan_make(struct run *run, struct err *err)
 	return result;
 }
 
-static void
-run_exec_standin(const struct run *run)
-{
-	auto_free char *commands = config_state_path(run->config,
-	    "commands.json");
-	auto_free char *history = config_state_path(run->config,
-	    "standin/history.db");
-	auto_free char *endpoint = xprintf("http://127.0.0.1:%" PRId64
-					   "/interactions",
-	    run->config->http_port);
-
-	(void)execlp(standin_python(), standin_python(), run->standin.script,
-	    "--key-file", run->standin.key_file, "--history", history,
-	    "--listen-fd", "3", "--endpoint", endpoint, "--commands", commands,
-	    "--verbose", NULL);
-}
-
-/* One of ours: <folder>/<program> [-e envfile] [-s slot]. */
+/* One of ours is <folder>/<program> [-e envfile] [-s slot]. */
 static void
 run_exec_own(const struct run *run, const struct program *program)
 {
@@ -457,13 +440,23 @@ run_exec_own(const struct run *run, const struct program *program)
 void
 run_exec(const struct run *run, const struct program *program)
 {
-	auto_free char *conf = config_state_path(run->config, "nginx.conf");
+	const struct config *config = run->config;
+	auto_free char *conf = config_state_path(config, "nginx.conf");
+	auto_free char *commands = config_state_path(config, "commands.json");
+	auto_free char *history = config_state_path(config,
+	    "standin/history.db");
+	auto_free char *endpoint = xprintf("http://127.0.0.1:%" PRId64
+					   "/interactions",
+	    config->http_port);
 
 	if (program->account == ACCOUNT_NGINX)
 		(void)execlp("nginx", "nginx", "-e", "stderr", "-c", conf,
 		    NULL);
 	else if (program->account == ACCOUNT_STANDIN)
-		run_exec_standin(run);
+		(void)execlp(standin_python(), standin_python(),
+		    run->standin.script, "--key-file", run->standin.key_file,
+		    "--history", history, "--listen-fd", "3", "--endpoint",
+		    endpoint, "--commands", commands, "--verbose", NULL);
 	else
 		run_exec_own(run, program);
 }
@@ -488,19 +481,6 @@ run_lock(struct run *run, struct err *err)
 		return err_system(err, "%s", path);
 	return err_set(err, ERR_CONFIG,
 	    "IL_STATE_DIR: another ilctl runs in %s", run->config->state_dir);
-}
-
-/* nginx would find a port taken only after everything else was started. */
-static int
-check_port(long port, struct err *err)
-{
-	auto_close int fd = standin_listen(port);
-
-	return fd >= 0 ? 0 :
-			 err_set(err, ERR_CONFIG,
-			     "IL_HTTP_PORT: something else listens on "
-			     "127.0.0.1:%ld",
-			     port);
 }
 
 /* The view has the folders that programs other than root's need; the sandboxes
@@ -534,19 +514,6 @@ open_view(struct run *run, struct err *err)
 	return result;
 }
 
-/* As root, give each program its own files. */
-static int
-run_share(struct run *run, struct err *err)
-{
-	run->database = db_open(run->config->database, DB_READER, err);
-	if (run->database == NULL || estate_share(run, err) != 0 ||
-	    open_view(run, err) != 0 ||
-	    settings_export(run->config, run->env_file, err) != 0)
-		return -1;
-	run->env_file = NULL;
-	return 0;
-}
-
 /* Where the other programs are: beside this one, or in ../sbin, where they are
  * installed. */
 static int
@@ -571,23 +538,39 @@ find_programs(struct run *run, struct err *err)
 static int
 run_prepare(struct run *run, struct err *err)
 {
+	struct config *config = run->config;
+	auto_close int port = -1;
+
 	account_find(run);
 	if (find_programs(run, err) != 0 ||
-	    fd_make_dirs(run->config->state_dir, 0750, err) != 0 ||
-	    fd_make_dirs(run->config->base_dir, 0750, err) != 0 ||
+	    fd_make_dirs(config->state_dir, 0750, err) != 0 ||
+	    fd_make_dirs(config->base_dir, 0750, err) != 0 ||
 	    run_lock(run, err) != 0)
 		return -1;
-	supervise_clear(run->config);
+	supervise_clear(config);
 	if (estate_prepare(run, err) != 0 ||
-	    ctl_migrate_database(run->config, err) < 0 ||
-	    db_claim(run->config, err) != 0 ||
-	    settings_resolve(run->config, err) != 0 ||
-	    standin_prepare(&run->standin, run->config, err) != 0 ||
-	    check_port((long)run->config->http_port, err) != 0 ||
-	    nginx_conf_write(run->config, run->standin.port, err) != 0 ||
-	    (run->standin.port != 0 && commands_write(run->config, err) != 0) ||
-	    (run->separate && run_share(run, err) != 0))
+	    ctl_migrate_database(config, err) < 0 ||
+	    db_claim(config, err) != 0 || settings_resolve(config, err) != 0 ||
+	    standin_prepare(&run->standin, config, err) != 0)
 		return -1;
+	/* nginx would find it taken only after everything else was started */
+	port = standin_listen((long)config->http_port);
+	if (port < 0)
+		return err_set(err, ERR_CONFIG,
+		    "IL_HTTP_PORT: something else listens on "
+		    "127.0.0.1:%" PRId64,
+		    config->http_port);
+	if (nginx_conf_write(config, run->standin.port, err) != 0 ||
+	    (run->standin.port != 0 && commands_write(config, err) != 0))
+		return -1;
+	if (run->separate) { /* each program is given its own files */
+		run->database = db_open(config->database, DB_READER, err);
+		if (run->database == NULL || estate_share(run, err) != 0 ||
+		    open_view(run, err) != 0 ||
+		    settings_export(config, run->env_file, err) != 0)
+			return -1;
+		run->env_file = NULL;
+	}
 	return plan_make(run, err);
 }
 

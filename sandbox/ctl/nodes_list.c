@@ -33,39 +33,32 @@
 
 /* ---- asking the nodes ---- */
 
-/* The body of /health: {"status": "ok", "message": null, …}. */
-static void
-judge_health(char state[STATE_SIZE], const char *body)
-{
-	json_auto_t *health = json_loads(body, JSON_REJECT_DUPLICATES, NULL);
-	const char *status = table_json_text(health, "status");
-	const char *message = table_json_text(health, "message");
-
-	if (status == NULL)
-		(void)snprintf(state, STATE_SIZE,
-		    "is no node: its answer makes no sense");
-	else
-		(void)snprintf(state, STATE_SIZE, "%s%s%s", status,
-		    message != NULL ? ": " : "",
-		    message != NULL ? message : "");
-	text_clean_array(state, STATE_SIZE);
-}
-
-/* The state of a node, for people: "ok", or its fault. */
+/* The state of a node, for people: "ok", or its fault.  The body of /health is
+ * {"status": "ok", "message": null, …}. */
 static json_t *
 nodes_judge(const struct node_ask *ask)
 {
-	int status = ask->answer.status;
+	json_auto_t *health = json_loads(buf_str(&ask->body),
+	    JSON_REJECT_DUPLICATES, NULL);
+	const char *word = table_json_text(health, "status");
+	const char *message = table_json_text(health, "message");
+	const int status = ask->answer.status;
 	char state[STATE_SIZE];
 
-	if (status == 200)
-		judge_health(state, buf_str(&ask->body));
-	else if (status == 403)
+	if (status == 403)
 		(void)snprintf(state, sizeof(state), "has another key");
 	else if (status == 0 || status == 502 || status == 504)
 		(void)snprintf(state, sizeof(state), "away");
-	else
+	else if (status != 200)
 		(void)snprintf(state, sizeof(state), "answers %d", status);
+	else if (word == NULL)
+		(void)snprintf(state, sizeof(state),
+		    "is no node: its answer makes no sense");
+	else
+		(void)snprintf(state, sizeof(state), "%s%s%s", word,
+		    message != NULL ? ": " : "",
+		    message != NULL ? message : "");
+	text_clean_array(state, sizeof(state));
 	return json_string(state);
 }
 

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +26,7 @@
 #include "move/parcel.h"
 #include "protocol/node_ask.h"
 #include "protocol/node_table.h"
+#include "store/db.h"
 #include "store/moves.h"
 
 #define AGAIN_MS 50	/* a person's runs are counted again after it */
@@ -40,9 +40,7 @@ struct mover {
 	struct nodes *n;
 	const struct node_entry *to;
 	int64_t wait_ms;
-	int64_t *people;
-	size_t count;
-	int slot; /* of these people */
+	int slot; /* that moves now */
 	int64_t moved;
 	int64_t stayed;
 	int gone; /* slots */
@@ -55,11 +53,19 @@ static int
 send_piece(void *arg, const void *data, size_t len, struct err *err)
 {
 	const int *fd = arg;
+	const char *at = data;
 
-	if (fd_write_all(*fd, data, len, err) == 0)
-		return 0;
-	err->code = ERR_UNKNOWN;
-	return err_wrap(err, "send");
+	while (len > 0) {
+		ssize_t n = TEMP_FAILURE_RETRY(send(*fd, at, len,
+		    MSG_NOSIGNAL));
+
+		if (n < 0) /* also when it stalls */
+			return err_set(err, ERR_UNKNOWN, "send: %s",
+			    strerror(errno));
+		at += n;
+		len -= (size_t)n;
+	}
+	return 0;
 }
 
 /* The node's answer; the error has the first line of its reason. */
@@ -92,7 +98,6 @@ nodes_put(const struct config *config, const struct node_entry *to,
 	    parcel != NULL ? parcel_size(&parcel->head) : 0);
 	auto_node_ask struct node_ask ask = NODE_ASK_INIT(ANSWER_MAX, 0);
 
-	(void)signal(SIGPIPE, SIG_IGN);
 	if (node_ask_begin(&ask, config, to->address, request, length, err) !=
 	    0)
 		return -1;
@@ -205,16 +210,32 @@ move_person(struct mover *m, int64_t user_id, struct err *err)
 
 /* ---- a slot ---- */
 
+/* Do something with each person of the slot, up to an error. */
 static int
-note_person(void *arg, int64_t user_id)
+each_person(struct mover *m,
+    int (*fn)(struct mover *m, int64_t user_id, struct err *err),
+    struct err *err)
 {
-	struct mover *m = arg;
+	struct db *db = m->n->db;
+	json_auto_t *rows = table_read(db,
+	    db_statement(db, STATEMENT_LIST_PEOPLE), err);
+	json_t *row;
+	size_t i;
 
-	if (slot_of(user_id) != m->slot)
-		return 0;
-	m->people = xrealloc(m->people, (m->count + 1) * sizeof(*m->people));
-	m->people[m->count++] = user_id;
-	return 0;
+	json_array_foreach(rows, i, row) {
+		int64_t user_id = json_integer_value(json_object_get(row,
+		    "user_id"));
+
+		if (slot_of(user_id) == m->slot && fn(m, user_id, err) != 0)
+			return -1;
+	}
+	return rows != NULL ? 0 : -1;
+}
+
+static int
+stay_person(struct mover *m, int64_t user_id, struct err *err)
+{
+	return moves_stay(m->n->db, m->slot, user_id, err);
 }
 
 /* Move a slot's people, then those who came meanwhile.  1: somebody stays. */
@@ -228,12 +249,8 @@ move_slot(struct mover *m, struct err *err)
 	for (int i = 0; i < ROUNDS_MOST; i++) {
 		int left;
 
-		m->count = 0;
-		if (moves_each_person(m->n->db, note_person, m, err) != 0)
+		if (each_person(m, move_person, err) != 0)
 			return -1;
-		for (size_t k = 0; k < m->count; k++)
-			if (move_person(m, m->people[k], err) != 0)
-				return -1;
 		if (m->stayed > stayed)
 			return 1;
 		left = moves_end_slot(m->n->db, m->slot, m->to->name, err);
@@ -244,19 +261,6 @@ move_slot(struct mover *m, struct err *err)
 			return -1;
 	}
 	return 1;
-}
-
-/* The slot stays here after all: its people need not wait. */
-static int
-keep_slot(struct mover *m, struct err *err)
-{
-	m->count = 0;
-	if (moves_each_person(m->n->db, note_person, m, err) != 0)
-		return -1;
-	for (size_t i = 0; i < m->count; i++)
-		if (moves_stay(m->n->db, m->slot, m->people[i], err) != 0)
-			return -1;
-	return 0;
 }
 
 /* ---- the table ---- */
@@ -373,7 +377,9 @@ move_each(struct mover *m, const bool slots[SLOTS], bool gone[SLOTS],
 		if (!slots[slot])
 			continue;
 		m->slot = slot;
-		result = keeps ? keep_slot(m, err) : move_slot(m, err);
+		/* the slot may stay here after all: its people need not wait */
+		result = keeps ? each_person(m, stay_person, err) :
+				 move_slot(m, err);
 		if (result < 0)
 			return -1;
 		gone[slot] = !keeps && result == 0;
@@ -403,16 +409,6 @@ move_all(struct mover *m, const bool slots[SLOTS], struct err *err)
 	return m->stayed > 0 ? CTL_FAILED : CTL_OK;
 }
 
-/* slot ... */
-static bool
-nodes_move_read_slots(const struct ctl *ctl, bool slots[SLOTS])
-{
-	for (int i = 2; i < ctl->argc; i++)
-		if (!slots_read(ctl->argv[i], slots))
-			return false;
-	return ctl->argc > 2;
-}
-
 int
 nodes_move(struct nodes *n, struct ctl *ctl, struct err *err)
 {
@@ -421,14 +417,15 @@ nodes_move(struct nodes *n, struct ctl *ctl, struct err *err)
 	const char *name = ctl_cut(ctl, "--to", 2);
 	int result;
 
-	if (!ctl_cut_wait(ctl, &m.wait_ms) || name == NULL ||
-	    !nodes_move_read_slots(ctl, slots))
+	if (!ctl_cut_wait(ctl, &m.wait_ms) || name == NULL || ctl->argc == 2)
 		return CTL_MISUSED;
+	for (int i = 2; i < ctl->argc; i++)
+		if (!slots_read(ctl->argv[i], slots))
+			return CTL_MISUSED;
 	m.to = node_table_named(n->table, name);
 	if (m.to == NULL)
 		return err_set(err, ERR_CONFIG, "%s has no line in %s", name,
 		    n->config->nodes);
 	result = move_all(&m, slots, err);
-	free(m.people);
 	return result;
 }

@@ -28,12 +28,11 @@
 #define KEY_SIZE 65
 #define URL_MAX 512
 /* Bounds of what is shown of an answer that is an error: its depth, its lines,
- * and the code points of a line. */
+ * and the bytes of a line. */
 #define DEPTH_MAX 12
 #define LINES_MAX 25
-#define TEXT_MOST 500
+#define LINE_SIZE 600
 #define PATH_MAX_BYTES 256
-#define ERROR_MAX (64 << 10)
 #define DESCRIPTION N_("Run Python in a sandbox of your own")
 
 /* A text in all languages that have it, by Discord's names of them. */
@@ -351,19 +350,18 @@ print_error(const char *path, const json_t *error, int *lines)
 {
 	const char *message = table_json_text(error, "message");
 	const char *code = table_json_text(error, "code");
-	auto_free char *said = xprintf("%s%s%s%s%s%s", path,
-	    *path != '\0' ? ": " : "", message != NULL ? message : "no message",
-	    code != NULL ? " (" : "", code != NULL ? code : "",
-	    code != NULL ? ")" : "");
-	auto_buf struct buf line = BUF_INIT(ERROR_MAX);
+	char line[LINE_SIZE];
 
 	if (--*lines < 0)
 		return;
-	text_add_clean(&line, said, text_prefix(said, strlen(said), TEXT_MOST));
-	for (size_t i = 0; i < line.len; i++)
-		if (line.data[i] == '\n' || line.data[i] == '\t')
-			line.data[i] = ' ';
-	(void)fprintf(stderr, "  %s\n", buf_str(&line));
+	(void)snprintf(line, sizeof(line), "%s%s%s%s%s%s", path,
+	    *path != '\0' ? ": " : "", message != NULL ? message : "no message",
+	    code != NULL ? " (" : "", code != NULL ? code : "",
+	    code != NULL ? ")" : "");
+	text_clean_array(line, sizeof(line));
+	for (char *c = line; (c = strpbrk(c, "\n\t")) != NULL;)
+		*c = ' ';
+	(void)fprintf(stderr, "  %s\n", line);
 }
 
 /* An object has its errors, and those of its members. */

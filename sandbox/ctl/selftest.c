@@ -232,25 +232,11 @@ test_one(struct selftest *t, bool wrong)
 	return result == 0;
 }
 
-/* The wrongly signed PING comes first: it needs no key. */
-static int
-selftest_run(struct selftest *t)
-{
-	if (!t->can_sign)
-		doctor_say(&t->doctor, FOUND_TEST_NO_KEY, "");
-	if (strncmp(t->url, "https://", 8) != 0)
-		doctor_say(&t->doctor, FOUND_TEST_NO_TLS, "");
-	if (test_one(t, true) && t->can_sign)
-		(void)test_one(t, false);
-	return t->doctor.failed == 0 ? CTL_OK : CTL_FAILED;
-}
-
 int
 ctl_selftest(struct ctl *ctl, struct err *err)
 {
 	struct selftest t = { 0 };
 	const char *key_file = ctl_cut(ctl, "--key-file", 2);
-	int code;
 
 	t.url = ctl->argv[1];
 	if (ctl->argc != 2 ||
@@ -261,7 +247,13 @@ ctl_selftest(struct ctl *ctl, struct err *err)
 		return err_set(err, ERR_SYSTEM, "a library does not start");
 	if (key_file != NULL && read_key(&t, key_file, err) != 0)
 		return -1;
-	code = selftest_run(&t);
+	if (!t.can_sign)
+		doctor_say(&t.doctor, FOUND_TEST_NO_KEY, "");
+	if (strncmp(t.url, "https://", 8) != 0)
+		doctor_say(&t.doctor, FOUND_TEST_NO_TLS, "");
+	/* The wrongly signed PING needs no key. */
+	if (test_one(&t, true) && t.can_sign)
+		(void)test_one(&t, false);
 	sodium_memzero(t.secret, sizeof(t.secret));
-	return code;
+	return t.doctor.failed == 0 ? CTL_OK : CTL_FAILED;
 }

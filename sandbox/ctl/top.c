@@ -116,47 +116,55 @@ top_measure(int64_t pid, int64_t *cpu_ms, int64_t *memory)
 
 /* ---- broker and database ---- */
 
-static void
-set_text(json_t *cell, const char *key, const struct frame_view *view,
-    enum frame_tag tag)
-{
-	char text[64] = "";
+/* Members of a cell, as the broker describes it. */
+static const struct {
+	const char *key;
+	enum frame_tag tag;
+	bool is_text;
+} members[] = {
+	{ "name", TAG_CELL_NAME, true },
+	{ "class", TAG_CLASS, true },
+	{ "sandbox", TAG_SANDBOX, true },
+	{ "interpreter", TAG_INTERPRETER, true },
+	{ "state", TAG_STATE, true },
+	{ "state_ms", TAG_STATE_MS, false },
+	{ "runs", TAG_RUNS, false },
+};
 
-	(void)frame_get_text(view, tag, text, sizeof(text));
-	(void)json_object_set_new(cell, key, table_text_to_json(text));
-}
-
-/* A cell as the broker describes it, with its cgroup's figures; unknown numbers
- * are 0 or -1.  NULL: the frame is the last one, which is of no cell. */
+/* A cell, with its cgroup's figures; unknown numbers are 0 or -1.  NULL: the
+ * frame is the last one, which is of no cell. */
 static json_t *
 top_read_cell(const struct frame_view *view)
 {
-	json_auto_t *cell = json_object();
-	int64_t state_ms = 0;
-	int64_t runs = 0;
+	json_t *cell;
+	char text[64];
 	int64_t kept = 0;
 	int64_t pid = 0;
 	int64_t cpu_ms;
 	int64_t memory;
 
-	set_text(cell, "name", view, TAG_CELL_NAME);
-	if (*table_json_text(cell, "name") == '\0')
+	if (!frame_get_text(view, TAG_CELL_NAME, text, sizeof(text)) ||
+	    *text == '\0')
 		return NULL;
-	set_text(cell, "class", view, TAG_CLASS);
-	set_text(cell, "sandbox", view, TAG_SANDBOX);
-	set_text(cell, "interpreter", view, TAG_INTERPRETER);
-	set_text(cell, "state", view, TAG_STATE);
-	(void)frame_get_int(view, TAG_STATE_MS, &state_ms);
-	(void)frame_get_int(view, TAG_RUNS, &runs);
 	(void)frame_get_int(view, TAG_PID, &pid);
 	(void)frame_get_int(view, TAG_KEPT, &kept);
 	top_measure(pid, &cpu_ms, &memory);
-	(void)json_object_update_new(cell,
-	    json_pack("{s:I, s:I, s:b, s:s, s:I, s:I}", "state_ms",
-		(json_int_t)state_ms, "runs", (json_int_t)runs, "kept",
-		kept != 0, "user", "0", "cpu_ms", (json_int_t)cpu_ms, "memory",
-		(json_int_t)memory));
-	return json_incref(cell);
+	cell = json_pack("{s:b, s:s, s:I, s:I}", "kept", kept != 0, "user", "0",
+	    "cpu_ms", (json_int_t)cpu_ms, "memory", (json_int_t)memory);
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		int64_t number = 0;
+
+		*text = '\0';
+		if (members[i].is_text)
+			(void)frame_get_text(view, members[i].tag, text,
+			    sizeof(text));
+		else
+			(void)frame_get_int(view, members[i].tag, &number);
+		(void)json_object_set_new(cell, members[i].key,
+		    members[i].is_text ? table_text_to_json(text) :
+					 json_integer(number));
+	}
+	return cell;
 }
 
 static int
@@ -214,17 +222,6 @@ find_owners(struct top *top, struct db *db, struct err *err)
 	return 0;
 }
 
-static int
-top_read_jobs(struct top *top, struct db *db, struct err *err)
-{
-	auto_stmt struct stmt *s = db_statement(db, STATEMENT_LIST_TOP);
-
-	db_bind_int(s, ":now_ms", clock_wall_ms());
-	db_bind_int(s, ":most", TOP_JOBS);
-	top->jobs = table_read(db, s, err);
-	return top->jobs != NULL ? 0 : -1;
-}
-
 static void
 top_release(struct top *top)
 {
@@ -240,8 +237,14 @@ top_read(const struct config *config, struct top *top, struct err *err)
 	auto_db struct db *db = db_open(config->database, DB_READER, err);
 
 	*top = (struct top){ .cells = json_array() };
-	if (db == NULL || job_count(db, &top->counts, err) != 0 ||
-	    top_read_jobs(top, db, err) != 0)
+	if (db == NULL || job_count(db, &top->counts, err) != 0)
+		return -1;
+	top->jobs = table_read(db,
+	    db_bound(db, STATEMENT_LIST_TOP,
+		DB_VALUES(BIND(":now_ms", clock_wall_ms()),
+		    BIND(":most", TOP_JOBS))),
+	    err);
+	if (top->jobs == NULL)
 		return -1;
 	if (lease_status(path, &top->broker, ASK_MS, &top->trouble) !=
 		REFUSAL_NONE ||

@@ -246,7 +246,9 @@ parcel_pack_saved(struct parcel *p, int backup, const struct manifest *m,
 
 /* ---- sending ---- */
 
-int
+/* Read a block; blocks of a stream only in their order.  ERR_INPUT: its bytes
+ * are not those of the manifest; ERR_CONFLICT: the volume has changed. */
+static int
 parcel_load(const struct parcel *p, const struct saved *file,
     const struct block *block, unsigned char *data, struct err *err)
 {
@@ -264,11 +266,15 @@ parcel_load(const struct parcel *p, const struct saved *file,
 		"%s is not as it was", file->name);
 }
 
-static int
-send_blocks(const struct parcel *p, parcel_fn fn, void *arg, struct err *err)
+int
+parcel_send(const struct parcel *p, parcel_fn fn, void *arg, struct err *err)
 {
 	auto_free unsigned char *data = xmalloc(MANIFEST_BLOCK);
 
+	if (fn(arg, &p->head, sizeof(p->head), err) != 0 ||
+	    fn(arg, buf_str(&p->rows), p->rows.len, err) != 0 ||
+	    fn(arg, buf_str(&p->text), p->text.len, err) != 0)
+		return -1;
 	for (uint64_t i = 0; i < p->manifest.file_count; i++) {
 		const struct saved *file = &p->manifest.files[i];
 		const struct block *block = p->manifest.blocks + file->first;
@@ -279,16 +285,6 @@ send_blocks(const struct parcel *p, parcel_fn fn, void *arg, struct err *err)
 				return -1;
 	}
 	return 0;
-}
-
-int
-parcel_send(const struct parcel *p, parcel_fn fn, void *arg, struct err *err)
-{
-	if (fn(arg, &p->head, sizeof(p->head), err) != 0 ||
-	    fn(arg, buf_str(&p->rows), p->rows.len, err) != 0 ||
-	    fn(arg, buf_str(&p->text), p->text.len, err) != 0)
-		return -1;
-	return send_blocks(p, fn, arg, err);
 }
 
 /* ---- receiving ---- */
@@ -466,9 +462,10 @@ arrival_store_volume(struct arrival *a, const struct saved *file, bool here,
 
 	if (!here) {
 		fd = openat(a->base, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+		if (fd >= 0)
+			a->fds[a->count++] = fd;
 		if (fd < 0 || ftruncate(fd, file->size) != 0)
 			return err_system(err, "make %s", file->name);
-		a->fds[a->count++] = fd;
 		if (arrival_give(a, fd, err) != 0)
 			return -1;
 	}
@@ -524,29 +521,23 @@ arrival_commit(struct arrival *a, struct err *err)
 	return -1;
 }
 
-static int
-arrival_store_all(struct arrival *a, struct err *err)
-{
-	const struct manifest *m = &a->p->manifest;
-	int here = arrival_check(a, err);
-
-	for (uint64_t i = 0; here >= 0 && i < m->file_count; i++)
-		if (arrival_store_volume(a, &m->files[i], here == 1, err) != 0)
-			return -1;
-	return here == 0 ? arrival_commit(a, err) : here;
-}
-
 int
 arrival_store(struct db *db, int base, int64_t user_id, const struct parcel *p,
     struct err *err)
 {
+	const struct manifest *m = &p->manifest;
 	struct arrival a = { .db = db,
 		.base = base,
 		.user_id = user_id,
 		.p = p,
-		.fds = xcalloc(p->manifest.file_count, sizeof(*a.fds)) };
-	int result = arrival_store_all(&a, err);
+		.fds = xcalloc(m->file_count, sizeof(*a.fds)) };
+	int here = arrival_check(&a, err);
+	int result = here < 0 ? -1 : 0;
 
+	for (uint64_t i = 0; result == 0 && i < m->file_count; i++)
+		result = arrival_store_volume(&a, &m->files[i], here == 1, err);
+	if (result == 0)
+		result = here == 1 ? 1 : arrival_commit(&a, err);
 	if (result < 0 && err->code == ERR_SYSTEM &&
 	    (errno == ENOSPC || errno == EDQUOT))
 		err->code = ERR_LIMIT;

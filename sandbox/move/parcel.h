@@ -76,10 +76,6 @@ int parcel_pack_saved(struct parcel *p, int backup, const struct manifest *m,
 int parcel_receive(struct parcel *p, int64_t size, parcel_source source,
     void *arg, struct err *err);
 
-/* Read a block; blocks of a stream only in their order.  ERR_INPUT: its bytes
- * are not those of the manifest; ERR_CONFLICT: the volume has changed. */
-int parcel_load(const struct parcel *p, const struct saved *file,
-    const struct block *block, unsigned char *data, struct err *err);
 /* Pass the whole stream to a function, piece by piece, until it returns
  * something else than 0, which is returned. */
 typedef int (*parcel_fn)(void *arg, const void *data, size_t len,

@@ -88,7 +88,7 @@ manifest_add(struct manifest *m, const char *name)
 	return file;
 }
 
-void
+static void
 manifest_add_block(struct manifest *m, const struct block *block)
 {
 	m->blocks = manifest_grow(m->blocks, m->block_count,

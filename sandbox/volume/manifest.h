@@ -71,9 +71,8 @@ int manifest_write(int folder, const struct manifest *m, struct err *err);
 
 /* Is it the name of a file in a backup?  No other name is ever written. */
 bool manifest_is_name(const char *name);
-/* Append a file, whose name comes behind all others; then its blocks. */
+/* Append a file, whose name comes behind all others. */
 struct saved *manifest_add(struct manifest *m, const char *name);
-void manifest_add_block(struct manifest *m, const struct block *block);
 /* Append a file of another manifest, with its blocks. */
 void manifest_copy(struct manifest *m, const struct manifest *from,
     const struct saved *file);
