@@ -45,7 +45,7 @@ struct api_app {
 	struct libre_keys *librechat_keys;
 	unsigned char librechat_seal[32]; /* librechat_seal() */
 	struct librechat_calls *calls;
-	json_t *tools; /* mcp_tools_read() */
+	json_t *mcp_list; /* mcp_list_read() */
 	/* Set by nodes.c.  On one host nodes is NULL and the tag is "". */
 	struct node_table *nodes;
 	char tag[NODES_TAG_LEN + 1];			    /* our node's */

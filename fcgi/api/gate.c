@@ -452,12 +452,13 @@ reply_rpc(struct http_request *req, int status, const char *headers,
     const char *text)
 {
 	auto_buf struct buf body = BUF_INIT(4096);
-	struct mcp_fault fault;
+	struct mcp_message m = { .error = NULL };
 
-	(void)mcp_refuse(&fault, NULL, status,
+	(void)mcp_refuse(&m, status,
 	    status == 429 || status >= 500 ? MCP_INTERNAL : MCP_NO_REQUEST,
-	    "%s", text);
-	mcp_add_error(&body, NULL, &fault);
+	    NULL, "%s", text);
+	mcp_add_answer(&body, &m, NULL);
+	mcp_message_release(&m);
 	reply_json(req, status, headers, &body);
 }
 

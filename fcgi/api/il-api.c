@@ -37,6 +37,7 @@
 #include "api/gate.h"
 #include "api/librechat_who.h"
 #include "api/mcp.h"
+#include "contract/mcp/mcp_tools.h"
 #include "api/piston.h"
 #include "api/routes.h"
 #include "server/master.h"
@@ -98,7 +99,7 @@ app_open(struct api_app *app, const struct config *config, struct err *err)
 	while (count < API_INTERPRETERS_MAX &&
 	    images_next(config->sandbox_images, &pos, &entry))
 		app->interpreters[count++] = xstrdup(entry.name);
-	app->tools = mcp_tools_read(app->interpreters);
+	app->mcp_list = mcp_list_read(app->interpreters);
 	if (metrics_open(&app->metrics, config, api_route_names, err) != 0 ||
 	    filestore_open(&app->store, config->api_files, &limits, err) != 0 ||
 	    piston_open(app, err) != 0)

@@ -10,6 +10,7 @@
 #define PNG_HEAD 8    /* bytes before the first chunk */
 #define PNG_AROUND 12 /* length, type and checksum of a chunk */
 #define PNG_CRC 0xedb88320u
+#define OFFICE "application/vnd.openxmlformats-officedocument."
 
 /* The bytes that are left to read.  A read beyond the end sets broken and
  * yields zeros. */
@@ -350,14 +351,8 @@ static const struct {
 	{ "zip", "application/zip", false },
 	{ "gz", "application/gzip", false },
 	{ "parquet", "application/vnd.apache.parquet", false },
-	{ "xlsx",
-	    "application/vnd.openxmlformats-officedocument.spreadsheetml."
-	    "sheet",
-	    false },
-	{ "docx",
-	    "application/vnd.openxmlformats-officedocument.wordprocessingml."
-	    "document",
-	    false },
+	{ "xlsx", OFFICE "spreadsheetml.sheet", false },
+	{ "docx", OFFICE "wordprocessingml.document", false },
 	{ "wav", "audio/wav", false },
 	{ "mp3", "audio/mpeg", false },
 	{ "mp4", "video/mp4", false },

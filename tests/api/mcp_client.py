@@ -54,7 +54,7 @@ class Mcp:
     def result(self, answer):
         """The result, also at the end of a stream."""
         assert answer.status == 200, answer
-        assert all(byte < 0x7f for byte in answer.body), answer
+        assert all(byte < 0x80 for byte in answer.body), answer
         if answer.headers["Content-Type"] == "application/json":
             last = answer.json
         else:

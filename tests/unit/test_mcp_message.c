@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages of the Model Context Protocol: eras, headers, what is refused. */
 #include "contract/mcp/mcp_message.h"
+#include "contract/mcp/mcp_tools.h"
 
 #include "base/basics.h"
 #include "tap.h"
@@ -17,12 +18,11 @@ static const char *
 look(const struct mcp_head *head, const char *body)
 {
 	struct mcp_message m;
-	struct mcp_fault fault;
 
 	buf_reset(&text);
-	if (!mcp_message_parse(&m, head, body, strlen(body), &fault)) {
-		buf_addf(&text, "%d ", fault.status);
-		mcp_add_error(&text, m.id, &fault);
+	if (!mcp_message_parse(&m, head, body, strlen(body))) {
+		buf_addf(&text, "%d ", m.status);
+		mcp_add_answer(&text, &m, NULL);
 	} else if (m.kind == MCP_NOTIFICATION) {
 		buf_adds(&text, "nothing to answer");
 	} else {
@@ -292,21 +292,29 @@ test_negotiate(void)
 		{ "2025-11-25", "2025-11-25" }, { "2026-07-28", "2025-11-25" },
 		{ "1999-01-01", "2025-11-25" } };
 
+	static const char *const interpreters[] = { NULL };
+	json_t *list = mcp_list_read(interpreters);
+
 	for (size_t i = 0; i < 4; i++) {
 		const struct mcp_head head = { .content_type = json };
 		struct mcp_message m;
-		struct mcp_fault fault;
+		json_t *result;
 		char body[160];
 
 		(void)snprintf(body, sizeof(body),
 		    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\","
 		    "\"params\":{\"protocolVersion\":\"%s\"}}",
 		    asked[i][0]);
-		ok(mcp_message_parse(&m, &head, body, strlen(body), &fault),
+		ok(mcp_message_parse(&m, &head, body, strlen(body)),
 		    asked[i][0]);
-		is_str(mcp_negotiate(&m), asked[i][1], "is answered with");
+		result = mcp_pack_constant(&m, list);
+		is_str(json_string_value(json_object_get(result,
+			   "protocolVersion")),
+		    asked[i][1], "is answered with");
+		json_decref(result);
 		mcp_message_release(&m);
 	}
+	json_decref(list);
 }
 
 int

@@ -11,7 +11,7 @@
 #include "tap.h"
 
 static const char *const interpreters[] = { "3.11", "3.13", NULL };
-static json_t *tools;
+static json_t *list;
 static struct buf why = BUF_INIT(65536);
 static struct buf out = BUF_INIT(MCP_ANSWER_MAX);
 static struct mcp_message m;
@@ -24,7 +24,6 @@ look(const char *params)
 	const struct mcp_head head = { .content_type = "application/json",
 		.version = "2025-11-25" };
 	auto_buf struct buf body = BUF_INIT(1 << 20);
-	struct mcp_fault fault;
 
 	mcp_message_release(&m);
 	buf_addf(&body,
@@ -32,17 +31,14 @@ look(const char *params)
 	    "\"params\":%s}",
 	    params);
 	buf_reset(&why);
-	if (!mcp_message_parse(&m, &head, buf_str(&body), body.len, &fault))
+	if (!mcp_message_parse(&m, &head, buf_str(&body), body.len))
 		return "no message";
-	switch (mcp_call_parse(&call, &m, tools, &fault, &why)) {
-	case MCP_CALL_FINE:
+	if (mcp_call_parse(&call, &m, list, &why))
 		return "fine";
-	case MCP_CALL_FAULT:
-		buf_addf(&why, "%d %s", (int)fault.code, fault.text);
-		break;
-	case MCP_CALL_MENDABLE:
-		break;
-	}
+	if (why.len == 0)
+		buf_addf(&why, "%d %s",
+		    (int)json_integer_value(json_object_get(m.error, "code")),
+		    json_string_value(json_object_get(m.error, "message")));
 	return buf_str(&why);
 }
 
@@ -53,7 +49,7 @@ static void
 test_calls(void)
 {
 	is_str(look(RUN("\"code\":\"1\"")), "fine", "code alone");
-	is_int(call.timeout_s, MCP_TIMEOUT_S, "with the usual time");
+	is_int(call.timeout_s, 30, "with the usual time");
 	ok(call.session.data == NULL && call.argv == NULL, "and nothing else");
 	is_str(look(RUN("\"code\":\"1\",\"stdin\":null,\"args\":[\"a\"],"
 			"\"python\":\"3.13\",\"timeout_seconds\":5.0")),
@@ -131,7 +127,8 @@ test_files(void)
 	    "run_python: argument files must be an array.", "no list");
 	is_str(look("{\"name\":\"write_file\",\"arguments\":{\"session\":\"s\","
 		    "\"path\":\"a\"}}"),
-	    "write_file: argument text is missing, or base64.", "nothing");
+	    "write_file: argument text or base64 must be given, and not both.",
+	    "nothing");
 	is_str(look("{\"name\":\"write_file\",\"arguments\":{\"session\":\"s\","
 		    "\"path\":\".\",\"text\":\"\"}}"),
 	    "write_file: argument path must name a file.", "no name");
@@ -151,12 +148,12 @@ static const struct {
 	size_t most;
 	const char *after;
 } most[] = {
-	{ CALL("run_python", "\"code\":\"\",\"args\":["), "\"\",", MCP_ARGS_MAX,
+	{ CALL("run_python", "\"code\":\"\",\"args\":["), "\"\",", 64,
 	    "\"\"]}}" },
 	{ CALL("run_python", "\"code\":\"\",\"args\":[\""), "x", MCP_ARGS_BYTES,
 	    "x\"]}}" },
 	{ CALL("run_python", "\"code\":\"\",\"files\":["),
-	    "{\"path\":\"a\",\"text\":\"\"},", MCP_FILES_MAX,
+	    "{\"path\":\"a\",\"text\":\"\"},", 100,
 	    "{\"path\":\"a\",\"text\":\"\"}]}}" },
 	{ CALL("read_file", "\"path\":\""), "x/", LIMIT_PATH / 2, "x\"}}" },
 	{ CALL("read_file", "\"path\":\""), "x", LIMIT_NAME, "x\"}}" },
@@ -193,7 +190,7 @@ static const struct {
 	{ CALL("read_file", "\"path\":\"a\",\"limit\":"), 4, MCP_READ_MAX },
 	{ CALL("read_file", "\"path\":\"a\",\"offset\":"), 0, 100 << 20 },
 	{ "{\"name\":\"create_session\",\"arguments\":{\"ttl_seconds\":", 1,
-	    MCP_TTL_MAX_S },
+	    86400 },
 };
 
 static void
@@ -227,7 +224,8 @@ static void
 test_list(void)
 {
 	buf_reset(&out);
-	mcp_add_tools(&out, tools);
+	m.method = MCP_TOOLS_LIST;
+	mcp_add_answer(&out, &m, mcp_pack_constant(&m, list));
 	ok(is_json(&out), "the list is JSON");
 	ok(strstr(buf_str(&out), "\"enum\":[\"3.11\",\"3.13\"]") != NULL,
 	    "and names the interpreters");
@@ -249,7 +247,7 @@ test_output(void)
 
 	mcp_output_add(&o, "a\xff", 2);
 	is_str(shown(&o), "a\xef\xbf\xbd", "what is no UTF-8");
-	mcp_output_release(&o);
+	buf_release(&o.kept);
 	o = (struct mcp_output)MCP_OUTPUT_INIT;
 	for (int i = 0; i < 10000; i++)
 		mcp_output_add(&o, "\xc3\xa9", 2);
@@ -269,7 +267,7 @@ test_output(void)
 	    "the end is there");
 	mcp_output_last_line(&line, &o, 10);
 	is_str(buf_str(&line), "end", "the last line");
-	mcp_output_release(&o);
+	buf_release(&o.kept);
 }
 
 static void
@@ -320,7 +318,7 @@ test_run(void)
 
 		cell.reason = (enum run_reason)reason;
 		buf_reset(&out);
-		mcp_add_run(&out, &m, &run);
+		mcp_add_answer(&out, &m, mcp_pack_run(&run));
 		(void)snprintf(want, sizeof(want), "\"exit_code\":%s",
 		    codes[reason]);
 		ok(is_json(&out) && strstr(buf_str(&out), want) != NULL &&
@@ -333,10 +331,10 @@ test_run(void)
 	ok(strstr(buf_str(&out), "folder is full") == NULL, "there was room");
 	cell.disk_full = DISK_FULL_BYTES;
 	buf_reset(&out);
-	mcp_add_run(&out, &m, &run);
+	mcp_add_answer(&out, &m, mcp_pack_run(&run));
 	ok(strstr(buf_str(&out), "[its folder is full]") != NULL,
 	    "there was none");
-	mcp_output_release(&o);
+	buf_release(&o.kept);
 }
 
 /* The longest answers are whole: JSON that takes six bytes for one. */
@@ -358,7 +356,7 @@ test_many_files(void)
 		};
 	for (files.count = 20; files.count <= 21; files.count++) {
 		buf_reset(&out);
-		mcp_add_run(&out, &m, &run);
+		mcp_add_answer(&out, &m, mcp_pack_run(&run));
 		ok((strstr(buf_str(&out), "there are more files") == NULL) ==
 			(files.count == 20),
 		    "twenty files are told in the text");
@@ -374,7 +372,8 @@ test_long_read(const char *data, size_t len)
 	long long end;
 
 	buf_reset(&out);
-	mcp_add_read(&out, &m, "a", data, len, 0, (int64_t)len);
+	mcp_add_answer(&out, &m,
+	    mcp_pack_read("a", data, len, 0, (int64_t)len));
 	next = strstr(buf_str(&out), "\"next_offset\":");
 	end = next == NULL ? -1 : strtoll(next + 14, NULL, 10);
 	ok(is_json(&out) && out.len <= MCP_RESULT_MAX,
@@ -389,20 +388,21 @@ test_long_read(const char *data, size_t len)
 static void
 test_longest(void)
 {
-	static struct mcp_entry entries[MCP_ENTRIES_MAX];
 	static const char *const texts[] = { "\xd0\xb6", "\1", "a" };
 	auto_buf struct buf content = BUF_INIT(MCP_RESOURCE_MAX);
 	char folder[LIMIT_PATH + 1];
 	char name[LIMIT_NAME + 1];
+	struct mcp_listing folders = MCP_LISTING_INIT(folder);
 
 	(void)look(RUN("\"code\":\"1\""));
 	memset(folder, 1, LIMIT_PATH);
 	memset(name, 1, LIMIT_NAME);
 	folder[LIMIT_PATH] = name[LIMIT_NAME] = '\0';
 	for (size_t i = 0; i < MCP_ENTRIES_MAX; i++)
-		entries[i] = (struct mcp_entry){ name, ENTRY_FILE, INT64_MAX };
+		mcp_listing_add(&folders, name, ENTRY_FILE, INT64_MAX);
 	buf_reset(&out);
-	mcp_add_listing(&out, &m, folder, entries, MCP_ENTRIES_MAX, false);
+	mcp_add_answer(&out, &m, mcp_pack_listing(&folders, MCP_ENTRIES_MAX));
+	mcp_listing_release(&folders);
 	ok(is_json(&out) && out.len <= MCP_RESULT_MAX &&
 		strstr(buf_str(&out), "\"truncated\":true") != NULL,
 	    "a folder of long names is cut, and says so");
@@ -413,8 +413,9 @@ test_longest(void)
 		while (content.len + len <= MCP_RESOURCE_MAX)
 			buf_add(&content, texts[i], len);
 		buf_reset(&out);
-		mcp_add_contents(&out, &m, m.id, "a.txt", buf_str(&content),
-		    content.len);
+		mcp_add_answer(&out, &m,
+		    mcp_pack_contents(m.id, "a.txt", buf_str(&content),
+			content.len));
 		ok(!out.overflow && is_json(&out), "a text of 8 MiB");
 		ok((strstr(buf_str(&out), "\"text\":") != NULL) == (i == 2),
 		    "as text where that fits");
@@ -451,7 +452,7 @@ test_pictures(void)
 				buf_addc(&left[i].content, 'x');
 		}
 		buf_reset(&out);
-		mcp_add_run(&out, &m, &run);
+		mcp_add_answer(&out, &m, mcp_pack_run(&run));
 		ok(is_json(&out) && out.len <= MCP_RESULT_MAX,
 		    "no answer is over 1 MiB");
 		ok(strstr(buf_str(&out), "\"image\"") != NULL &&
@@ -468,7 +469,7 @@ test_pictures(void)
 		for (size_t i = 0; i < 2; i++)
 			buf_release(&left[i].content);
 	}
-	mcp_output_release(&o);
+	buf_release(&o.kept);
 }
 
 /* A picture that is a text is measured as one, of which a byte may be six. */
@@ -493,7 +494,7 @@ test_text_picture(void)
 		for (size_t i = 0; i < 400000; i++)
 			buf_addc(&left.content, wild ? '\1' : 'x');
 		buf_reset(&out);
-		mcp_add_run(&out, &m, &run);
+		mcp_add_answer(&out, &m, mcp_pack_run(&run));
 		ok(is_json(&out) && out.len <= MCP_RESULT_MAX,
 		    "no answer is over 1 MiB for a text's escapes");
 		ok((strstr(buf_str(&out), "xxxxxxxx") != NULL) == (wild == 0) &&
@@ -501,13 +502,13 @@ test_text_picture(void)
 		    "it is shown where there is room");
 		buf_release(&left.content);
 	}
-	mcp_output_release(&o);
+	buf_release(&o.kept);
 }
 
 int
 main(void)
 {
-	tools = mcp_tools_read(interpreters);
+	list = mcp_list_read(interpreters);
 	test_calls();
 	test_files();
 	for (size_t i = 0; i < sizeof(most) / sizeof(most[0]); i++)
@@ -522,7 +523,7 @@ main(void)
 	test_longest();
 	test_pictures();
 	test_text_picture();
-	json_decref(tools);
+	json_decref(list);
 	mcp_message_release(&m);
 	buf_release(&why);
 	buf_release(&out);

@@ -20,9 +20,7 @@ struct buf;
 #define MCP_VERSION_MODERN "2026-07-28"
 #define MCP_VERSION_LEGACY "2025-11-25" /* the newest of them */
 
-#define MCP_META "io.modelcontextprotocol/"
-
-enum mcp_era { MCP_LEGACY, MCP_MODERN };
+enum mcp_era { MCP_NO_ERA, MCP_LEGACY = 1, MCP_MODERN = 2 };
 
 /* Bytes of what an answer repeats: an id, a token of progress, a version. */
 #define MCP_ECHO_MAX 1024
@@ -52,15 +50,18 @@ struct mcp_head {
 	const char *name;    /* Mcp-Name */
 };
 
+/* All zero there is no message yet, and nothing to release. */
 struct mcp_message {
 	enum mcp_kind kind;
-	enum mcp_era era;
+	enum mcp_era era; /* of a request that is to be answered */
 	enum mcp_method method;
 	const json_t *id;	/* of a request: text or integer */
 	const json_t *params;	/* an object; NULL: none */
 	const json_t *progress; /* its token; NULL: none is wanted */
-	bool links; /* the client knows content of the type resource_link */
-	struct jtree doc; /* owns all of these */
+	bool links;    /* the client knows content of the type resource_link */
+	json_t *error; /* the answer instead of a result; NULL: none */
+	int status;    /* of HTTP, with an error */
+	struct jtree doc; /* owns id, params and progress */
 };
 
 /* The codes of JSON-RPC, then those of the protocol. */
@@ -75,74 +76,35 @@ enum mcp_code {
 	MCP_BAD_VERSION = -32022,
 };
 
-#define MCP_TEXT_MAX 300
-
-/* Why it is not answered with a result. */
-struct mcp_fault {
-	int status; /* of HTTP */
-	enum mcp_code code;
-	char text[MCP_TEXT_MAX];
-	const json_t *asked; /* MCP_BAD_VERSION: the version, a text */
-	const json_t *uri;   /* of a resource; NULL: not about one */
-};
-
-/* Read a message that a NUL follows.  False: the fault is the answer, to m->id
+/* Read a message that a NUL follows.  False: m->error is the answer, to m->id
  * where that could be read (else NULL).  m is to be released either way. */
 bool mcp_message_parse(struct mcp_message *m, const struct mcp_head *head,
-    const char *body, size_t len, struct mcp_fault *fault);
+    const char *body, size_t len);
 void mcp_message_release(struct mcp_message *m);
 
-/* Fill in a fault; always false.  In the legacy era the status is 200 where the
- * modern one has 400 or 404.  m NULL: the era is not known yet. */
-bool mcp_refuse(struct mcp_fault *fault, const struct mcp_message *m,
-    int status, enum mcp_code code, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
+/* Set the error; always false.  In the legacy era the status is 200.  data: the
+ * error's own, which is taken over; NULL: none. */
+bool mcp_refuse(struct mcp_message *m, int status, enum mcp_code code,
+    json_t *data, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* The version that `initialize` is answered with. */
-const char *mcp_negotiate(const struct mcp_message *m);
+/* The result of a method that is always answered with the same; list: of
+ * mcp_list_read().  NULL: it is another method. */
+json_t *mcp_pack_constant(const struct mcp_message *m, const json_t *list);
 
 /*
- * Answers.  All JSON is ASCII on one line, since the clients of a stream differ
- * in what they take for the end of a line.
+ * Messages to the client.  All JSON is ASCII on one line, since the clients of
+ * a stream differ in what they take for the end of a line.
  */
 
-/* A whole result is mcp_begin(), members each with a comma before it, and
- * mcp_end().  ttl_ms: how long a client of the modern era may keep it; -1: it
- * is not told.  shared: it is the same for all clients. */
-void mcp_begin(struct buf *out, const struct mcp_message *m, int64_t ttl_ms,
-    bool shared);
-void mcp_end(struct buf *out);
-#define MCP_NOT_KEPT (-1)
-
-/* A whole error.  id NULL: null. */
-void mcp_add_error(struct buf *out, const json_t *id,
-    const struct mcp_fault *fault);
-
-/* Whole results: of `initialize`, `server/discover` and `ping`, which is
- * legacy and empty. */
-void mcp_add_initialize(struct buf *out, const struct mcp_message *m);
-void mcp_add_discover(struct buf *out, const struct mcp_message *m);
-void mcp_add_ping(struct buf *out, const struct mcp_message *m);
-
-/* ---- a stream ---- */
-
-/* The event of a message that is JSON on one line. */
-void mcp_add_event(struct buf *out, const char *json, size_t len);
-/* A line that says nothing: the connection is alive. */
-void mcp_add_comment(struct buf *out);
-/* The event of notifications/progress: ms of total_ms are over, which is to
- * grow from one to the next.  text: UTF-8. */
-void mcp_add_progress(struct buf *out, const json_t *token, int64_t ms,
-    int64_t total_ms, const char *text, size_t len);
-
-/* ---- parts ---- */
-
-/* Append a text with its quotes; bytes that are no UTF-8 become U+FFFD. */
-void mcp_add_text(struct buf *out, const char *s, size_t len);
-/* The length of the beginning of a text that takes at most `room` bytes there,
- * without its quotes.  It ends with a whole character. */
-size_t mcp_fit_text(const char *s, size_t len, size_t room);
-/* Append a value as it came; NULL: null. */
-void mcp_add_value(struct buf *out, const json_t *value);
+/* The bytes of a value in such a message. */
+size_t mcp_json_size(const json_t *value);
+/* Append the answer: the result, which is released, or if it is NULL the
+ * error. */
+void mcp_add_answer(struct buf *out, const struct mcp_message *m,
+    json_t *result);
+/* Append a notification: ms of total_ms are over, which is to grow from one to
+ * the next.  text: UTF-8. */
+void mcp_add_progress(struct buf *out, const struct mcp_message *m, int64_t ms,
+    int64_t total_ms, const struct buf *text);
 
 #endif

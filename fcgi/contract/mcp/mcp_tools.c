@@ -6,7 +6,6 @@
  */
 #include "contract/mcp/mcp_tools.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,28 +17,7 @@
 #include "protocol/frame_limits.h"
 
 #define HOME "/workspace"
-
-/* Arguments of which the fields' table does not say all. */
-enum mcp_role {
-	MCP_PLAIN,
-	MCP_PATH,
-	MCP_BASE64,
-	MCP_PYTHON,
-	MCP_ARGS,
-	MCP_FILES,
-};
-
-/* An argument, and its place in struct mcp_call.  mcp_list.json says which
- * tools have it, whether it is required, and the bounds of numbers and
- * lists. */
-struct mcp_rule {
-	struct field field;
-	enum mcp_role role;
-};
-
-#define ARGUMENT(name, kind, member) \
-	name, kind, offsetof(struct mcp_call, member), .nullable = true
-#define TEXT_MAX (16 << 20)
+#define SESSION_MAX 256
 
 static const struct field file_rows[] = {
 	{ "path", FIELD_WORD, offsetof(struct mcp_file, path),
@@ -53,28 +31,28 @@ static const struct field file_rows[] = {
 	{ .name = NULL },
 };
 
-static const struct mcp_rule rules[] = {
-	{ { ARGUMENT("code", FIELD_TEXT, code), .max = TEXT_MAX }, MCP_PLAIN },
-	{ { ARGUMENT("command", FIELD_WORD, code), .max = MCP_COMMAND_MAX },
-	    MCP_PLAIN },
-	{ { ARGUMENT("stdin", FIELD_TEXT, input), .max = TEXT_MAX },
-	    MCP_PLAIN },
-	{ { ARGUMENT("files", FIELD_LIST, files), .items = file_rows,
-	      .size = sizeof(struct mcp_file) },
-	    MCP_FILES },
-	{ { ARGUMENT("args", FIELD_LIST, args) }, MCP_ARGS },
-	{ { ARGUMENT("python", FIELD_WORD, python) }, MCP_PYTHON },
-	{ { ARGUMENT("timeout_seconds", FIELD_WHOLE, timeout_s) }, MCP_PLAIN },
-	{ { ARGUMENT("session", FIELD_WORD, session), .max = 256 }, MCP_PLAIN },
-	{ { ARGUMENT("ttl_seconds", FIELD_WHOLE, ttl_s) }, MCP_PLAIN },
-	{ { ARGUMENT("path", FIELD_WORD, path) }, MCP_PATH },
-	{ { ARGUMENT("offset", FIELD_WHOLE, offset) }, MCP_PLAIN },
-	{ { ARGUMENT("limit", FIELD_WHOLE, limit) }, MCP_PLAIN },
-	{ { ARGUMENT("text", FIELD_TEXT, content), .max = TEXT_MAX },
-	    MCP_PLAIN },
-	{ { ARGUMENT("base64", FIELD_TEXT, base64) }, MCP_BASE64 },
+/* Arguments and their places.  mcp_list.json says which tools have them,
+ * whether they are required, and the bounds of numbers and lists.  Some clients
+ * write null for an argument that they leave out. */
+#define ARGUMENT(name, kind, member) \
+	name, kind, offsetof(struct mcp_call, member), .nullable = true
+static const struct field rows[] = {
+	{ ARGUMENT("code", FIELD_TEXT, code) },
+	{ ARGUMENT("command", FIELD_WORD, code), .max = MCP_COMMAND_MAX },
+	{ ARGUMENT("stdin", FIELD_TEXT, input) },
+	{ ARGUMENT("files", FIELD_LIST, files), .items = file_rows,
+	    .size = sizeof(struct mcp_file) },
+	{ ARGUMENT("args", FIELD_LIST, args) },
+	{ ARGUMENT("python", FIELD_WORD, python) },
+	{ ARGUMENT("timeout_seconds", FIELD_WHOLE, timeout_s) },
+	{ ARGUMENT("session", FIELD_WORD, session), .max = SESSION_MAX },
+	{ ARGUMENT("ttl_seconds", FIELD_WHOLE, ttl_s) },
+	{ ARGUMENT("path", FIELD_WORD, file.path) },
+	{ ARGUMENT("offset", FIELD_WHOLE, offset) },
+	{ ARGUMENT("limit", FIELD_WHOLE, limit) },
+	{ ARGUMENT("text", FIELD_TEXT, file.content) },
+	{ ARGUMENT("base64", FIELD_TEXT, file.base64) },
 };
-#define RULES (sizeof(rules) / sizeof(rules[0]))
 
 /* ---- the list ---- */
 
@@ -82,51 +60,51 @@ static const struct mcp_rule rules[] = {
 extern const char mcp_list[];
 extern const size_t mcp_list_len;
 
+/* The tool's arguments, as JSON Schema has them. */
+static json_t *
+properties_of(const json_t *tool)
+{
+	return json_object_get(json_object_get(tool, "inputSchema"),
+	    "properties");
+}
+
 /* The values that the tool's argument `python` may have; NULL: it has none. */
 static json_t *
 pythons_of(const json_t *tool)
 {
-	const json_t *schema = json_object_get(tool, "inputSchema");
-	const json_t *properties = json_object_get(schema, "properties");
+	return json_object_get(json_object_get(properties_of(tool), "python"),
+	    "enum");
+}
 
-	return json_object_get(json_object_get(properties, "python"), "enum");
+static json_t *
+tools_of(const json_t *list)
+{
+	return json_object_get(json_object_get(list, "tools/list"), "tools");
 }
 
 json_t *
-mcp_tools_read(const char *const *interpreters)
+mcp_list_read(const char *const *interpreters)
 {
-	json_t *tools = json_loadb(mcp_list, mcp_list_len, 0, NULL);
+	json_t *list = json_loadb(mcp_list, mcp_list_len, 0, NULL);
 	const json_t *tool;
 	size_t i;
 
-	json_array_foreach(tools, i, tool)
+	json_array_foreach(tools_of(list), i, tool)
 		for (size_t n = 0; interpreters[n] != NULL; n++)
 			(void)json_array_append_new(pythons_of(tool),
 			    json_string(interpreters[n]));
-	return tools;
+	return list;
 }
 
-void
-mcp_add_tools(struct buf *out, const json_t *tools)
-{
-	jtext_add(out, tools, JSON_COMPACT | JSON_ENSURE_ASCII);
-}
-
-/* ---- a call ---- */
+/* ---- values ---- */
 
 /* A call whose arguments are checked. */
 struct checking {
 	struct mcp_call *call;
-	struct mcp_message *m;
+	struct jtree *doc;
 	const json_t *tool; /* its name and schema, as clients have them */
 	struct buf *why;
 };
-
-static const char *
-name_of(const struct checking *c)
-{
-	return json_string_value(json_object_get(c->tool, "name"));
-}
 
 /* Refuse an argument.  Always false.  label: its name, or a part of it. */
 static bool __attribute__((format(printf, 3, 4)))
@@ -134,89 +112,104 @@ refuse_argument(struct checking *c, const char *label, const char *fmt, ...)
 {
 	va_list ap;
 
-	buf_addf(c->why, "%s: argument %s ", name_of(c), label);
+	buf_addf(c->why, "argument %s ", label);
 	va_start(ap, fmt);
 	buf_addv(c->why, fmt, ap);
 	va_end(ap);
 	return false;
 }
 
-/* ---- values ---- */
+static size_t
+count_sources(const struct mcp_file *file)
+{
+	return (size_t)(file->content.data != NULL) +
+	    (file->base64.data != NULL) + (file->id.data != NULL);
+}
 
 static bool
-mcp_decode_base64(struct checking *c, const char *label,
-    struct cell_bytes *content)
+mcp_decode_content(struct checking *c, const char *label, struct mcp_file *file)
 {
-	char *data = jtree_array(&c->m->doc, content->len + 1, 1);
+	char *data;
 	size_t len;
 
-	if (!base64_decode(content->data, content->len, true, data, &len))
+	if (file->base64.data == NULL)
+		return true;
+	data = jtree_array(c->doc, file->base64.len + 1, 1);
+	if (!base64_decode(file->base64.data, file->base64.len, true, data,
+		&len))
 		return refuse_argument(c, label,
 		    "must be base64, with its padding.");
 	data[len] = '\0';
-	*content = (struct cell_bytes){ data, len };
+	file->content = (struct cell_bytes){ data, len };
 	return true;
 }
 
-/* Undo the escapes of a path that is too long, if it has any.  Its new
- * length. */
-static size_t
-shorten_path(char *path, size_t len)
-{
-	auto_buf struct buf real = BUF_INIT(len + 1);
-
-	if (!path_text_read(&real, path))
-		return len;
-	memcpy(path, buf_str(&real), real.len + 1);
-	return real.len;
-}
-
 /* Resolve a path below the folder of the run; absolute ones of that folder are
- * meant so, too.  *decoded: its escapes are undone. */
+ * meant so, too.  The escapes of a path that is too long are undone. */
 static bool
-mcp_resolve_path(struct checking *c, const char *label, struct cell_bytes *path,
-    bool *decoded)
+resolve_file(struct checking *c, const char *label, struct mcp_file *file)
 {
+	const size_t home = strlen(HOME);
+	auto_buf struct buf real = BUF_INIT(file->path.len + 1);
+	const char *path = file->path.data;
 	enum stage_up up;
 	char *out;
-	size_t text_len;
-	size_t len;
 
-	if (strncmp(path->data, HOME, strlen(HOME)) == 0 &&
-	    (path->data[strlen(HOME)] == '/' ||
-		path->data[strlen(HOME)] == '\0')) {
-		path->data += strlen(HOME);
-		path->len -= strlen(HOME);
-	} else if (path->data[0] == '/') {
+	if (strncmp(path, HOME, home) == 0 &&
+	    (path[home] == '/' || path[home] == '\0'))
+		path += home;
+	else if (path[0] == '/')
 		return refuse_argument(c, label,
 		    "must be relative to the folder of the run, " HOME ".");
-	}
-	out = jtree_array(&c->m->doc, path->len + 2, 1);
-	len = stage_resolve(path->data, path->len, out, 0, &up);
+	out = jtree_array(c->doc, strlen(path) + 2, 1);
+	(void)stage_resolve(path, strlen(path), out, 0, &up);
 	if (up != STAGE_DOWN)
 		return refuse_argument(c, label, "must not hold '..'.");
-	text_len = len;
-	if (stage_is_long(out))
-		len = shorten_path(out, len);
+	file->decoded = stage_is_long(out) && path_text_read(&real, out);
+	if (file->decoded)
+		memcpy(out, buf_str(&real), real.len + 1);
 	if (stage_is_long(out))
 		return refuse_argument(c, label,
 		    "must have at most %d bytes, and %d between two '/'.",
 		    LIMIT_PATH, LIMIT_NAME);
-	*path = (struct cell_bytes){ out, len };
-	*decoded = len != text_len;
+	file->path = (struct cell_bytes){ out, strlen(out) };
 	return true;
+}
+
+/* ---- arguments that the table cannot check ---- */
+
+static bool
+mcp_check_file(struct checking *c)
+{
+	struct mcp_file *file = &c->call->file;
+	bool writes = c->call->tool == MCP_WRITE_FILE;
+
+	if (!resolve_file(c, "path", file))
+		return false;
+	if ((writes || c->call->tool == MCP_READ_FILE) && file->path.len == 0)
+		return refuse_argument(c, "path", "must name a file.");
+	if (writes && count_sources(file) != 1)
+		return refuse_argument(c, "text",
+		    "or base64 must be given, and not both.");
+	return mcp_decode_content(c, "base64", file);
 }
 
 static bool
 check_python(struct checking *c)
 {
+	const struct mcp_call *call = c->call;
 	const json_t *names = pythons_of(c->tool);
+	bool known = call->python.data == NULL;
 	const json_t *name;
 	size_t i;
 
+	if (!known && call->session.data != NULL)
+		return refuse_argument(c, "python",
+		    "belongs to create_session where there is a session.");
 	json_array_foreach(names, i, name)
-		if (jtree_is(name, c->call->python.data))
-			return true;
+		known = known || jtree_is(name, call->python.data);
+	if (known)
+		return true;
 	(void)refuse_argument(c, "python", "must be one of");
 	json_array_foreach(names, i, name)
 		buf_addf(c->why, "%s \"%s\"", i == 0 ? "" : ",",
@@ -232,7 +225,9 @@ check_args(struct checking *c)
 	const struct cell_bytes *args = call->args.items;
 	size_t total = 0;
 
-	call->argv = jtree_array(&c->m->doc, call->args.count + 1,
+	if (args == NULL)
+		return true;
+	call->argv = jtree_array(c->doc, call->args.count + 1,
 	    sizeof(*call->argv));
 	for (size_t i = 0; i < call->args.count; i++) {
 		total += args[i].len;
@@ -247,34 +242,9 @@ check_args(struct checking *c)
 	return true;
 }
 
-/* ---- files ---- */
-
-/* Check a file, which was sent with so many members. */
+/* The files are to be written one after the other. */
 static bool
-mcp_check_file(struct checking *c, struct mcp_file *file, size_t members,
-    const char *label)
-{
-	bool decoded;
-
-	if ((file->content.data != NULL) + (file->base64.data != NULL) +
-		    (file->id.data != NULL) !=
-		1 ||
-	    members != 2)
-		return refuse_argument(c, label,
-		    "must have path, exactly one of text, base64 and file_id, "
-		    "and nothing else.");
-	if (!mcp_resolve_path(c, label, &file->path, &decoded))
-		return false;
-	if (file->base64.data == NULL)
-		return true;
-	file->content = file->base64;
-	return mcp_decode_base64(c, label, &file->content);
-}
-
-/* Can they be written one after the other? */
-static bool
-mcp_stage_file(struct checking *c, struct stage *stage, const char *path,
-    const char *label)
+check_files(struct checking *c, const json_t *sent)
 {
 	static const char *const wrong[] = {
 		[STAGE_EMPTY] = "has a path that names no file.",
@@ -285,65 +255,36 @@ mcp_stage_file(struct checking *c, struct stage *stage, const char *path,
 		[STAGE_PARENT_IS_FILE] = "has a path below another file.",
 		[STAGE_ABOVE_IS_FILE] = "has a path below another file.",
 	};
-	enum stage_outcome outcome = stage_add(stage, path);
-
-	_Static_assert(LIMIT_NAME == 255, "as it is told");
-	return outcome == STAGE_FINE ||
-	    refuse_argument(c, label, "%s", wrong[outcome]);
-}
-
-static bool
-mcp_check_files(struct checking *c, const json_t *value)
-{
 	auto_stage struct stage stage = { .count = 0 };
 	struct mcp_file *files = c->call->files.items;
+	enum stage_outcome outcome;
+	char label[32];
 
+	_Static_assert(LIMIT_NAME == 255, "as it is told");
 	for (size_t i = 0; i < c->call->files.count; i++) {
-		size_t members = json_object_size(json_array_get(value, i));
-		char label[32];
-
 		(void)snprintf(label, sizeof(label), "files[%zu]", i);
-		if (!mcp_check_file(c, &files[i], members, label) ||
-		    !mcp_stage_file(c, &stage, files[i].path.data, label))
+		if (count_sources(&files[i]) != 1 ||
+		    json_object_size(json_array_get(sent, i)) != 2)
+			return refuse_argument(c, label,
+			    "must have path, exactly one of text, base64 and "
+			    "file_id, and nothing else.");
+		if (!resolve_file(c, label, &files[i]) ||
+		    !mcp_decode_content(c, label, &files[i]))
 			return false;
+		outcome = stage_add(&stage, files[i].path.data);
+		if (outcome != STAGE_FINE)
+			return refuse_argument(c, label, "%s", wrong[outcome]);
 	}
 	return true;
 }
 
 /* ---- all of them ---- */
 
-/* Check an argument that was sent. */
-static bool
-check_role(struct checking *c, const struct mcp_rule *rule, const json_t *value)
-{
-	struct mcp_call *call = c->call;
-
-	switch (rule->role) {
-	case MCP_PLAIN:
-		return true;
-	case MCP_PATH:
-		return mcp_resolve_path(c, rule->field.name, &call->path,
-		    &call->path_decoded);
-	case MCP_BASE64:
-		if (call->content.data != NULL)
-			return refuse_argument(c, rule->field.name,
-			    "must not come together with text.");
-		call->content = call->base64;
-		return mcp_decode_base64(c, rule->field.name, &call->content);
-	case MCP_PYTHON:
-		return check_python(c);
-	case MCP_ARGS:
-		return check_args(c);
-	case MCP_FILES:
-		return mcp_check_files(c, value);
-	}
-	return false;
-}
-
 /* Refuse an argument that the tool does not have: it may be a misspelt one. */
 static bool
-check_names(struct checking *c, json_t *properties, json_t *arguments)
+check_names(struct checking *c, json_t *arguments)
 {
+	json_t *properties = properties_of(c->tool);
 	const char *wrong = NULL;
 	const char *comma = "";
 	const char *name;
@@ -354,8 +295,7 @@ check_names(struct checking *c, json_t *properties, json_t *arguments)
 			wrong = name;
 	if (wrong == NULL)
 		return true;
-	buf_addf(c->why, "%s: there is no argument '%.60s'; there are",
-	    name_of(c), wrong);
+	buf_addf(c->why, "there is no argument '%.60s'; there are", wrong);
 	json_object_foreach(properties, name, value) {
 		buf_addf(c->why, "%s %s", comma, name);
 		comma = ",";
@@ -365,105 +305,75 @@ check_names(struct checking *c, json_t *properties, json_t *arguments)
 }
 
 /* Complete a row by what the schema says. */
-static void
-complete_field(struct field *field, const json_t *property,
-    const json_t *required)
+static struct field
+complete_row(const struct field *row, const json_t *tool)
 {
-	const char *const most = field->kind == FIELD_LIST ? "maxItems" :
-							     "maximum";
+	const json_t *schema = json_object_get(tool, "inputSchema");
+	const json_t *property = json_object_get(properties_of(tool),
+	    row->name);
+	struct field field = *row;
 	const json_t *name;
 	size_t i;
 
-	field->min = json_integer_value(json_object_get(property, "minimum"));
-	field->standard = json_integer_value(json_object_get(property,
+	field.min = json_integer_value(json_object_get(property, "minimum"));
+	field.standard = json_integer_value(json_object_get(property,
 	    "default"));
-	if (field->max == 0)
-		field->max = json_integer_value(json_object_get(property,
-		    most));
-	json_array_foreach(required, i, name)
-		field->required |= jtree_is(name, field->name);
+	if (field.max == 0)
+		field.max = json_integer_value(json_object_get(property,
+		    field.kind == FIELD_LIST ? "maxItems" : "maximum"));
+	json_array_foreach(json_object_get(schema, "required"), i, name)
+		field.required |= jtree_is(name, field.name);
+	return field;
 }
 
-/* Some clients write null for an argument that they leave out. */
 static bool
-mcp_read_arguments(struct checking *c, json_t *arguments)
+read_arguments(struct checking *c, json_t *arguments)
 {
-	const json_t *schema = json_object_get(c->tool, "inputSchema");
-	json_t *properties = json_object_get(schema, "properties");
 	struct field_error error;
 
-	if (!check_names(c, properties, arguments))
+	if (!check_names(c, arguments))
 		return false;
-	for (size_t i = 0; i < RULES; i++) {
-		struct field field = rules[i].field;
-		const json_t *value = json_object_get(arguments, field.name);
-		const json_t *property = json_object_get(properties,
-		    field.name);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct field field = complete_row(&rows[i], c->tool);
 
-		if (property == NULL)
+		if (json_object_get(properties_of(c->tool), field.name) ==
+			NULL ||
+		    field_read(c->doc, &field, arguments, c->call, &error))
 			continue;
-		complete_field(&field, property,
-		    json_object_get(schema, "required"));
-		if (!field_read(&c->m->doc, &field, arguments, c->call,
-			&error)) {
-			buf_addf(c->why, "%s: argument ", name_of(c));
-			field_error_add(c->why, &error);
-			buf_addc(c->why, '.');
-			return false;
-		}
-		if (!jtree_is_absent(value) && !check_role(c, &rules[i], value))
-			return false;
+		buf_adds(c->why, "argument ");
+		field_error_add(c->why, &error);
+		buf_addc(c->why, '.');
+		return false;
 	}
-	return true;
+	return mcp_check_file(c) && check_python(c) && check_args(c) &&
+	    check_files(c, json_object_get(arguments, "files"));
 }
 
-/* Check what the table cannot say. */
-static bool
-check_together(struct checking *c)
-{
-	const struct mcp_call *call = c->call;
-
-	if (call->tool == MCP_WRITE_FILE && call->content.data == NULL)
-		return refuse_argument(c, "text", "is missing, or base64.");
-	if ((call->tool == MCP_READ_FILE || call->tool == MCP_WRITE_FILE) &&
-	    call->path.len == 0)
-		return refuse_argument(c, "path", "must name a file.");
-	if (call->python.data != NULL && call->session.data != NULL)
-		return refuse_argument(c, "python",
-		    "belongs to create_session where there is a session.");
-	return true;
-}
-
-enum mcp_verdict
-mcp_call_parse(struct mcp_call *call, struct mcp_message *m,
-    const json_t *tools, struct mcp_fault *fault, struct buf *why)
+bool
+mcp_call_parse(struct mcp_call *call, struct mcp_message *m, const json_t *list,
+    struct buf *why)
 {
 	const json_t *name = json_object_get(m->params, "name");
 	json_t *arguments = json_object_get(m->params, "arguments");
-	struct checking c = { call, m, NULL, why };
+	struct checking c = { call, &m->doc, NULL, why };
 	const json_t *tool;
 	size_t i;
 
-	*call = (struct mcp_call){ .path = { .data = "" } };
+	*call = (struct mcp_call){ .file.path.data = "" };
 	if (!json_is_string(name) ||
-	    (arguments != NULL && !json_is_object(arguments))) {
-		(void)mcp_refuse(fault, m, 400, MCP_BAD_PARAMS,
+	    (arguments != NULL && !json_is_object(arguments)))
+		return mcp_refuse(m, 400, MCP_BAD_PARAMS, NULL,
 		    "Invalid params: name must be a string, arguments an "
 		    "object");
-		return MCP_CALL_FAULT;
-	}
-	json_array_foreach(tools, i, tool) {
+	json_array_foreach(tools_of(list), i, tool) {
 		if (!json_equal(json_object_get(tool, "name"), name))
 			continue;
 		call->tool = (enum mcp_tool)i;
 		c.tool = tool;
 	}
-	if (c.tool == NULL) {
-		(void)mcp_refuse(fault, m, 400, MCP_BAD_PARAMS,
+	if (c.tool == NULL)
+		return mcp_refuse(m, 400, MCP_BAD_PARAMS, NULL,
 		    "Unknown tool: %.200s", json_string_value(name));
-		return MCP_CALL_FAULT;
-	}
-	return mcp_read_arguments(&c, arguments) && check_together(&c) ?
-	    MCP_CALL_FINE :
-	    MCP_CALL_MENDABLE;
+	buf_addf(why, "%s: ", json_string_value(name));
+	return read_arguments(&c, arguments);
 }
