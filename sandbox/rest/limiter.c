@@ -180,14 +180,6 @@ retry_pause_ms(const struct rest_reply *answer)
 	return pause_ms + MARGIN_MS;
 }
 
-/* Does Discord ask for a wait, or Cloudflare in its place? */
-static bool
-is_limited(const struct retry *retry, const struct rest_reply *answer)
-{
-	return answer->status == 429 || retry_is_block(answer) ||
-	    (answer->status == 401 && !retry->bot);
-}
-
 /* A 404 means "not yet", or "not any more". */
 static void
 decide_missing(struct retry *retry, const struct rest_reply *answer,
@@ -217,7 +209,9 @@ retry_decide(struct retry *retry, const struct rest_reply *answer,
 	struct retry_verdict verdict = { .outcome = REST_LATER };
 	bool once = retry->patience != REST_FINAL;
 	int status = answer->status;
-	bool limited = is_limited(retry, answer);
+	/* Discord asks for a wait, or Cloudflare in its place */
+	bool limited = status == 429 || retry_is_block(answer) ||
+	    (status == 401 && !retry->bot);
 	uint32_t failed_ms = 1000U << retry->failed;
 
 	if (status >= 200 && status < 300) {

@@ -199,16 +199,6 @@ bucket_of(struct rest *rest, const struct call *call)
 	return bucket;
 }
 
-/* No try begins or lasts past this end. */
-static void
-call_end_by(struct call *call, int64_t end_ms)
-{
-	if (call->until_ms > end_ms)
-		call->until_ms = end_ms;
-	if (call->retry.deadline_ms > end_ms)
-		call->retry.deadline_ms = end_ms;
-}
-
 /* Wait until until_ms.  Once the stop descriptor is readable the call has
  * STOP_GRACE_MS left; the descriptor is never read.  False: the deadline comes
  * first. */
@@ -217,11 +207,17 @@ wait_until(const struct rest *rest, struct call *call, int64_t until_ms)
 {
 	struct pollfd stop = { .fd = rest->stop_fd, .events = POLLIN };
 	int64_t now_ms = clock_monotonic_ms();
+	int64_t end_ms;
 
 	while (now_ms < until_ms && until_ms <= call->retry.deadline_ms) {
 		if (poll(&stop, 1, clock_poll_timeout(until_ms)) > 0) {
 			stop.fd = -1;
-			call_end_by(call, clock_monotonic_ms() + STOP_GRACE_MS);
+			end_ms = clock_monotonic_ms() + STOP_GRACE_MS;
+			/* no try begins or lasts past this end */
+			if (call->until_ms > end_ms)
+				call->until_ms = end_ms;
+			if (call->retry.deadline_ms > end_ms)
+				call->retry.deadline_ms = end_ms;
 		}
 		now_ms = clock_monotonic_ms();
 	}

@@ -94,13 +94,6 @@ kept_add(struct worker *worker, int64_t job_id, struct message *message)
 	*message = (struct message)MESSAGE_INIT;
 }
 
-void
-deliver_release(struct worker *worker)
-{
-	for (size_t i = 0; i < DELIVER_KEPT; i++)
-		message_release(&worker->kept[i].message);
-}
-
 /* ---- the end of a job ---- */
 
 /* Steps of a job's end. */

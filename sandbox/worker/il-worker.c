@@ -128,7 +128,8 @@ open_all(struct worker *worker)
 static void
 close_all(struct worker *worker)
 {
-	deliver_release(worker);
+	for (size_t i = 0; i < DELIVER_KEPT; i++)
+		message_release(&worker->kept[i].message);
 	rest_free(worker->rest);
 	node_table_free(worker->nodes);
 	pulse_close(worker->pulse, worker->slot);

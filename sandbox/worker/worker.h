@@ -183,6 +183,4 @@ void deliver_task(struct task *task);
  * which begins with them. */
 void deliver_untold(struct worker *worker, int64_t slot);
 
-void deliver_release(struct worker *worker);
-
 #endif

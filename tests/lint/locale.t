@@ -45,6 +45,7 @@ WORDS = {
     "Inline: no project ": "the cell's",
     "Inline: no version ": "the cell's",
     "EOFError: EOF when reading a line": "Python's",
+    "Traceback (most recent call last)": "Python's",
     "Traceback (most recent call last):\n": "Python's",
     "%d min %d s": "units",
     '{"content":"Sandbox error: the answer is lost.",'

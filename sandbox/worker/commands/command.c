@@ -183,16 +183,6 @@ place_offer(struct task *task)
 		offer(task, task->sandbox.cwd);
 }
 
-/* Name the current directory below an answer, outside of the top. */
-static void
-place_tell(struct task *task)
-{
-	const char *cwd = task->sandbox.cwd;
-
-	if (task->gone[0] != '\0' || (cwd[0] != '\0' && !task->place_told))
-		render_place(&task->message.tail, cwd, task->gone, false);
-}
-
 /* ---- jobs ---- */
 
 /* The function of each kind of job, from the rows of commands.def. */
@@ -504,8 +494,12 @@ command_run(struct task *task)
 		(void)command_say(task, SAY_UNKNOWN, NULL);
 	} else if (!needs || command_find_sandbox(task)) {
 		(void)functions[kind](task);
-		if (needs && !task->remove && !task->taken)
-			place_tell(task);
+		/* the current directory is named, outside of the top */
+		if (needs && !task->remove && !task->taken &&
+		    (*task->gone != '\0' ||
+			(*task->sandbox.cwd != '\0' && !task->place_told)))
+			render_place(&task->message.tail, task->sandbox.cwd,
+			    task->gone, false);
 		if (task->made_sandbox && !task->taken)
 			render_made(&task->message, task->lost_at);
 	}

@@ -122,8 +122,6 @@ enum source_class source_class_of(const char *word, size_t len);
 /* Length of a word at the begin that marks the code behind it as Python, and
  * of the blanks after it; 0: none, or a name of the code. */
 size_t source_tag_word(const char *text);
-/* Is the text a traceback, and so output? */
-bool source_is_output(const char *text);
 /* Does each statement look like Python, and is there one? */
 bool source_looks(const char *text);
 /* A likely mistake in the code. */

@@ -149,7 +149,10 @@ find_class(struct block *block, const char *close)
 		block->text -= tag;
 		block->len += tag;
 	}
-	if (block->class == CLASS_NONE && source_is_output(block->text))
+	/* a traceback is output */
+	if (block->class == CLASS_NONE &&
+	    strncmp(block->text + strspn(block->text, SOURCE_BLANKS),
+		"Traceback (most recent call last)", 33) == 0)
 		block->class = CLASS_TEXT;
 }
 

@@ -414,13 +414,6 @@ source_tag_word(const char *text)
 	return end == len || looks_goes_on(text + end) ? 0 : end;
 }
 
-bool
-source_is_output(const char *text)
-{
-	return strncmp(text + strspn(text, SOURCE_BLANKS),
-		   "Traceback (most recent call last)", 33) == 0;
-}
-
 /* ---- the look of Python ---- */
 
 bool
