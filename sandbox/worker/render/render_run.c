@@ -131,24 +131,21 @@ render_hint(const struct render_env *env)
 
 /* ---- the end of a run ---- */
 
-/* Append the reason of the end, and time and memory if they are large.  The
- * line is small after an exit, as the output matters more, and empty if all is
- * well. */
+/* Append the reason of an end that is no success.  It is small after an exit,
+ * as the output matters more. */
 static void
-add_run_result(const struct render_env *env, int64_t memory, int64_t wall_ms)
+add_reason(const struct render_env *env, int64_t memory, int64_t wall_ms)
 {
-	struct buf *out = &env->message->tail;
-	const struct cell_result *result = &env->run->result;
 	static const char *const ends[] = {
 #define STOPPED(reason, text) [REASON_##reason] = (text),
 #include "worker/render/texts.def"
 	};
+	struct buf *out = &env->message->tail;
+	const struct cell_result *result = &env->run->result;
 	const char *name = sigabbrev_np((int)result->signal);
-	struct phrase what = phrase_number(result->reason == REASON_SIGNAL ?
-		result->signal :
-		result->status);
-	bool good = result->reason == REASON_EXIT && result->status == 0;
-	const char *between = good ? "-# " : " · ";
+	bool signal = result->reason == REASON_SIGNAL;
+	struct phrase what = phrase_number(signal ? result->signal :
+						    result->status);
 
 	if (result->reason == REASON_TIME)
 		what = phrase_thousandths(wall_ms);
@@ -156,11 +153,26 @@ add_run_result(const struct render_env *env, int64_t memory, int64_t wall_ms)
 		what = phrase_size(memory);
 	else if (result->reason == REASON_OUTPUT)
 		what = phrase_size(env->config->output_limit);
-	if (result->reason == REASON_SIGNAL && name == NULL)
+	if (signal && name == NULL)
 		render_add(out, NOTE_SIGNAL, what.text, NULL);
-	else if (!good)
+	else
 		render_put(out, _(ends[result->reason]),
-		    result->reason == REASON_SIGNAL ? name : what.text, NULL);
+		    signal ? name : what.text, NULL);
+}
+
+/* Append the reason of the end, and time and memory if they are large; nothing
+ * if all is well. */
+static void
+add_run_result(const struct render_env *env, int64_t memory, int64_t wall_ms)
+{
+	struct buf *out = &env->message->tail;
+	const struct cell_result *result = &env->run->result;
+	const char *between = "-# ";
+
+	if (!outcome_succeeded(env->run)) {
+		add_reason(env, memory, wall_ms);
+		between = " · ";
+	}
 	if (result->wall_us > TIME_QUIET_US) {
 		buf_addf(out, "%s%s", between,
 		    phrase_duration(result->wall_us).text);

@@ -469,7 +469,7 @@ add_run_buttons(const struct render_env *env, const struct view *view,
 	bool code = view->texts->text[0] != '\0';
 	bool shared = view->share != 0;
 	char install[81]; /* Discord's limit */
-	struct phrase run = render_way_label(WAY_RUN, elsewhere);
+	struct phrase run = { "" };
 	const struct {
 		bool wanted;
 		enum action action;
@@ -494,6 +494,8 @@ add_run_buttons(const struct render_env *env, const struct view *view,
 		{ true, ACTION_PY_REMOVE, _("Remove"), GREY },
 	};
 
+	if (elsewhere[0] != '\0')
+		run = render_way_label(WAY_RUN, elsewhere);
 	(void)snprintf(install, sizeof(install), _("Install %s"), package);
 	for (size_t i = 0; i < sizeof(buttons) / sizeof(buttons[0]); i++)
 		if (buttons[i].wanted)
