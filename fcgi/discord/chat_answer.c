@@ -31,27 +31,25 @@ enum { STYLE_PRIMARY = 1, STYLE_SECONDARY = 2, STYLE_DANGER = 4 };
 #define SUGGEST_CHARACTERS 100 /* of each */
 #define CONTENT_MAX 2000       /* code points of a message */
 
-static const char *const texts[TEXT_COUNT] = {
-#define TEXT(id, text) [TEXT_##id] = (text),
+static const struct {
+	const char *outcome; /* of a refusal */
+	const char *text;
+} texts[TEXT_COUNT] = {
+#define TEXT(id, text) REFUSAL(id, NULL, text)
+#define REFUSAL(id, outcome, text) [TEXT_##id] = { outcome, text },
 #include "discord/texts.def"
 };
 
 const char *
 text_of(enum text_id id)
 {
-	return _(texts[id]);
+	return _(texts[id].text);
 }
 
 const char *
 text_outcome(enum text_id id)
 {
-	static const char *const outcomes[TEXT_COUNT] = {
-#define TEXT(id, text)
-#define REFUSAL(id, outcome, text) [TEXT_##id] = (outcome),
-#include "discord/texts.def"
-	};
-
-	return outcomes[id];
+	return texts[id].outcome;
 }
 
 void
@@ -173,34 +171,25 @@ answer_dump(json_t *value)
 
 /* components: stolen; NULL: none. */
 static char *
-private_message(const char *text, json_t *components)
+answer_dump_message(enum callback type, bool everybody, const char *text,
+    json_t *components)
 {
-	return answer_dump(json_pack("{s:i, s:{s:s, s:i, s:{s:[]}, s:o*}}",
-	    "type", CALLBACK_MESSAGE, "data", "content", text, "flags",
-	    FLAG_EPHEMERAL, "allowed_mentions", "parse", "components",
-	    components));
+	return answer_dump(json_pack("{s:i, s:{s:s, s:o*, s:{s:[]}, s:o*}}",
+	    "type", type, "data", "content", text, "flags",
+	    everybody ? NULL : json_integer(FLAG_EPHEMERAL), "allowed_mentions",
+	    "parse", "components", components));
 }
 
 char *
-answer_message(const char *text)
+answer_message(const char *text, bool everybody)
 {
-	return private_message(text, NULL);
-}
-
-char *
-answer_message_public(const char *text)
-{
-	return answer_dump(json_pack("{s:i, s:{s:s, s:{s:[]}}}", "type",
-	    CALLBACK_MESSAGE, "data", "content", text, "allowed_mentions",
-	    "parse"));
+	return answer_dump_message(CALLBACK_MESSAGE, everybody, text, NULL);
 }
 
 char *
 answer_update(const char *text)
 {
-	return answer_dump(json_pack("{s:i, s:{s:s, s:[], s:{s:[]}}}", "type",
-	    CALLBACK_UPDATE, "data", "content", text, "components",
-	    "allowed_mentions", "parse"));
+	return answer_dump_message(CALLBACK_UPDATE, true, text, json_array());
 }
 
 char *
@@ -300,11 +289,20 @@ button(int style, const char *label, enum action action, int64_t id)
 	    "style", style, "label", label, "custom_id", custom_id);
 }
 
+/* A private message with a row of buttons, which are stolen. */
+static char *
+message_with(const char *text, json_t *buttons)
+{
+	return answer_dump_message(CALLBACK_MESSAGE, false, text,
+	    json_pack("[{s:i, s:o}]", "type", COMPONENT_ROW, "components",
+		buttons));
+}
+
 char *
 answer_delete_question(enum text_id question, int64_t view_id)
 {
-	return private_message(text_of(question),
-	    json_pack("[{s:i, s:[o, o]}]", "type", COMPONENT_ROW, "components",
+	return message_with(text_of(question),
+	    json_pack("[o, o]",
 		button(STYLE_DANGER, text_of(TEXT_DELETE_YES),
 		    ACTION_DELETE_YES, view_id),
 		button(STYLE_SECONDARY, text_of(TEXT_DELETE_NO),
@@ -322,19 +320,7 @@ answer_examples(const char *text, int count)
 		json_array_append_new(buttons,
 		    button(STYLE_PRIMARY, label, ACTION_EXAMPLE, i));
 	}
-	return private_message(text,
-	    json_pack("[{s:i, s:o}]", "type", COMPONENT_ROW, "components",
-		buttons));
-}
-
-/* A private message with one button. */
-static char *
-message_with(const char *text, int style, enum text_id label,
-    enum action action, int64_t id)
-{
-	return private_message(text,
-	    json_pack("[{s:i, s:[o]}]", "type", COMPONENT_ROW, "components",
-		button(style, text_of(label), action, id)));
+	return message_with(text, buttons);
 }
 
 char *
@@ -348,15 +334,19 @@ answer_running(int64_t job_id, bool fault)
 		buf_adds(&text, "\n");
 	}
 	text_add(&text, TEXT_RUNNING, "");
-	return message_with(buf_str(&text), STYLE_DANGER, TEXT_CANCEL,
-	    ACTION_CANCEL_OTHER, job_id);
+	return message_with(buf_str(&text),
+	    json_pack("[o]",
+		button(STYLE_DANGER, text_of(TEXT_CANCEL), ACTION_CANCEL_OTHER,
+		    job_id)));
 }
 
 char *
 answer_editor_later(enum action action, int64_t view_id)
 {
-	return message_with(text_of(TEXT_EDITOR_LATER), STYLE_PRIMARY,
-	    TEXT_EDITOR_OPEN, action, view_id);
+	return message_with(text_of(TEXT_EDITOR_LATER),
+	    json_pack("[o]",
+		button(STYLE_PRIMARY, text_of(TEXT_EDITOR_OPEN), action,
+		    view_id)));
 }
 
 char *

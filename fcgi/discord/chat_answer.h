@@ -86,10 +86,8 @@ char *answer_below(char *json, const char *words);
  * cwd, the current directory of its sender. */
 char *answer_choices(struct db *db, const char *sandbox_id, const char *cwd,
     const char *kinds, const char *typed, struct err *err);
-/* 4: a message that only the invoker sees. */
-char *answer_message(const char *text);
-/* 4: a message that everybody sees. */
-char *answer_message_public(const char *text);
+/* 4: a message that only the invoker sees, or everybody. */
+char *answer_message(const char *text, bool everybody);
 /* 7: the message of the button becomes this text, without buttons. */
 char *answer_update(const char *text);
 /* 4, private, with the buttons delete-yes:<view> and delete-no:<view>. */

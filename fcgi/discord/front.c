@@ -349,7 +349,7 @@ reply_words(struct front_case *c, enum text_id text, const char *outcome)
 	reply_set(&c->reply,
 	    c->in.type == INTERACTION_AUTOCOMPLETE ?
 		xstrdup(ANSWER_JSON_NO_CHOICES) :
-		answer_message(text_of(text)),
+		answer_message(text_of(text), false),
 	    outcome);
 	c->reply.said = CHAT_FAULT;
 	return false;
@@ -492,25 +492,19 @@ is_for_this_node(struct front *front, struct front_case *c)
 
 /* ---- all of them ---- */
 
-/* Wake a worker for a lone job before the flush; the worker flushes after it.
- * The runs of many jobs would take the processors from waiting requests. */
-static void
-wake_for_one(struct front *front, size_t count)
-{
-	struct front_case *c = &front->cases[0];
-
-	c->woken = count == 1 && c->reply.job_id != 0 && c->reply.hold_ms > 0 &&
-	    front_wakes_alone(front->wakes, front->index, clock_monotonic_ms());
-	wake_workers(&front->wake, c->woken);
-}
-
-/* After this, whatever the answers promise is on the disk. */
+/* After this, whatever the answers promise is on the disk.  A worker is woken for
+ * a lone job before the flush, and flushes after it; the runs of many jobs would
+ * take the processors from waiting requests. */
 static int
 commit_all(struct front *front, size_t count, struct err *err)
 {
+	struct front_case *c = &front->cases[0];
+
 	if (db_group_commit(front->db, err) != 0)
 		return -1;
-	wake_for_one(front, count);
+	c->woken = count == 1 && c->reply.job_id != 0 && c->reply.hold_ms > 0 &&
+	    front_wakes_alone(front->wakes, front->index, clock_monotonic_ms());
+	wake_workers(&front->wake, c->woken);
 	return db_flush(front->db, err);
 }
 
@@ -547,17 +541,6 @@ decide_all(struct front *front, size_t count)
 	}
 }
 
-/* Another text takes the place of "thinking…"; json: heap, or NULL. */
-static void
-reply_instead(struct reply *reply, char *json)
-{
-	if (json == NULL)
-		return;
-	free(reply->body);
-	reply->body = json;
-	reply->outcome = "degraded";
-}
-
 /* Leave the response to pending.c, as the job may end in a moment.  False: it
  * is sent now. */
 static bool
@@ -574,11 +557,16 @@ delay_response(struct front *front, struct front_case *c)
 		.received_ms = c->received_ms,
 		.type = c->in.type,
 	};
+	char *instead;
 
 	memcpy(it.locale, c->in.locale, strlen(c->in.locale) + 1);
 	if (c->reply.hold_ms == 0 || left_ms <= 0 ||
 	    front->pending.count == front->pending.most) {
-		reply_instead(&c->reply, pending_instead(&front->pending, &it));
+		instead = pending_instead(&front->pending, &it);
+		if (instead != NULL) {
+			reply_set(&c->reply, instead, "degraded");
+			c->reply.said = CHAT_DEFERRED;
+		}
 		return false;
 	}
 	/* the clock may have been set back */

@@ -26,22 +26,28 @@
 #define SKEW_MOST_MS 5000
 #define FRESH_MS 200 /* of a judgement: a burst asks once */
 
-/* Gather what this process may know, and judge it; *silence: why the broker
- * does not answer. */
+/* What this process may know, and the verdict of it. */
+struct judgement {
+	struct condition_facts facts;
+	struct condition_verdict verdict;
+	struct job_counts counts;
+	enum err_code silence; /* why the broker does not answer */
+};
+
 static void
-judge_facts(const struct pending *p, struct condition_facts *facts,
-    struct condition_verdict *verdict, struct job_counts *counts,
-    enum err_code *silence)
+judge_facts(const struct pending *p, struct judgement *j)
 {
+	struct condition_facts *facts = &j->facts;
 	struct err err = { 0 };
 
+	*j = (struct judgement){ .silence = ERR_NONE };
 	condition_look(facts, p->config);
 	facts->broker = lease_status_read(p->config, &facts->status, &err) == 0;
-	*silence = err.code;
+	j->silence = err.code;
 	facts->database = *p->db != NULL &&
-	    job_count(*p->db, counts, &err) == 0;
-	facts->oldest_ms = facts->database ? counts->oldest_ms : 0;
-	condition_judge(facts, verdict);
+	    job_count(*p->db, &j->counts, &err) == 0;
+	facts->oldest_ms = facts->database ? j->counts.oldest_ms : 0;
+	condition_judge(facts, &j->verdict);
 }
 
 /* ---- /health ---- */
@@ -131,9 +137,11 @@ add_broker(struct report *r, const struct lease_status *status,
 
 /* Lines about workers and database, and from the database if it answers. */
 static void
-add_queue(struct report *r, const struct condition_facts *facts,
-    const struct job_counts *counts, int64_t queue_max)
+add_queue(struct report *r, const struct judgement *j, int64_t queue_max)
 {
+	const struct condition_facts *facts = &j->facts;
+	const struct job_counts *counts = &j->counts;
+
 	report_add_part(r, facts->workers.moving > 0,
 	    _("Workers: %d, of which %d respond"), facts->workers.alive,
 	    facts->workers.moving);
@@ -160,28 +168,25 @@ pending_health(const struct pending *p, int64_t skew_ms)
 	auto_buf struct buf lines = BUF_INIT(REPORT_MAX);
 	auto_buf struct buf text = BUF_INIT(2 * REPORT_MAX);
 	struct report report = { .lines = &lines, .well = true };
-	struct condition_verdict verdict;
-	struct condition_facts facts;
-	struct job_counts counts = { 0 };
-	enum err_code silence;
+	struct judgement j;
 
-	judge_facts(p, &facts, &verdict, &counts, &silence);
-	if (facts.broker)
-		add_broker(&report, &facts.status, verdict.what);
+	judge_facts(p, &j);
+	if (j.facts.broker)
+		add_broker(&report, &j.facts.status, j.verdict.what);
 	else
 		report_add_part(&report, false,
 		    _("Docker: unknown, il-sandboxd %s"),
-		    silence == ERR_TIMEOUT ? _("does not answer in time") :
-					     _("is not running"));
-	add_queue(&report, &facts, &counts, p->config->queue_max);
+		    j.silence == ERR_TIMEOUT ? _("does not answer in time") :
+					       _("is not running"));
+	add_queue(&report, &j, p->config->queue_max);
 	report_add_part(&report,
 	    skew_ms > -SKEW_MOST_MS && skew_ms < SKEW_MOST_MS,
 	    _("Clock: %+" PRId64 " ms skew against Discord's"), skew_ms);
-	report.well = report.well && verdict.what == CONDITION_WELL;
+	report.well = report.well && j.verdict.what == CONDITION_WELL;
 	buf_addf(&text, "%s%s\n-# Inline " INLINE_VERSION,
 	    report.well ? _("All is well.") : _("Not all is well."),
 	    buf_str(&lines));
-	return answer_message(buf_str(&text));
+	return answer_message(buf_str(&text), false);
 }
 
 /* ---- in place of "thinking…" ---- */
@@ -194,57 +199,43 @@ static enum condition
 judge_condition(struct pending *p)
 {
 	int64_t now_ms = clock_monotonic_ms();
-	struct condition_verdict verdict;
-	struct condition_facts facts;
-	struct job_counts counts = { 0 };
-	enum err_code silence;
+	struct judgement j;
 
 	if (p->judged_ms != 0 && now_ms - p->judged_ms < FRESH_MS)
 		return p->condition;
-	judge_facts(p, &facts, &verdict, &counts, &silence);
-	if (verdict.what != p->condition)
-		log_warn("condition=%s %s", condition_words[verdict.what],
-		    verdict.text);
-	p->condition = verdict.what;
+	judge_facts(p, &j);
+	if (j.verdict.what != p->condition)
+		log_warn("condition=%s %s", condition_words[j.verdict.what],
+		    j.verdict.text);
+	p->condition = j.verdict.what;
 	p->judged_ms = now_ms;
-	return verdict.what;
+	return p->condition;
 }
 
-/* Has no worker heard of a job that was made then?  Idle workers are woken for
- * it, and a busy one comes to it in time. */
-static bool
-is_unheard(const struct pending *p, int64_t since_ms)
-{
-	struct pulse_count count;
-
-	pulse_look(p->config, &count, NULL);
-	return count.heard_ms < since_ms;
-}
-
-/* Returns why a job that was made then waits; TEXT_COUNT: no cause is known. */
+/* Returns why a job that was made then waits; TEXT_COUNT: no cause is known.
+ * Idle workers are woken for a job, and a busy one hears of it in time. */
 static enum text_id
 find_cause(struct pending *p, int64_t since_ms)
 {
-	switch (judge_condition(p)) {
-	case CONDITION_BROKER:
-	case CONDITION_ENGINE:
-	case CONDITION_STARTS:
-	case CONDITION_IMAGE:
-	case CONDITION_WORKERS:
-	case CONDITION_STILL:
-		return TEXT_DEGRADED;
-	case CONDITION_QUEUE:
+	static const bool ours[CONDITIONS] = {
+		[CONDITION_BROKER] = true,
+		[CONDITION_ENGINE] = true,
+		[CONDITION_STARTS] = true,
+		[CONDITION_IMAGE] = true,
+		[CONDITION_WORKERS] = true,
+		[CONDITION_STILL] = true,
+	};
+	enum condition what = judge_condition(p);
+	struct pulse_count count;
+
+	if (what == CONDITION_QUEUE)
 		return TEXT_WAITS;
-	case CONDITION_WELL:
-	case CONDITION_FRONT:
-	case CONDITION_API:
-	case CONDITION_DATABASE:
-	case CONDITION_DISK:
-	case CONDITIONS:
-		break;
-	}
-	return since_ms != NOT_DUE && is_unheard(p, since_ms) ? TEXT_DEGRADED :
-								TEXT_COUNT;
+	if (ours[what])
+		return TEXT_DEGRADED;
+	pulse_look(p->config, &count, NULL);
+	return since_ms != NOT_DUE && count.heard_ms < since_ms ?
+	    TEXT_DEGRADED :
+	    TEXT_COUNT;
 }
 
 bool
@@ -285,8 +276,7 @@ pending_instead(struct pending *p, const struct pending_case *it)
 		return NULL;
 	locale_set(it->locale);
 	text_add(&text, id, reference);
-	return public ? answer_message_public(buf_str(&text)) :
-			answer_message(buf_str(&text));
+	return answer_message(buf_str(&text), public);
 }
 
 /* ---- descriptors ---- */
@@ -295,23 +285,20 @@ pending_instead(struct pending *p, const struct pending_case *it)
 static size_t
 count_most(void)
 {
+	const rlim_t most = PENDING_MOST + OTHER_FDS;
 	struct rlimit limit = { .rlim_cur = 0 };
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
 		return 0;
-	if (limit.rlim_max > PENDING_MOST + OTHER_FDS)
-		limit.rlim_max = PENDING_MOST + OTHER_FDS;
 	/* raising what a unit has set may be refused: use what is there */
-	if (limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
+	if (limit.rlim_cur < most) {
+		limit.rlim_cur = limit.rlim_max < most ? limit.rlim_max : most;
 		(void)setrlimit(RLIMIT_NOFILE, &limit);
 		(void)getrlimit(RLIMIT_NOFILE, &limit);
 	}
-	if (limit.rlim_cur <= OTHER_FDS)
-		return 0;
-	return limit.rlim_cur - OTHER_FDS < PENDING_MOST ?
-	    limit.rlim_cur - OTHER_FDS :
-	    PENDING_MOST;
+	if (limit.rlim_cur > most)
+		return PENDING_MOST;
+	return limit.rlim_cur > OTHER_FDS ? limit.rlim_cur - OTHER_FDS : 0;
 }
 
 static int

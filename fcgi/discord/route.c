@@ -72,7 +72,7 @@ refuse_with(struct context *c, enum text_id text, const char *argument,
 	text_add(&said, text, argument);
 	buf_adds(&said, buf_str(more));
 	message = add_links(c, &said);
-	reply_set(c->reply, answer_message(message), text_outcome(text));
+	reply_set(c->reply, answer_message(message, false), text_outcome(text));
 	c->reply->said = CHAT_REFUSED;
 	return false;
 }

@@ -27,14 +27,14 @@ test_answers(void)
 	is_str(ANSWER_JSON_UPDATE, "{\"type\":6}", "a press is taken");
 	is_str(ANSWER_JSON_NO_CHOICES, "{\"type\":8,\"data\":{\"choices\":[]}}",
 	    "no suggestions");
-	is(answer_message("\"\n@everyone\xc3\xa9"),
+	is(answer_message("\"\n@everyone\xc3\xa9", false),
 	    "{\"type\":4,\"data\":{"
 	    "\"content\":\"\\\"\\n@everyone\xc3\xa9\",\"flags\":64,"
 	    "\"allowed_mentions\":{\"parse\":[]}}}",
 	    "a private message that mentions nobody");
 	is(answer_update("done"),
 	    "{\"type\":7,\"data\":{\"content\":\"done\","
-	    "\"components\":[],\"allowed_mentions\":{\"parse\":[]}}}",
+	    "\"allowed_mentions\":{\"parse\":[]},\"components\":[]}}",
 	    "an update takes the buttons away");
 }
 
