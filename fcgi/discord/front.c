@@ -492,9 +492,9 @@ is_for_this_node(struct front *front, struct front_case *c)
 
 /* ---- all of them ---- */
 
-/* After this, whatever the answers promise is on the disk.  A worker is woken for
- * a lone job before the flush, and flushes after it; the runs of many jobs would
- * take the processors from waiting requests. */
+/* After this, whatever the answers promise is on the disk.  A worker is woken
+ * for a lone job before the flush, and flushes after it; the runs of many jobs
+ * would take the processors from waiting requests. */
 static int
 commit_all(struct front *front, size_t count, struct err *err)
 {

@@ -20,11 +20,10 @@
 #include "store/commands.h"
 #include "store/db.h"
 
-#define SUB_COMMAND 1	 /* both the type of a command and of such an option */
-#define SUB_GROUP 2	 /* of options: several commands */
-#define MENU_COMMAND 3	 /* of commands: in the menu of a message */
-#define COMMANDS_MAX 100 /* that Discord lets an application have */
-#define CHOICES_MAX 25	 /* of an option */
+#define SUB_COMMAND 1  /* both the type of a command and of such an option */
+#define SUB_GROUP 2    /* of options: several commands */
+#define MENU_COMMAND 3 /* of commands: in the menu of a message */
+#define CHOICES_MAX 25 /* of an option */
 #define KEY_SIZE 65
 #define URL_MAX 512
 /* Bounds of what is shown of an answer that is an error: its depth, its lines,
@@ -443,46 +442,17 @@ explain(const struct discord *d, const char *what, struct err *err)
 	    reply->status, reply->code);
 }
 
-/* Discord's answer has the ids of the commands, in a list of objects. */
-static size_t
-read_ids(const char *answer, struct command_id *list, size_t most)
-{
-	json_auto_t *root = json_loads(answer, 0, NULL);
-	size_t count = 0;
-	size_t i;
-	json_t *one;
-
-	json_array_foreach(root, i, one) {
-		const char *name = table_json_text(one, "name");
-		const char *id = table_json_text(one, "id");
-		struct command_id *into = &list[count];
-
-		if (count < most && name != NULL &&
-		    strlen(name) < sizeof(into->name) && id != NULL &&
-		    json_integer_value(json_object_get(one, "type")) ==
-			SUB_COMMAND &&
-		    text_parse_snowflake(id, &into->id)) {
-			(void)snprintf(into->name, sizeof(into->name), "%s",
-			    name);
-			count++;
-		}
-	}
-	return count;
-}
-
 /* Texts name commands by these ids, so that they can be clicked.  Nothing
  * depends on it. */
 static void
 keep_ids(const struct discord *d)
 {
-	struct command_id list[COMMANDS_MAX];
-	size_t count = read_ids(buf_str(&d->answer), list, COMMANDS_MAX);
 	struct err err = { 0 };
 	auto_db struct db *db = db_open(d->config->database, DB_WORKER, &err);
 
 	if (db == NULL ||
-	    command_ids_keep(db, d->config->discord_application_id, list, count,
-		&err) < 0)
+	    command_ids_keep(db, d->config->discord_application_id,
+		buf_str(&d->answer), &err) < 0)
 		printf("commands in texts cannot be clicked (%s); register "
 		       "again when Inline runs\n",
 		    err.text);

@@ -138,32 +138,22 @@ command_ids_load(struct db *db, int64_t application_id, struct command_ids *ids,
 	return row;
 }
 
-/* Run the statements of one transaction. */
-static int
-command_ids_store(struct db *db, int64_t application_id,
-    const struct command_id *list, size_t count, struct err *err)
-{
-	if (db_change(db, STATEMENT_COMMAND_ID_FORGET,
-		DB_VALUES(BIND(":application_id", application_id)), err) < 0)
-		return -1;
-	for (size_t i = 0; i < count; i++)
-		if (db_change(db, STATEMENT_COMMAND_ID_KEEP,
-			DB_VALUES(BIND(":application_id", application_id),
-			    BIND(":name", list[i].name),
-			    BIND(":id", list[i].id)),
-			err) < 0)
-			return -1;
-	return 0;
-}
-
 int
-command_ids_keep(struct db *db, int64_t application_id,
-    const struct command_id *list, size_t count, struct err *err)
+command_ids_keep(struct db *db, int64_t application_id, const char *answer,
+    struct err *err)
 {
-	if (db_begin(db, err) != 0)
+	int result = db_begin(db, err);
+
+	if (result != 0)
 		return -1;
-	return db_end(db,
-	    command_ids_store(db, application_id, list, count, err), err);
+	result = db_change_any(db, STATEMENT_COMMAND_ID_FORGET,
+	    DB_VALUES(BIND(":application_id", application_id)), err);
+	if (result == 0)
+		result = db_change_any(db, STATEMENT_COMMAND_ID_KEEP,
+		    DB_VALUES(BIND(":application_id", application_id),
+			BIND(":answer", answer)),
+		    err);
+	return db_end(db, result, err);
 }
 
 /* The command that a text spells, as "il create", "il session start" or

@@ -165,18 +165,13 @@ struct command_ids {
 	int64_t of[JOB_UNKNOWN]; /* by kind; 0: not known */
 };
 
-/* A registered command: "il" stands for all that are under it. */
-struct command_id {
-	char name[33];
-	int64_t id;
-};
-
 /* Of all kinds, for this application.  -1: ids is unchanged. */
 int command_ids_load(struct db *db, int64_t application_id,
     struct command_ids *ids, struct err *err);
-/* In the place of those that were there (DB_WORKER or DB_ADMIN). */
-int command_ids_keep(struct db *db, int64_t application_id,
-    const struct command_id *list, size_t count, struct err *err);
+/* Keep those of Discord's answer, a list of objects, in the place of those that
+ * were there (DB_WORKER or DB_ADMIN). */
+int command_ids_keep(struct db *db, int64_t application_id, const char *answer,
+    struct err *err);
 
 /* Append a text of ours.  A command that it names in back-ticks and without
  * options, `/il create`, becomes one that is clicked, </il create:123>, where

@@ -58,10 +58,10 @@ may_call(enum db_role role, const char *name)
 {
 	static const char *const functions[] = { "count", "coalesce", "max",
 		"min", "length", "glob", "sum", "row_number", "instr", "lower",
-		"replace", "substr", NULL };
+		"replace", "substr", "->>", NULL };
 	/* A person's rows are carried as JSON. */
 	static const char *const of_node[] = { "json", "json_object",
-		"json_group_array", "json_valid", "->>", "iif", NULL };
+		"json_group_array", "json_valid", "iif", NULL };
 
 	return listed(functions, name) ||
 	    (role == DB_NODE && listed(of_node, name));

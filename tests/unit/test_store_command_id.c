@@ -18,10 +18,19 @@ shown(const struct command_ids *ids, const char *text)
 int
 main(void)
 {
-	static const struct command_id first[] = { { "il", 77 },
-		{ "health", 78 }, { "of another time", 79 } };
-	static const struct command_id second[] = { { "il", INT64_MAX } };
-	static const struct command_id twice[] = { { "il", 1 }, { "il", 2 } };
+#define COMMAND(name, id) "{\"name\":\"" name "\",\"type\":1,\"id\":\"" id "\"}"
+	static const char first[] = "[" COMMAND("il",
+	    "77") "," COMMAND("health", "78") "," COMMAND("of another time",
+	    "79") "]";
+	static const char second[] = "[" COMMAND("il",
+	    "9223372036854775807") "]";
+	static const char twice[] = "[" COMMAND("il", "1") "," COMMAND("il",
+	    "2") "]";
+	static const char odd[] = "[3,{\"name\":\"il\"}," COMMAND("il",
+	    "0") "," COMMAND("il", "1x") "," COMMAND("il",
+	    "-1") ",{\"type\":3,"
+		  "\"name\":\"Run\",\"id\":\"7\"},{\"type\":1,\"name\":\"il\","
+		  "\"id\":[8]}]";
 	struct command_ids ids = { { 0 } };
 	struct err err = { 0 };
 	struct db *db;
@@ -32,7 +41,7 @@ main(void)
 	is_str(shown(&ids, "`/il create` it"), "`/il create` it", "a name");
 	is_str(shown(NULL, "`/health`"), "`/health`", "without ids, too");
 
-	is_int(command_ids_keep(db, 5, first, 3, &err), 0, "they are kept");
+	is_int(command_ids_keep(db, 5, first, &err), 0, "they are kept");
 	(void)command_ids_load(db, 5, &ids, &err);
 	is_str(shown(&ids, "Do `/il create`, `/il pip`."),
 	    "Do </il create:77>, </il pip:77>.", "two that are clicked");
@@ -45,18 +54,23 @@ main(void)
 	is_str(shown(&ids, "`a`/`/il py`"), "`a`/`/il py`",
 	    "what stands askew stays");
 
-	is_int(command_ids_keep(db, 6, second, 1, &err), 0,
+	is_int(command_ids_keep(db, 6, second, &err), 0,
 	    "those of another application");
 	(void)command_ids_load(db, 5, &ids, &err);
 	is_int(ids.of[JOB_CREATE], 77, "change nothing");
-	is_int(command_ids_keep(db, 5, second, 1, &err), 0, "registered anew");
+	is_int(command_ids_keep(db, 5, second, &err), 0, "registered anew");
 	(void)command_ids_load(db, 5, &ids, &err);
 	is_str(shown(&ids, "`/il create`"), "</il create:9223372036854775807>",
 	    "the new ids count");
 	is_int(ids.of[JOB_HEALTH], 0, "and no old ones");
-	ok(command_ids_keep(db, 5, twice, 2, &err) < 0, "a name twice fails");
+	ok(command_ids_keep(db, 5, twice, &err) < 0, "a name twice fails");
 	(void)command_ids_load(db, 5, &ids, &err);
 	is_int(ids.of[JOB_CREATE], INT64_MAX, "and changes nothing");
+	ok(command_ids_keep(db, 5, "[", &err) < 0, "as does no JSON");
+	is_int(command_ids_keep(db, 5, odd, &err), 0, "odd ones");
+	is_int(store_sql("SELECT count(*) FROM command_ids WHERE "
+			 "application_id = 5"),
+	    0, "are left out");
 	db_close(db);
 
 	db = store_open(DB_FRONT);
