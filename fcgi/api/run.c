@@ -18,7 +18,6 @@
 
 #include "base/basics.h"
 #include "base/config.h"
-#include "base/preload.h"
 #include "base/text.h"
 #include "protocol/cell.h"
 

@@ -23,7 +23,7 @@ struct lease;
  * Guess which of these modules, or others of their packages, the program of a
  * run imports.  A wrong guess does no harm: the run is right in any cell, and
  * faster in one that has imported them.  modules: a list; the mask is that of
- * sandbox/base/preload.h.
+ * sandbox/base/config.h.
  *
  * PRELOAD_APART for a run with modules of its own, or a matplotlibrc: a later
  * import finds these before the packages, but not if the cell has imported the

@@ -9,7 +9,6 @@
 #include <sodium.h>
 
 #include "base/basics.h"
-#include "base/json_mend.h"
 #include "base/text.h"
 #include "protocol/frame_limits.h"
 

@@ -1,9 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The table of the keys (config.def), how a value of each type is checked and
- * stored, and where values come from: the environment, an env file, the
- * defaults.
- */
 #include "base/config.h"
 
 #include <ctype.h>
@@ -150,23 +145,22 @@ config_node(char name[CONFIG_NODE_SIZE])
 	return isalnum((unsigned char)*name) != 0 ? name : "node";
 }
 
-/* Where distributions keep the authorities that a host trusts. */
-static const char *const ca_bundles[] = {
-	"/etc/ssl/certs/ca-certificates.crt", /* Debian, Alpine, Arch */
-	"/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora */
-	"/etc/ssl/ca-bundle.pem",	      /* openSUSE */
-};
-
-/* Heap; "": there is none. */
+/* Where distributions keep the authorities that a host trusts.  Heap; "": there
+ * is none. */
 static char *
 config_find_ca_bundle(void)
 {
-	for (size_t i = 0; i < sizeof(ca_bundles) / sizeof(ca_bundles[0]);
-	     i++) {
-		if (access(ca_bundles[i], R_OK) == 0)
-			return xstrdup(ca_bundles[i]);
-	}
-	return xstrdup("");
+	static const char *const paths[] = {
+		"/etc/ssl/certs/ca-certificates.crt", /* Debian, Alpine, Arch */
+		"/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora */
+		"/etc/ssl/ca-bundle.pem",	      /* openSUSE */
+		"",
+	};
+	size_t i = 0;
+
+	while (*paths[i] != '\0' && access(paths[i], R_OK) != 0)
+		i++;
+	return xstrdup(paths[i]);
 }
 
 /* ---- numbers ---- */
@@ -254,7 +248,6 @@ static const struct {
 	    "must be all, or some of " A_CONTRACT " with commas between them" },
 };
 
-/* pattern: extended. */
 static bool
 config_matches(const char *pattern, const char *text)
 {
@@ -353,10 +346,10 @@ static const struct {
 	{ "IL_LIBRECHAT_ISSUER", "is gone: it is always librechat" },
 };
 
-/* Values of all keys before anything is checked; NULL: none. */
+/* Values of all keys before anything is checked. */
 struct config_values {
-	const char *from_environment[KEYS];
-	const char *from_file[KEYS];
+	const char *said[KEYS]; /* NULL: nothing */
+	bool in_file[KEYS];
 };
 
 /* The index of a key, KEYS when there is no such key. */
@@ -372,16 +365,11 @@ config_find(const char *name, size_t len)
 	return i;
 }
 
-/* "": nothing was said, or that it stands for the default.  The environment
- * wins. */
+/* "": nothing was said, or that it stands for the default. */
 static const char *
 config_said(const struct config_values *values, size_t key)
 {
-	const char *text = values->from_environment[key];
-
-	if (text == NULL)
-		text = values->from_file[key];
-	return text != NULL ? text : "";
+	return values->said[key] != NULL ? values->said[key] : "";
 }
 
 /* Refuse a key that is gone, or never was.  IL_TUNE_<rest> was IL_<rest>,
@@ -430,7 +418,6 @@ config_is_link(const char *pair)
 	return config_is_ours(pair) && config_matches(pattern, pair);
 }
 
-/* A line of the env file. */
 static int
 config_from_file(void *arg, const char *key, const char *value, struct err *err)
 {
@@ -442,9 +429,11 @@ config_from_file(void *arg, const char *key, const char *value, struct err *err)
 	if (strcmp(key, "IL_ENV_FILE") == 0)
 		return err_set(err, ERR_CONFIG,
 		    "%s: only the environment may set it", key);
-	if (values->from_file[i] != NULL)
+	if (values->in_file[i])
 		return err_set(err, ERR_CONFIG, "%s: set twice", key);
-	values->from_file[i] = value;
+	values->in_file[i] = true;
+	if (values->said[i] == NULL) /* the environment wins */
+		values->said[i] = value;
 	return 0;
 }
 
@@ -465,7 +454,7 @@ config_read_environment(struct config_values *values, struct err *err)
 			continue;
 		}
 		if (i < KEYS && (*at)[len] == '=')
-			values->from_environment[i] = *at + len + 1;
+			values->said[i] = *at + len + 1;
 		else if (i == KEYS && config_is_ours(*at))
 			return config_unknown(*at, len, err);
 		at++;
@@ -504,10 +493,12 @@ config_read_secret(const char *name, const char *path, char **text,
 static void
 config_default(char **text, char *found)
 {
-	char *unused = **text == '\0' ? *text : found;
-
-	*text = **text == '\0' ? found : *text;
-	free(unused);
+	if (**text == '\0') {
+		free(*text);
+		*text = found;
+	} else {
+		free(found);
+	}
 }
 
 /* Check and store every value, then the defaults that depend on others. */
@@ -544,8 +535,7 @@ config_store(struct config *config, const struct config_values *values,
 	config_default(&config->chat_images,
 	    images_led_by(config->sandbox_image, config->sandbox_images));
 	/* an empty one says that there is none */
-	if (values->from_environment[bundle] == NULL &&
-	    values->from_file[bundle] == NULL)
+	if (values->said[bundle] == NULL)
 		config_default(&config->pip_ca_bundle, config_find_ca_bundle());
 	return config_read_secret("DISCORD_TOKEN",
 	    config_said(values, config_find("DISCORD_TOKEN_FILE", 18)),
@@ -629,9 +619,8 @@ config_lease_wait_ms(const struct config *config)
 
 /* ---- the interpreters on offer ---- */
 
-#define NAME_CHARS \
-	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz._-"
-#define IMAGE_CHARS NAME_CHARS "/:@"
+#define IMAGE_CHARS \
+	"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz._-/:@"
 #define ENTRIES_MAX 32
 
 bool
@@ -643,8 +632,7 @@ images_next(const char *text, size_t *pos, struct image_entry *entry)
 		entry->image, &len) != 2)
 		return false;
 	*pos += (size_t)len;
-	if (text[*pos] == ',')
-		(*pos)++;
+	*pos += text[*pos] == ',';
 	return true;
 }
 
@@ -659,7 +647,7 @@ images_check(const char *text)
 	for (size_t i = 0; images_next(text, &pos, &entry); i++) {
 		if (i == ENTRIES_MAX)
 			return "too many entries";
-		if (entry.name[strspn(entry.name, NAME_CHARS)] != '\0' ||
+		if (!text_is_name(entry.name, IMAGES_NAME_MAX) ||
 		    entry.image[strspn(entry.image, IMAGE_CHARS)] != '\0')
 			return "a character that is not allowed";
 		if (entry.image[0] == '-')
@@ -682,10 +670,9 @@ images_find(const char *text, const char *name, struct image_entry *entry)
 {
 	size_t pos = 0;
 
-	while (images_next(text, &pos, entry)) {
+	while (images_next(text, &pos, entry))
 		if (*name == '\0' || strcmp(entry->name, name) == 0)
 			return true;
-	}
 	return false;
 }
 
@@ -694,10 +681,9 @@ images_have(const char *text, const char *image)
 {
 	struct image_entry entry;
 
-	for (size_t pos = 0; images_next(text, &pos, &entry);) {
+	for (size_t pos = 0; images_next(text, &pos, &entry);)
 		if (strcmp(entry.image, image) == 0)
 			return true;
-	}
 	return false;
 }
 
@@ -720,13 +706,11 @@ images_from(const char *image)
 void
 images_minor(const char *name, char minor[IMAGES_NAME_MAX + 1])
 {
-	size_t major = strspn(name, "0123456789");
-	size_t rest = major > 0 && name[major] == '.' ?
-	    strspn(name + major + 1, "0123456789") :
-	    0;
-	size_t len = rest > 0 ? major + 1 + rest : strlen(name);
+	int len = 0;
 
-	(void)snprintf(minor, IMAGES_NAME_MAX + 1, "%.*s", (int)len, name);
+	(void)sscanf(name, "%*[0-9].%*[0-9]%n", &len);
+	(void)snprintf(minor, IMAGES_NAME_MAX + 1, "%.*s",
+	    len > 0 ? len : IMAGES_NAME_MAX, name);
 }
 
 char *
@@ -735,20 +719,81 @@ images_led_by(const char *image, const char *list)
 	auto_free char *lone = images_from(image);
 	auto_buf struct buf all = BUF_INIT(8192);
 	struct image_entry first = { .name = "" };
+	bool found = false;
 	struct image_entry entry;
 	size_t pos = 0;
 
 	(void)images_next(lone, &pos, &first);
-	for (pos = 0; images_next(list, &pos, &entry);) {
-		if (strcmp(entry.image, image) == 0) {
-			first = entry;
-			break;
-		}
-	}
+	for (pos = 0; !found && images_next(list, &pos, &entry);)
+		found = strcmp(entry.image, image) == 0;
+	if (found)
+		first = entry;
 	buf_addf(&all, "%s=%s", first.name, first.image);
-	for (pos = 0; images_next(list, &pos, &entry);) {
+	for (pos = 0; images_next(list, &pos, &entry);)
 		if (strcmp(entry.name, first.name) != 0)
 			buf_addf(&all, ",%s=%s", entry.name, entry.image);
-	}
 	return buf_steal(&all, NULL);
+}
+
+/* ---- modules to import ahead ---- */
+
+static const char auto_list[PRELOAD_NAMES_MAX] =
+    "numpy,pandas,matplotlib.pyplot,PIL.Image,scipy.stats,sympy,sklearn,"
+    "seaborn,networkx,requests";
+
+bool
+preload_is_auto(const char *setting)
+{
+	return strcmp(setting, "auto") == 0;
+}
+
+const char *
+preload_list(const char *setting)
+{
+	if (strcmp(setting, "none") == 0)
+		return "";
+	return preload_is_auto(setting) ? auto_list : setting;
+}
+
+const char *
+preload_next(const char **list, size_t *len)
+{
+	const char *name = *list + strspn(*list, ",");
+
+	*len = strcspn(name, ",");
+	*list = name + *len;
+	return *len > 0 ? name : NULL;
+}
+
+uint32_t
+preload_bit(size_t index)
+{
+	return UINT32_C(1) << (index < PRELOAD_BITS ? index : PRELOAD_BITS - 1);
+}
+
+uint32_t
+preload_without(uint32_t mask, uint32_t imported)
+{
+	uint32_t left = mask;
+
+	for (; mask != 0; mask &= mask - 1, imported >>= 1)
+		if ((imported & 1) != 0)
+			left &= ~(mask & -mask);
+	return left;
+}
+
+void
+preload_auto_names(uint32_t mask, char names[PRELOAD_NAMES_MAX])
+{
+	const char *list = auto_list;
+	const char *name;
+	size_t at = 0;
+	size_t len;
+
+	*names = '\0';
+	for (size_t i = 0; (name = preload_next(&list, &len)) != NULL; i++)
+		if ((mask & preload_bit(i)) != 0)
+			at += (size_t)snprintf(names + at,
+			    PRELOAD_NAMES_MAX - at, "%s%.*s", at > 0 ? "," : "",
+			    (int)len, name);
 }

@@ -19,13 +19,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/docker_cli.h"
+#include "base/process.h"
 #include "base/basics.h"
 #include "base/config.h"
 #include "base/fd.h"
 #include "base/loop.h"
-#include "base/preload.h"
-#include "base/process.h"
 #include "broker/engine.h"
 #include "broker/workspace.h"
 #include "broker/volume.h"

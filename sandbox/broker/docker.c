@@ -14,7 +14,6 @@
 
 #include "base/basics.h"
 #include "base/config.h"
-#include "base/preload.h"
 #include "broker/container.h"
 #include "broker/workspace.h"
 #include "protocol/counters.h"

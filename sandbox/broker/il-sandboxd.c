@@ -63,10 +63,9 @@
 
 #include "base/basics.h"
 #include "base/config.h"
-#include "base/docker_cli.h"
+#include "base/process.h"
 #include "base/fd.h"
 #include "base/loop.h"
-#include "base/process.h"
 #include "base/text.h"
 #include "broker/client.h"
 #include "broker/engine.h"

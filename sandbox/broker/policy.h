@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "base/preload.h"
+#include "base/config.h"
 #include "broker/container.h"
 
 struct client;
@@ -21,7 +21,7 @@ struct ticket {
 	enum access access;	       /* to a sandbox */
 	bool keep_session;	       /* its interpreter may stay */
 	bool no_imports;	       /* preloaded modules would do harm */
-	uint32_t imports;	       /* of its run: base/preload.h */
+	uint32_t imports;	       /* of its run: base/config.h */
 	char folder[CLASS_FOLDER_MAX]; /* where its run writes; "": any */
 	struct client *client;	       /* NULL: none waits for it */
 
@@ -55,7 +55,7 @@ struct policy_answers {
 
 /* Modules that a warm cell shall have imported: all that IL_PRELOAD names, or
  * with "auto" those of two leases within IL_TUNE_WARM_SECONDS.  Masks are those
- * of base/preload.h.  Times are monotonic, 0: never. */
+ * of base/config.h.  Times are monotonic, 0: never. */
 struct preload {
 	int64_t asked_ms[PRELOAD_BITS][2]; /* the last two times */
 	int64_t absent_ms[PRELOAD_BITS];   /* end of "not in the image" */

@@ -90,7 +90,7 @@ enum isolation_host {
 	HOST_RESTRICTED = 1 << 3,
 	HOST_APPARMOR = 1 << 4, /* it is on */
 	HOST_SELINUX = 1 << 5,	/* it enforces */
-	HOST_LOADED = 1 << 6,	/* our profile (base/docker_cli.h) is */
+	HOST_LOADED = 1 << 6,	/* our profile (base/process.h) is */
 };
 
 struct isolation_facts {

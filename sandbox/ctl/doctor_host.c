@@ -26,9 +26,8 @@
 
 #include "base/basics.h"
 #include "base/config.h"
-#include "base/docker_cli.h"
-#include "base/file.h"
 #include "base/process.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "protocol/frame.h"
 

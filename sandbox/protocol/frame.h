@@ -118,7 +118,7 @@ enum frame_tag {
 	TAG_ISOLATION = 12,	/* int: enum isolation; 0: no api cell told */
 	TAG_RETIRE = 13,	/* int: 1: do not use the cell again */
 	TAG_ACCESS = 14,	/* int: enum access; absent: ACCESS_WRITE */
-	TAG_IMPORTS = 15,	/* int: modules, as base/preload.h has them */
+	TAG_IMPORTS = 15,	/* int: modules, as base/config.h has them */
 
 	/* requests */
 	TAG_OP = 16,		/* int: enum cell_op */

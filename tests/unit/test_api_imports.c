@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "api/run.h"
-#include "base/preload.h"
+#include "base/config.h"
 #include "protocol/cell.h"
 #include "tap.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The AppArmor profile of an API container. */
-#include "base/docker_cli.h"
+#include "base/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sandbox/base/docker_cli.c: what a client's version says of it. */
-#include "base/docker_cli.h"
+/* sandbox/base/process.c: what a client's version says of it. */
+#include "base/process.h"
 #include "tap.h"
 
 static void

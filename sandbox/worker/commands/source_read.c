@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "base/basics.h"
-#include "base/json_mend.h"
+#include "base/text.h"
 #include "store/script.h"
 #include "worker/render/message.h"
 
