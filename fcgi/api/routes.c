@@ -203,16 +203,14 @@ static bool
 is_served(const char *contract, const char *contracts)
 {
 	size_t len = strlen(contract);
-	const char *end;
+	const char *at = contracts;
 
 	if (len == 0 || strcmp(contracts, "all") == 0)
 		return true;
-	for (const char *at = contracts; *at != '\0';
-	     at = *end == ',' ? end + 1 : end) {
-		end = strchrnul(at, ',');
-		if ((size_t)(end - at) == len && memcmp(at, contract, len) == 0)
+	for (; (at = strstr(at, contract)) != NULL; at += len)
+		if ((at == contracts || at[-1] == ',') &&
+		    (at[len] == ',' || at[len] == '\0'))
 			return true;
-	}
 	return false;
 }
 

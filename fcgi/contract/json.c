@@ -419,12 +419,6 @@ field_error_add(struct buf *out, const struct field_error *error)
 
 /* ---- answers ---- */
 
-static bool
-is_plain(unsigned char c)
-{
-	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
-}
-
 /* Sets the highest bit of the first byte that is less than n, which is 0x80 at
  * most, and no bit before it. */
 static uint64_t
@@ -453,7 +447,8 @@ plain_span(const char *s, size_t len)
 		if (found != 0)
 			return i + (size_t)__builtin_ctzll(found) / 8;
 	}
-	while (i < len && is_plain((unsigned char)s[i]))
+	while (i < len && s[i] >= 0x20 && s[i] < 0x7f && s[i] != '"' &&
+	    s[i] != '\\')
 		i++;
 	return i;
 }
