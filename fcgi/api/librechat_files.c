@@ -352,7 +352,8 @@ add_slice(struct form *f)
 		buf_add(f->field, m->data, m->data_len);
 	if (!f->in_file || f->error != NULL)
 		return;
-	if (f->fresh.size + (int64_t)m->data_len > FILE_MAX) {
+	if (f->fresh.size + (int64_t)f->fresh.piece.len + (int64_t)m->data_len >
+	    FILE_MAX) {
 		f->error = TOO_LARGE;
 	} else if (filestore_write(&f->fresh, m->data, m->data_len, &f->err) !=
 	    0) {

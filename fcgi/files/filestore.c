@@ -34,6 +34,9 @@
 #define FILESTORE_META ".meta"
 #define FILESTORE_META_MAX (256 + FILESTORE_NAME_MAX)
 #define ROOM_AGAIN_MS 1000
+/* Writes are gathered: slices may be small, where a form's data look like its
+ * end. */
+#define PIECE ((size_t)65536)
 /* Space on the disk is kept in such steps, with some for the metadata. */
 #define SPACE_STEP (INT64_C(8) << 20)
 #define SPACE_MORE (INT64_C(64) << 10)
@@ -559,9 +562,9 @@ reserve_space(struct filestore_new *file, int64_t len, struct err *err)
 	return 0;
 }
 
-/* Write, if share, store and disk have room. */
-int
-filestore_write(struct filestore_new *file, const void *data, size_t len,
+/* Write to the file, if share, store and disk have room. */
+static int
+write_out(struct filestore_new *file, const void *data, size_t len,
     struct err *err)
 {
 	struct filestore *store = file->store;
@@ -580,12 +583,36 @@ filestore_write(struct filestore_new *file, const void *data, size_t len,
 	return result;
 }
 
+/* Write the gathered bytes. */
+static int
+filestore_flush(struct filestore_new *file, struct err *err)
+{
+	size_t len = file->piece.len;
+	int result = len == 0 ? 0 : write_out(file, file->piece.data, len, err);
+
+	buf_reset(&file->piece);
+	return result;
+}
+
+int
+filestore_write(struct filestore_new *file, const void *data, size_t len,
+    struct err *err)
+{
+	if (len > PIECE - file->piece.len && filestore_flush(file, err) < 0)
+		return -1;
+	if (len >= PIECE)
+		return write_out(file, data, len, err);
+	buf_add(&file->piece, data, len);
+	return 0;
+}
+
 /* End an incoming file, whether it has its place or not. */
 static void
 filestore_release(struct filestore_new *file)
 {
 	cleanup_close(&file->fd);
 	cleanup_close(&file->space_fd);
+	buf_release(&file->piece);
 	file->store = NULL;
 }
 
@@ -612,9 +639,10 @@ filestore_begin(struct filestore *store, struct filestore_new *file,
 {
 	int result;
 
-	*file = (struct filestore_new){
-		.store = store, .fd = -1, .space_fd = -1
-	};
+	*file = (struct filestore_new){ .store = store,
+		.fd = -1,
+		.space_fd = -1,
+		.piece = BUF_INIT(PIECE) };
 	make_id(store, file->id);
 	filestore_lock(store, F_WRLCK);
 	result = filestore_create(file, err);
@@ -656,7 +684,8 @@ filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 	const struct filestore *store = file->store;
 	int result = -1;
 
-	if (write_meta(file, name, err) == 0) {
+	if (filestore_flush(file, err) == 0 &&
+	    write_meta(file, name, err) == 0) {
 		filestore_lock(store, F_WRLCK);
 		result = renameat(store->dir,
 		    filestore_name(FILESTORE_NEW, file->id, "").s, store->dir,
@@ -675,11 +704,14 @@ filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 int
 filestore_detach(struct filestore_new *file, struct err *err)
 {
-	int fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+	int fd = -1;
 
-	if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0) {
-		(void)err_system(err, "a file of the store");
-		cleanup_close(&fd);
+	if (filestore_flush(file, err) == 0) {
+		fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0 || lseek(fd, 0, SEEK_SET) < 0) {
+			(void)err_system(err, "a file of the store");
+			cleanup_close(&fd);
+		}
 	}
 	filestore_abort(file);
 	return fd;

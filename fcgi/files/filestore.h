@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/basics.h"
+
 struct err;
 
 /*
@@ -93,14 +95,16 @@ struct filestore_new {
 	struct filestore *store; /* NULL: there is none */
 	int fd;
 	int64_t size;
-	int space_fd;		       /* of keep_space(), -1: none yet */
-	int64_t space;		       /* bytes that it reserves */
+	struct buf piece; /* bytes neither written nor counted yet */
+	int space_fd;	  /* of keep_space(), -1: none yet */
+	int64_t space;	  /* bytes that it reserves */
 	char id[FILESTORE_ID_LEN + 1]; /* stays when the file has ended */
 	/* set before commit, or left "" */
 	char note[FILESTORE_NOTE_MAX + 1];
 };
 
-/* Errors of these functions and of commit:
+/* Writes are gathered: slices may be small.  Errors of these functions and of
+ * commit:
  * ERR_LIMIT: the store, or the disk, is full;
  * ERR_QUOTA: the sender has used up its share of the store;
  * ERR_UNAVAILABLE: it is unknown whether the disk has room.
