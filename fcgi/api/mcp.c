@@ -39,8 +39,8 @@
 #define ANSWER_HEADERS "Cache-Control: no-store\r\n"
 /* For an answer to be taken in; a stream's run comes on top. */
 #define READER_MS 120000
-/* A stream begins when somebody has waited for so long, and is never silent for
- * longer than the other. */
+/* A stream begins when the client has waited for so long, and is never silent
+ * for longer than the other. */
 #define PATIENCE_MS 5000
 #define SILENCE_MS 10000
 
@@ -195,11 +195,11 @@ write_event(struct mcp_exchange *x, const struct buf *message)
 	http_write(x->req, buf_str(message), message->len);
 	http_write(x->req, "\n\n", 2);
 	(void)http_flush(x->req);
-	x->told_ms = clock_monotonic_ms();
+	x->sent_ms = clock_monotonic_ms();
 }
 
 void
-mcp_tell(struct mcp_exchange *x, int64_t ms, int64_t total_ms,
+mcp_report_progress(struct mcp_exchange *x, int64_t ms, int64_t total_ms,
     const struct buf *text)
 {
 	auto_buf struct buf message = BUF_INIT(PROGRESS_BYTES);
@@ -211,7 +211,7 @@ mcp_tell(struct mcp_exchange *x, int64_t ms, int64_t total_ms,
 		return;
 	if (x->m.progress != NULL && ms >= 0)
 		mcp_add_progress(&message, &x->m, ms, total_ms, text);
-	else if (now_ms - x->told_ms < SILENCE_MS && x->told_ms != x->began_ms)
+	else if (now_ms - x->sent_ms < SILENCE_MS && x->sent_ms != x->began_ms)
 		return;
 	write_event(x, &message);
 }
@@ -317,7 +317,7 @@ api_mcp(struct api_app *app, struct http_request *req)
 		.began_ms = clock_monotonic_ms(),
 	};
 
-	x.told_ms = x.began_ms;
+	x.sent_ms = x.began_ms;
 	x.must_stream = x.may_stream && !accepts(req, "application/json") &&
 	    !accepts(req, "application/*") && !accepts(req, "*/*");
 	http_allow_slow_reader(req, READER_MS);

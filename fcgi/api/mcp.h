@@ -15,7 +15,7 @@ struct http_request;
 
 /*
  * One message of POST /mcp and its answer, which is one JSON object, or a
- * stream of events that ends with it: where the client wants to be told of
+ * stream of events that ends with it: where the client wants reports of
  * progress, or waits long.
  */
 struct mcp_exchange {
@@ -28,7 +28,7 @@ struct mcp_exchange {
 	bool must_stream; /* the client takes nothing else */
 	bool passed_on;	  /* another node answers */
 	int64_t began_ms; /* both of the monotonic clock */
-	int64_t told_ms;  /* when the last byte was sent */
+	int64_t sent_ms;  /* when the last byte was sent */
 };
 
 /* Processes for /mcp. */
@@ -40,7 +40,7 @@ size_t mcp_children(const struct config *config);
 bool mcp_claim_slot(struct mcp_exchange *x);
 /* Report progress of a run to the client; a stream begins for it, if allowed.
  * ms: the time since the run began, -1: it has not.  text: of the progress. */
-void mcp_tell(struct mcp_exchange *x, int64_t ms, int64_t total_ms,
+void mcp_report_progress(struct mcp_exchange *x, int64_t ms, int64_t total_ms,
     const struct buf *text);
 
 /* ---- mcp_call.c ---- */

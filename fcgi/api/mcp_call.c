@@ -18,8 +18,8 @@
 
 #include "base/basics.h"
 
-/* Longest waits for a cell, and for a turn in a session.  The model is then
- * told to try again, before its client gives up. */
+/* Longest waits for a cell, and for a turn in a session.  Then the answer asks
+ * the model to try again, before its client gives up. */
 #define WAIT_MS 25000
 #define TURN_MS 10000
 #define FILE_TOOL_MS 10000
@@ -54,7 +54,7 @@ struct mcp_work {
 
 /* ---- refusals ---- */
 
-/* The model is told why a request to a cell has failed. */
+/* The answer says why a request to a cell has failed. */
 static json_t *
 mcp_explain_error(const struct mcp_work *w, const struct cell_result *result)
 {
@@ -358,7 +358,7 @@ mcp_work_tick(void *arg)
 					  clock_monotonic_ms() - w->started_ms;
 
 	mcp_output_last_line(&line, &w->out, LINE_BYTES);
-	mcp_tell(w->x, ms, w->call.timeout_s * 1000, &line);
+	mcp_report_progress(w->x, ms, w->call.timeout_s * 1000, &line);
 }
 
 /* ---- its end ---- */
@@ -501,7 +501,7 @@ mcp_run_code(struct mcp_work *w)
 		{ shell_code, sizeof(shell_code) - 1 },
 		{ call->code.data, call->code.len } };
 	struct api_inputs in = { .items = NULL };
-	/* A program is a file of the run, under a name that nobody sees. */
+	/* A program is a file of the run, which no answer lists. */
 	struct cell_request cell = {
 		.op = shell && !fresh ? OP_BASH : OP_RUN,
 		.folder = FOLDER,
@@ -544,7 +544,7 @@ mcp_run_code(struct mcp_work *w)
 		.lease_wait_ms = WAIT_MS,
 		.c = { .tick = mcp_work_tick, .tick_ms = TICK_MS } };
 	if (w->x->m.progress != NULL)
-		mcp_tell(w->x, 0, cell.wall_ms, &w->out.kept);
+		mcp_report_progress(w->x, 0, cell.wall_ms, &w->out.kept);
 	if (mcp_open_inputs(w, &in, program)) {
 		cell.inputs = in.items;
 		cell.input_count = in.count;

@@ -188,7 +188,7 @@ is_modern(const struct mcp_head *head, const json_t *meta)
 
 /* ---- a message ---- */
 
-/* The id comes first: whatever else is wrong is told to it. */
+/* The id comes first: every later error is an answer to it. */
 static bool
 read_envelope(struct mcp_message *m, const char *body, size_t len)
 {

@@ -23,7 +23,7 @@
 /* A text of more, as JSON, is sent as base64, which always fits. */
 #define CONTENTS_TEXT_MAX ((size_t)16 << 20)
 #define TEXT_MAX ((size_t)512 << 10)
-#define LINES_MAX 20 /* that tell of files, in the text */
+#define LINES_MAX 20 /* about files, in the text */
 /* Bytes of a run's answer beside its content and what is structured. */
 #define SLACK 16384
 #define URI_PREFIX "inline://files/"
@@ -375,7 +375,7 @@ mcp_pack_contents(const json_t *uri, const char *name, const char *data,
 
 /* The line that says how it ended. */
 static void
-add_end(struct buf *text, const struct mcp_run *run)
+add_outcome(struct buf *text, const struct mcp_run *run)
 {
 	static const char *const ends[] = {
 		[REASON_EXIT] = "exit code",
@@ -485,7 +485,7 @@ pack_without_items(const struct mcp_run *run)
 
 	add_stream(&text, run->out, "");
 	add_stream(&text, run->err, "[stderr]\n");
-	add_end(&text, run);
+	add_outcome(&text, run);
 	add_file_lines(&text, run);
 	return json_pack("{s:[o], s:{s:o, s:o, s:o, s:s, s:b, s:I, s:b, s:o, "
 			 "s:o}, s:b}",

@@ -51,13 +51,13 @@ void mcp_output_last_line(struct buf *out, const struct mcp_output *o,
 /* More than any answer can be: of a resource, and of all else. */
 #define MCP_ANSWER_MAX ((size_t)24 << 20)
 
-/* The model is told, in UTF-8, what went wrong and what to do (isError). */
+/* A result that says, in UTF-8, what went wrong and what to do (isError). */
 json_t *mcp_trouble(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- a run ---- */
 
 #define MCP_NO_ROOM "the rest of the answer leaves no room for it"
-/* More of a run are told of in `left_out`. */
+/* Files of a run that come back; others are listed in `left_out`. */
 #define MCP_LEFT_MAX 64
 #define MCP_SHOWN_TEXT_BYTES (1 << 14) /* an SVG, which is text */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The list of the tools that clients get, and a call's arguments, checked by
- * it.  The model is told of a wrong argument in one line, which says what to
- * write instead.
+ * it.  One line says to the model which argument is wrong, and what to write
+ * instead.
  */
 #include "contract/mcp/mcp_tools.h"
 
@@ -260,7 +260,7 @@ check_files(struct checking *c, const json_t *sent)
 	enum stage_outcome outcome;
 	char label[32];
 
-	_Static_assert(LIMIT_NAME == 255, "as it is told");
+	_Static_assert(LIMIT_NAME == 255, "as the text says");
 	for (size_t i = 0; i < c->call->files.count; i++) {
 		(void)snprintf(label, sizeof(label), "files[%zu]", i);
 		if (count_sources(&files[i]) != 1 ||

@@ -16,8 +16,8 @@ struct buf;
 struct mcp_message;
 
 /*
- * The tools that a model is offered: mcp_list.json says what `tools/list` tells
- * of their arguments, and the arguments of a call are checked by it.
+ * The tools that a model is offered: clients list mcp_list.json, and the
+ * arguments of a call are checked by it.
  */
 enum mcp_tool {
 	MCP_RUN_PYTHON,
