@@ -145,17 +145,6 @@ has_all(const struct backup *b, const struct saved *last)
 	return true;
 }
 
-/* A volume that is in use stays as in the last backup. */
-static void
-backup_leave(struct backup *b, const char *name, const struct saved *last)
-{
-	b->not_fresh++;
-	(void)fprintf(stderr, "ilctl backup: %s is in use: %s\n", name,
-	    last != NULL ? "it stays as in the last backup" : "it is left out");
-	if (last != NULL)
-		manifest_copy(&b->next, &b->last, last);
-}
-
 static int
 save_volume(void *arg, int dir, const char *sandbox, const char *volume,
     struct err *err)
@@ -182,7 +171,12 @@ save_volume(void *arg, int dir, const char *sandbox, const char *volume,
 		return 0;
 	}
 	if (!volume_lock(b->config, fd, sandbox, b->wait_ms)) {
-		backup_leave(b, name, last);
+		b->not_fresh++;
+		(void)fprintf(stderr, "ilctl backup: %s is in use: %s\n", name,
+		    last != NULL ? "it stays as in the last backup" :
+				   "it is left out");
+		if (last != NULL)
+			manifest_copy(&b->next, &b->last, last);
 		return 0;
 	}
 	if (fstat(fd, &st) != 0)

@@ -306,40 +306,40 @@ int
 estate_share(const struct run *run, struct err *err)
 {
 	const struct config *config = run->config;
+	const char *state = config->state_dir;
+	const char *database = config->database;
 	const gid_t db = run->gids[ACCOUNT_GROUP_DB];
-	auto_free char *wake = config_state_path(config, "wake");
-	auto_free char *conf = config_state_path(config, "nginx.conf");
-	auto_free char *commands = config_state_path(config, "commands.json");
-	auto_free char *key = config_state_path(config, "standin.key");
-	auto_free char *wal = xprintf("%s-wal", config->database);
-	auto_free char *shm = xprintf("%s-shm", config->database);
-	auto_free char *turn = xprintf("%s-turn", config->database);
 	const gid_t api = run->gids[ACCOUNT_API];
+	auto_free char *wake = config_state_path(config, "wake");
 	const struct {
-		const char *path;
+		const char *path; /* "": there is none */
+		const char *more;
 		uid_t uid;
 		gid_t gid;
 		mode_t mode;
 		bool secret; /* of the operator's */
 	} files[] = {
-		{ wake, run->uids[ACCOUNT_WORKER], db, 0660, false },
-		{ conf, 0, run->gids[ACCOUNT_NGINX], 0640, false },
-		{ commands, 0, run->gids[ACCOUNT_STANDIN], 0640, false },
-		{ key, run->uids[ACCOUNT_STANDIN], run->gids[ACCOUNT_STANDIN],
-		    0600, false },
-		{ config->database, 0, db, 0660, false },
-		{ wal, 0, db, 0660, false },
-		{ shm, 0, db, 0660, false },
-		{ turn, 0, db, 0660, false },
-		{ config->api_tokens_file, 0, api, 0640, true },
-		{ config->nodes_key_file, 0, api, 0640, true },
-		{ config->librechat_keys_file, 0, api, 0640, true },
+		{ state, "/wake", run->uids[ACCOUNT_WORKER], db, 0660, false },
+		{ state, "/nginx.conf", 0, run->gids[ACCOUNT_NGINX], 0640,
+		    false },
+		{ state, "/commands.json", 0, run->gids[ACCOUNT_STANDIN], 0640,
+		    false },
+		{ state, "/standin.key", run->uids[ACCOUNT_STANDIN],
+		    run->gids[ACCOUNT_STANDIN], 0600, false },
+		{ database, "", 0, db, 0660, false },
+		{ database, "-wal", 0, db, 0660, false },
+		{ database, "-shm", 0, db, 0660, false },
+		{ database, "-turn", 0, db, 0660, false },
+		{ config->api_tokens_file, "", 0, api, 0640, true },
+		{ config->nodes_key_file, "", 0, api, 0640, true },
+		{ config->librechat_keys_file, "", 0, api, 0640, true },
 	};
 
 	if (mkfifo(wake, 0660) != 0)
 		return err_system(err, "make %s", wake);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		const char *path = files[i].path;
+		auto_free char *path = xprintf("%s%s", files[i].path,
+		    files[i].more);
 		int stays = *path == '\0' ? 1 :
 		    files[i].secret	  ? is_readable(path, api, err) :
 					    0;

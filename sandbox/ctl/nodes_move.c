@@ -415,7 +415,6 @@ nodes_move(struct nodes *n, struct ctl *ctl, struct err *err)
 	struct mover m = { .n = n };
 	bool slots[SLOTS] = { false };
 	const char *name = ctl_cut(ctl, "--to", 2);
-	int result;
 
 	if (!ctl_cut_wait(ctl, &m.wait_ms) || name == NULL || ctl->argc == 2)
 		return CTL_MISUSED;
@@ -426,6 +425,5 @@ nodes_move(struct nodes *n, struct ctl *ctl, struct err *err)
 	if (m.to == NULL)
 		return err_set(err, ERR_CONFIG, "%s has no line in %s", name,
 		    n->config->nodes);
-	result = move_all(&m, slots, err);
-	return result;
+	return move_all(&m, slots, err);
 }

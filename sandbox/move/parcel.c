@@ -92,20 +92,15 @@ volume_lock(const struct config *config, int fd, const char *sandbox,
 _Static_assert(sizeof(struct parcel_head) == 136,
     "a head is the same on all nodes, and has no gaps");
 
-static bool
-is_within(int64_t value, int64_t most)
-{
-	return value >= 0 && value <= most;
-}
-
 bool
 parcel_head_is_good(const struct parcel_head *head)
 {
 	return memcmp(head->word, PARCEL_WORD, sizeof(PARCEL_WORD)) == 0 &&
 	    memchr(head->node, '\0', sizeof(head->node)) != NULL &&
-	    is_within(head->rows, PERSON_ROWS_MAX) &&
-	    is_within(head->manifest, PARCEL_MANIFEST_MAX) &&
-	    is_within(head->blocks, PARCEL_BLOCKS_MAX);
+	    head->rows >= 0 && head->rows <= (int64_t)PERSON_ROWS_MAX &&
+	    head->manifest >= 0 &&
+	    head->manifest <= (int64_t)PARCEL_MANIFEST_MAX &&
+	    head->blocks >= 0 && head->blocks <= PARCEL_BLOCKS_MAX;
 }
 
 int64_t
@@ -403,19 +398,6 @@ arrival_name(const struct arrival *a, struct err *err)
 
 /* ---- arriving ---- */
 
-/* Does the manifest name volumes of that sandbox alone? */
-static bool
-is_of_sandbox(const struct arrival *a)
-{
-	const struct manifest *m = &a->p->manifest;
-
-	for (uint64_t i = 0; i < m->file_count; i++)
-		if (strncmp(m->files[i].name, a->sandbox.id, SANDBOX_ID_LEN) !=
-		    0)
-			return false;
-	return true;
-}
-
 static int
 arrival_check_room(const struct arrival *a, struct err *err)
 {
@@ -434,13 +416,20 @@ arrival_check_room(const struct arrival *a, struct err *err)
 static int
 arrival_check(struct arrival *a, struct err *err)
 {
+	const struct manifest *m = &a->p->manifest;
 	const char *rows = buf_str(&a->p->rows);
+	bool good;
 	int here;
 
 	if (person_look(a->db, rows, &a->sandbox, err) != 0)
 		return -1;
-	if (a->sandbox.active != (a->p->manifest.file_count > 0) ||
-	    !is_of_sandbox(a))
+	/* The manifest names volumes of that sandbox alone. */
+	good = a->sandbox.active == (m->file_count > 0);
+	for (uint64_t i = 0; i < m->file_count; i++)
+		good = good &&
+		    strncmp(m->files[i].name, a->sandbox.id, SANDBOX_ID_LEN) ==
+			0;
+	if (!good)
 		return err_set(err, ERR_INPUT,
 		    "a sandbox without files, or files without a sandbox");
 	here = person_is_here(a->db, a->user_id, &a->sandbox, err);
