@@ -38,7 +38,7 @@ struct api_app {
 	char *sessions; /* folder of the slots and of our counters */
 	struct metrics metrics;
 	struct filestore store;
-	struct piston_versions *versions; /* piston.h */
+	struct piston_versions *versions; /* piston_open() */
 	struct tokens tokens;		  /* path NULL: no token is needed */
 	struct limits *limits;
 	/* NULL: no token of LibreChat's is accepted. */
@@ -107,6 +107,15 @@ int nodes_get_file(struct api_app *app, const struct http_request *req,
 /* Answer the request if it is another node's nodes_get_file().  True: it was
  * answered. */
 bool nodes_serve_file(struct api_app *app, struct http_request *req);
+
+/* ---- piston.c ---- */
+
+/* Before the children are forked: memory for what they find out. */
+int piston_open(struct api_app *app, struct err *err);
+/* Serve a client that has connected to connect.sock: HTTP, then a WebSocket,
+ * whose run reads input while it goes on.  For struct serve_socket; arg: the
+ * api_app. */
+void api_connect(void *arg, int fd);
 
 /* ---- session.c ---- */
 

@@ -17,7 +17,6 @@
 #include "contract/code_interpreter/execute_message.h"
 #include "contract/librechat/libre_answer.h"
 #include "contract/mcp/mcp_message.h"
-#include "contract/piston/piston_request.h"
 #include "contract/snekbox/eval_message.h"
 #include "server/serve.h"
 
@@ -38,6 +37,7 @@
 #define KEY_BITS 40
 #define PIECE 65536
 #define HEADERS_MAX ((size_t)1 << 20)
+#define VALUE_MAX ((size_t)128 << 20)
 #define READER_BYTES_A_MS 32
 
 /*
@@ -397,6 +397,17 @@ reply_json(struct http_request *req, int status, const char *headers,
 }
 
 void
+reply_value(struct http_request *req, int status, const char *headers,
+    json_t *value)
+{
+	auto_buf struct buf body = BUF_INIT(VALUE_MAX);
+
+	jtext_add(&body, value, JSON_COMPACT);
+	json_decref(value);
+	reply_json(req, status, headers, &body);
+}
+
+void
 reply_file(struct http_request *req, const char *type, const char *headers,
     int fd, int64_t size, int64_t whole_ms)
 {
@@ -466,8 +477,6 @@ void
 reply_refuse(struct http_request *req, int status, const char *headers,
     const char *text)
 {
-	struct piston_refusal refusal;
-
 	switch (reply_contract(req->path)) {
 	case REPLY_EVAL:
 		/* The title is enough, unless the client can do something. */
@@ -476,8 +485,9 @@ reply_refuse(struct http_request *req, int status, const char *headers,
 								      NULL);
 		break;
 	case REPLY_PISTON:
-		(void)piston_refuse(&refusal, status, "%s", text);
-		reply_json(req, status, headers, &refusal.body);
+		reply_value(req, status, headers,
+		    json_pack("{s:o}", "message",
+			jtext_pack(text, strlen(text))));
 		break;
 	case REPLY_LIBRECHAT:
 		reply_librechat(req, status, headers, text, NULL);

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "protocol/tokens.h"
 
 struct api_app;
@@ -135,6 +137,9 @@ void reply_text(struct http_request *req, int status, const char *headers,
 /* The same with a buffer; releases it. */
 void reply_json(struct http_request *req, int status, const char *headers,
     struct buf *body);
+/* The same with a value; releases it. */
+void reply_value(struct http_request *req, int status, const char *headers,
+    json_t *value);
 /* Time to read an answer.  A file's reader has more: its size at 32 bytes a ms.
  */
 #define REPLY_READER_MS 120000

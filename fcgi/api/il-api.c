@@ -7,7 +7,7 @@
  *	                          ├─run.sock─────▶ IL_API_CELLS children ─┐
  *	                          ├─session.sock─▶ IL_API_SESSIONS children
  *	                          ├─connect.sock─▶ IL_API_CELLS children, which
- *	                          │  speak HTTP and WebSocket: piston_connect.c
+ *	                          │  speak HTTP and WebSocket: piston.c
  *	                          └─mcp.sock─────▶ as many as runs and sessions,
  *	                             │             and 12 children: /mcp
  *	                             il-sandboxd, a cell each ◀──lease────┘
@@ -38,7 +38,6 @@
 #include "api/librechat_who.h"
 #include "api/mcp.h"
 #include "contract/mcp/mcp_tools.h"
-#include "api/piston.h"
 #include "api/routes.h"
 #include "server/master.h"
 #include "server/serve.h"

@@ -1,44 +1,59 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * /api/v2: Piston's contract on leased cells.  Its WebSocket is in
- * piston_connect.c.
+ * /api/v2: Piston's contract on leased cells, and its WebSocket,
+ * /api/v2/connect.  FastCGI has no way to change the protocol of a connection,
+ * so nginx hands these on as HTTP, to a socket of their own.  A process serves
+ * one connection, which has one run: its standard input is a pipe that is
+ * filled here with what the client types.
  */
-#include "api/piston.h"
-
-#include <stdatomic.h>
-#include <stdint.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <unistd.h>
 
 #include "api/app.h"
 #include "api/gate.h"
 #include "api/run.h"
 #include "api/routes.h"
-#include "contract/piston/piston_answer.h"
+#include "api/web_socket.h"
+#include "contract/piston/piston_message.h"
 #include "server/serve.h"
 
 #include "base/basics.h"
 #include "base/config.h"
 #include "base/file.h"
 
-#define COMPILE_MS 10000 /* of the contract; nothing is compiled */
 #define PROCESSES 64
 /* A little more than both streams may have, so that one of them is over its
  * limit and that is known. */
 #define OUTPUT_MAX (2 * PISTON_OUTPUT_MAX + 1)
-#define LIST_MAX (64 << 10)
 #define ASK_MS 5000
 #define ASK_OUTPUT 256
+#define ASK_AGAIN_MS 600000
+#define PARTS 1000	     /* of a version's numbers, each less than that */
+#define INIT_MS 1000	     /* of the contract */
+#define TYPED_MAX (64 << 10) /* that nobody has read; then the client waits */
+
+#define ENVIRONMENT \
+	"HOME=/tmp", "LANG=C.UTF-8", "PATH=/usr/local/bin:/usr/bin:/bin", \
+	    "PYTHONDONTWRITEBYTECODE=1", "PYTHONIOENCODING=utf-8"
+
+static const char *const environments[][7] = {
+	[PISTON_PYTHON] = { ENVIRONMENT, "PISTON_LANGUAGE=python", NULL },
+	[PISTON_BASH] = { ENVIRONMENT, "PISTON_LANGUAGE=bash", NULL },
+};
 
 /* ---- versions of the interpreters ---- */
 
 /* Versions that one interpreter has reported.  Each is one number, so that it
  * is whole or missing: 0. */
 struct piston_versions {
-	_Atomic uint64_t of[2];	  /* enum piston_language */
+	_Atomic int64_t of[2];	  /* enum piston_language */
 	_Atomic int64_t asked_ms; /* 0: never */
 };
-#define PART_BITS 20
-#define PART_MAX ((INT64_C(1) << PART_BITS) - 1)
 
 int
 piston_open(struct api_app *app, struct err *err)
@@ -48,28 +63,16 @@ piston_open(struct api_app *app, struct err *err)
 	return app->versions == NULL ? -1 : 0;
 }
 
-/* A line, "3.11.2", as one number, and what follows it; 0: it is none. */
-static uint64_t
-pack_version(const char **text)
+/* A text, "3.11.2", as one number; 0: it is none. */
+static int64_t
+pack_version(const char *text, size_t len)
 {
-	const char *line = *text;
-	size_t len = strcspn(line, "\n");
 	struct semver v;
 
-	*text += len + (line[len] == '\n' ? 1 : 0);
-	if (!semver_read(&v, line, len) || v.major < 1 || v.major > PART_MAX ||
-	    v.minor > PART_MAX || v.patch > PART_MAX)
-		return 0;
-	return (uint64_t)v.major << 2 * PART_BITS |
-	    (uint64_t)v.minor << PART_BITS | (uint64_t)v.patch;
-}
-
-static struct semver
-unpack_version(uint64_t number)
-{
-	return (struct semver){ (int64_t)(number >> 2 * PART_BITS),
-		(int64_t)(number >> PART_BITS) & PART_MAX,
-		(int64_t)number & PART_MAX };
+	return semver_read(&v, text, len) && v.major < PARTS &&
+		v.minor < PARTS && v.patch < PARTS ?
+	    (v.major * PARTS + v.minor) * PARTS + v.patch :
+	    0;
 }
 
 static void
@@ -78,16 +81,6 @@ piston_version_event(void *arg, const struct cell_event *event)
 	if (event->kind == CELL_OUTPUT && event->stream == 1)
 		buf_add(arg, event->data, event->len);
 }
-
-static const char *const environment[] = {
-	"HOME=/tmp",
-	"LANG=C.UTF-8",
-	"PATH=/usr/local/bin:/usr/bin:/bin",
-	"PYTHONDONTWRITEBYTECODE=1",
-	"PYTHONIOENCODING=utf-8",
-	NULL, /* room for PISTON_LANGUAGE, */
-	NULL,
-};
 
 /* Is another try useless for now? */
 static bool
@@ -114,7 +107,7 @@ piston_ask(struct api_app *app, struct http_request *req, size_t index)
 		{ code, sizeof(code) - 1 } };
 	const struct cell_request cell = { .op = OP_RUN,
 		.folder = "/workspace",
-		.env = environment,
+		.env = environments[PISTON_PYTHON],
 		.plain = true,
 		.words = words,
 		.word_count = 2,
@@ -126,38 +119,42 @@ piston_ask(struct api_app *app, struct http_request *req, size_t index)
 		.req = req,
 		.request = &cell,
 		.c = { .event = piston_version_event, .arg = &text } };
-	const char *told;
-	uint64_t python;
+	const char *line;
+	int64_t python = 0;
 
 	api_run(&run, app->interpreters[index]);
-	told = buf_str(&text);
-	python = pack_version(&told);
-	if (run.end != RUN_RESULT || python == 0) {
+	line = buf_str(&text);
+	if (run.end == RUN_RESULT)
+		python = pack_version(line, strcspn(line, "\n"));
+	if (python == 0) {
 		log_warn("interpreter %s does not tell its version",
 		    app->interpreters[index]);
-		if (cannot_start(&run))
-			versions->asked_ms = clock_monotonic_ms();
-		return cannot_start(&run);
+	} else {
+		line += strcspn(line, "\n");
+		line += *line == '\n' ? 1 : 0;
+		versions->of[PISTON_PYTHON] = python;
+		versions->of[PISTON_BASH] = pack_version(line,
+		    strcspn(line, "\n"));
 	}
-	versions->of[PISTON_PYTHON] = python;
-	versions->of[PISTON_BASH] = pack_version(&told);
-	versions->asked_ms = clock_monotonic_ms();
-	return true;
+	if (python != 0 || cannot_start(&run))
+		versions->asked_ms = clock_monotonic_ms();
+	return python != 0 || cannot_start(&run);
 }
 
 static void
-add_runtimes(struct piston_runtimes *all, const struct api_app *app,
+add_runtimes(struct piston_offer *offer, const struct api_app *app,
     enum piston_language language)
 {
 	for (size_t i = 0; app->interpreters[i] != NULL; i++) {
-		uint64_t version = app->versions[i].of[language];
+		int64_t version = app->versions[i].of[language];
 
 		if (version == 0)
 			continue;
-		all->items[all->count++] = (struct piston_runtime){
-			.language = language,
-			.version = unpack_version(version),
-			.interpreter = app->interpreters[i]
+		offer->items[offer->count++] = (struct piston_runtime){
+			language,
+			{ version / PARTS / PARTS, version / PARTS % PARTS,
+			    version % PARTS },
+			app->interpreters[i],
 		};
 		/* one shell is enough */
 		if (language == PISTON_BASH)
@@ -165,13 +162,16 @@ add_runtimes(struct piston_runtimes *all, const struct api_app *app,
 	}
 }
 
-bool
-piston_runtimes(struct piston_runtimes *all, struct api_app *app,
+/* The runtimes of the interpreters on offer.  The first request that needs an
+ * unknown version runs the interpreter to learn it, for all processes.  anew:
+ * versions older than ASK_AGAIN_MS are learned again.  False: there was no
+ * cell, which is not answered yet, or the client is gone. */
+static bool
+piston_make_offer(struct piston_offer *offer, struct api_app *app,
     struct http_request *req, bool anew)
 {
-	int64_t since_ms = clock_monotonic_ms() - PISTON_ASK_AGAIN_MS;
+	int64_t since_ms = clock_monotonic_ms() - ASK_AGAIN_MS;
 
-	all->count = 0;
 	for (size_t i = 0; app->interpreters[i] != NULL; i++) {
 		int64_t asked_ms = app->versions[i].asked_ms;
 
@@ -181,90 +181,108 @@ piston_runtimes(struct piston_runtimes *all, struct api_app *app,
 		if (!piston_ask(app, req, i) && asked_ms == 0)
 			return false;
 	}
-	add_runtimes(all, app, PISTON_PYTHON);
-	add_runtimes(all, app, PISTON_BASH);
+	offer->count = 0;
+	offer->run_ms = app->config->piston_timeout_ms;
+	offer->strict = !app->config->eval_fallback;
+	add_runtimes(offer, app, PISTON_PYTHON);
+	add_runtimes(offer, app, PISTON_BASH);
 	return true;
 }
 
-/* ---- requests ---- */
-
-struct piston_limits
-piston_limits(const struct api_app *app)
+static void
+answer_list(struct api_app *app, struct http_request *req, bool packages)
 {
-	return (struct piston_limits){ app->config->piston_timeout_ms,
-		COMPILE_MS, !app->config->eval_fallback };
+	struct piston_offer offer;
+
+	if (piston_make_offer(&offer, app, req, true))
+		reply_value(req, 200, NULL, piston_pack_list(&offer, packages));
+	else
+		reply_busy(req);
 }
 
 void
-piston_fill(struct cell_request *cell, const struct piston_request *req)
+api_piston_runtimes(struct api_app *app, struct http_request *req)
 {
-	static const char *env[2][sizeof(environment) / sizeof(environment[0])];
-	enum piston_language language = req->runtime->language;
-	size_t n = 0;
-
-	while (environment[n] != NULL) {
-		env[language][n] = environment[n];
-		n++;
-	}
-	env[language][n] = language == PISTON_BASH ? "PISTON_LANGUAGE=bash" :
-						     "PISTON_LANGUAGE=python";
-	*cell = (struct cell_request){
-		.op = language == PISTON_BASH ? OP_BASH : OP_RUN,
-		.folder = "/workspace",
-		.env = env[language],
-		.plain = true,
-		.words = req->words,
-		.word_count = req->word_count,
-		.inputs = req->inputs,
-		.input_count = req->input_count,
-		.input = req->input,
-		.input_len = req->input_len,
-		.wall_ms = req->wall_ms,
-		.output_max = OUTPUT_MAX,
-		.limit_memory = req->memory,
-		.limit_processes = PROCESSES,
-		/* The kernel counts whole seconds, and by its ticks: whom it
-		 * ends is to be over the limit by the microsecond, too. */
-		.limit_cpu = (req->cpu_us + 500000) / 1000000 + 1,
-	};
+	answer_list(app, req, false);
 }
 
-/* ---- POST /api/v2/execute ---- */
+void
+api_piston_packages(struct api_app *app, struct http_request *req)
+{
+	answer_list(app, req, true);
+}
 
-struct piston_run {
+/* ---- a run ---- */
+
+struct job {
+	struct api_app *app;
+	struct http_request *req; /* for the gate and the run */
+	struct piston_request request;
 	struct api_run run;
-	const struct piston_request *request;
 	struct piston_output output;
+	/* The rest is a WebSocket's, whose output is what is not sent yet. */
+	struct web_socket s;
+	bool running; /* it has said what to run */
+	int reader;   /* of the pipe; both -1: closed */
+	int writer;
+	struct buf typed;
+	bool eof;
+	struct pollfd others[CONVERSATION_OTHERS];
 };
+
+static void
+piston_run(struct job *j, const struct run_front *front)
+{
+	const struct piston_runtime *runtime = j->request.runtime;
+	struct cell_request *cell = &j->request.cell;
+
+	cell->op = runtime->language == PISTON_BASH ? OP_BASH : OP_RUN;
+	cell->folder = "/workspace";
+	cell->env = environments[runtime->language];
+	cell->plain = true;
+	cell->output_max = OUTPUT_MAX;
+	cell->limit_processes = PROCESSES;
+	/* The kernel counts whole seconds, and by its ticks: whom it ends is to
+	 * be over the limit by the microsecond, too. */
+	cell->limit_cpu = (j->request.cpu_us + 500000) / 1000000 + 1;
+	j->run.front = front;
+	j->run.arg = j;
+	j->run.app = j->app;
+	j->run.req = j->req;
+	j->run.request = cell;
+	piston_output_init(&j->output);
+	api_run(&j->run, runtime->interpreter);
+	api_run_answer(&j->run);
+	piston_output_release(&j->output);
+}
 
 static void
 piston_run_output(struct api_run *run, const struct cell_event *event)
 {
-	struct piston_run *x = run->arg;
+	struct job *j = run->arg;
 
-	if (!piston_output_add(&x->output, event->stream, event->data,
+	if (!piston_output_add(&j->output, event->stream, event->data,
 		event->len))
 		run->c.enough = true;
 }
 
 static void
-piston_run_answer(struct api_run *run)
+say_error(struct job *j, const char *text)
 {
-	struct piston_run *x = run->arg;
-	auto_buf struct buf body = BUF_INIT(PISTON_ANSWER_MAX);
-	auto_buf struct buf headers = BUF_INIT(256);
-
-	piston_add_answer(&body, x->request, &x->output, &run->result);
-	if (x->request->stands_in)
-		buf_addf(&headers, REPLY_STANDS_IN,
-		    x->request->runtime->interpreter);
-	reply_json(run->req, 200, buf_str(&headers), &body);
+	web_socket_say(&j->s,
+	    json_pack("{s:s,s:o}", "type", "error", "message",
+		jtext_pack(text, strlen(text))));
+	web_socket_goodbye(&j->s, 4002, "Notified Error");
 }
 
+/* Answer, or say it where a WebSocket has begun. */
 static void
 piston_run_refuse(struct api_run *run, int status, const char *text)
 {
-	reply_refuse(run->req, status, NULL, text);
+	if (run->req->begun)
+		say_error(run->arg, text);
+	else
+		reply_refuse(run->req, status, NULL, text);
 }
 
 static const struct run_error piston_errors[] = {
@@ -274,6 +292,22 @@ static const struct run_error piston_errors[] = {
 	{ 0, false, 500, "Internal Server Error" },
 };
 
+/* ---- POST /api/v2/execute ---- */
+
+static void
+piston_run_answer(struct api_run *run)
+{
+	struct job *j = run->arg;
+	auto_buf struct buf headers = BUF_INIT(256);
+
+	if (j->request.stands_in)
+		buf_addf(&headers, REPLY_STANDS_IN,
+		    j->request.runtime->interpreter);
+	piston_output_end(&j->output);
+	reply_value(run->req, 200, buf_str(&headers),
+	    piston_pack_answer(&j->request, &j->output, &run->result));
+}
+
 static const struct run_front piston_front = {
 	.kind = API_PISTON,
 	.output = piston_run_output,
@@ -282,75 +316,324 @@ static const struct run_front piston_front = {
 	.refuse = piston_run_refuse,
 };
 
-static void
-piston_run(struct api_app *app, struct http_request *req,
-    const struct piston_request *request)
-{
-	struct cell_request cell;
-	struct piston_run x = { .run = { .front = &piston_front,
-				    .app = app,
-				    .req = req,
-				    .request = &cell },
-		.request = request };
-
-	x.run.arg = &x;
-	piston_fill(&cell, request);
-	piston_output_init(&x.output);
-	api_run(&x.run, request->runtime->interpreter);
-	api_run_answer(&x.run);
-	piston_output_release(&x.output);
-}
-
 void
 api_piston_execute(struct api_app *app, struct http_request *req)
 {
 	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
-	const struct piston_limits limits = piston_limits(app);
-	struct piston_runtimes all;
-	struct piston_refusal refusal;
-	struct piston_request request;
+	struct job j = { .app = app, .req = req };
+	struct piston_offer offer;
+	struct api_error error;
 
 	if (!api_read_body(req, &body))
 		return;
-	if (!piston_runtimes(&all, app, req, false)) {
+	if (!piston_make_offer(&offer, app, req, false)) {
 		reply_busy(req);
 		return;
 	}
-	if (!piston_read(&request, &limits, all.items, all.count,
-		buf_str(&body), body.len, &refusal)) {
-		reply_json(req, refusal.status, NULL, &refusal.body);
+	if (!piston_parse(&j.request.doc, buf_str(&body), body.len, &error) ||
+	    !piston_accept(&j.request, &offer, &error)) {
+		reply_refuse(req, error.status, NULL, error.text);
 		return;
 	}
 	buf_release(&body);
-	piston_run(app, req, &request);
-	jtree_release(&request.doc);
+	piston_run(&j, &piston_front);
+	jtree_release(&j.request.doc);
 }
 
-/* ---- lists of runtimes and packages ---- */
+/* ---- /api/v2/connect: what the client types ---- */
+
+/* Write into the pipe what was typed, as far as it goes. */
+static void
+type(struct job *j)
+{
+	while (j->writer >= 0 && j->typed.len > 0) {
+		ssize_t n = write(j->writer, j->typed.data, j->typed.len);
+
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n <= 0)
+			cleanup_close(&j->writer);
+		else
+			buf_drop(&j->typed, (size_t)n);
+	}
+	buf_reset(&j->typed);
+	if (j->eof)
+		cleanup_close(&j->writer);
+}
+
+/* Act on the message that has come.  True: it is a request to run. */
+static bool
+hear(struct job *j)
+{
+	const struct buf *message = &j->s.in.message;
+	struct piston_said said;
+	struct api_error error;
+
+	switch (piston_hear(&said, buf_str(message), message->len, j->running,
+	    &error)) {
+	case PISTON_INIT:
+		j->request = (struct piston_request){ .doc = said.doc };
+		j->running = true;
+		return true;
+	case PISTON_DATA:
+		if (!j->eof)
+			buf_add(&j->typed, said.text, said.len);
+		j->eof = j->eof || said.eof;
+		type(j);
+		break;
+	case PISTON_SIGNAL:
+		cell_signal(j->run.c.cell, said.number);
+		break;
+	case PISTON_CLOSE:
+		web_socket_goodbye(&j->s, said.code, said.reason);
+		break;
+	case PISTON_WRONG:
+		say_error(j, error.text);
+		break;
+	case PISTON_OTHER:
+		break;
+	}
+	jtree_release(&said.doc);
+	return false;
+}
+
+/* A client that types faster than the run reads must wait, too. */
+static bool
+is_full(const struct job *j)
+{
+	return j->typed.len >= TYPED_MAX;
+}
 
 static void
-answer_list(struct api_app *app, struct http_request *req,
-    void (*add)(struct buf *, const struct piston_runtime *, size_t))
+hear_messages(struct job *j)
 {
-	auto_buf struct buf body = BUF_INIT(LIST_MAX);
-	struct piston_runtimes all;
+	while (!is_full(j) && web_socket_next(&j->s))
+		(void)hear(j);
+}
 
-	if (piston_runtimes(&all, app, req, true)) {
-		add(&body, all.items, all.count);
-		reply_text(req, 200, NULL, buf_str(&body));
+/* ---- /api/v2/connect: while it runs ---- */
+
+/* Set, before the cell is waited for again, what to wait for beside it. */
+static void
+connect_settle(struct job *j)
+{
+	j->run.c.hang_up = j->s.gone || j->s.closing;
+	j->others[0] = (struct pollfd){ .fd = j->s.fd,
+		.events = (short)((is_full(j) ? 0 : POLLIN) |
+		    (j->s.out.len > 0 ? POLLOUT : 0)) };
+	j->others[1] = (struct pollfd){ .fd = j->typed.len > 0 ? j->writer : -1,
+		.events = POLLOUT };
+}
+
+static void
+connect_other_event(void *arg)
+{
+	struct job *j = ((struct api_run *)arg)->arg;
+
+	web_socket_flush(&j->s);
+	type(j);
+	hear_messages(j);
+	if (!is_full(j)) {
+		web_socket_receive(&j->s);
+		hear_messages(j);
+	}
+	connect_settle(j);
+}
+
+/* Send the output that has come. */
+static void
+say_output(struct job *j)
+{
+	for (int i = 0; i < 2; i++) {
+		struct buf *text = &j->output.streams[i].text;
+
+		if (text->len > 0)
+			web_socket_say(&j->s, piston_pack_data(i + 1, text));
+		buf_reset(text);
+	}
+	buf_reset(&j->output.all);
+}
+
+static void
+connect_started(struct api_run *run)
+{
+	struct job *j = run->arg;
+
+	web_socket_say(&j->s,
+	    json_pack("{s:s,s:s}", "type", "stage", "stage", "run"));
+	/* The run alone has the reader: when it closes that, we notice. */
+	cleanup_close(&j->reader);
+	/* Messages that came with the request cause no event. */
+	hear_messages(j);
+	connect_settle(j);
+}
+
+static void
+connect_output(struct api_run *run, const struct cell_event *event)
+{
+	piston_run_output(run, event);
+	say_output(run->arg);
+	connect_settle(run->arg);
+}
+
+static void
+connect_answer(struct api_run *run)
+{
+	struct job *j = run->arg;
+	struct piston_end end;
+
+	piston_output_end(&j->output);
+	say_output(j);
+	end = piston_end(&j->request, &run->result, j->output.full);
+	web_socket_say(&j->s, piston_pack_exit(&end));
+	web_socket_goodbye(&j->s, 4999, "Job Completed");
+}
+
+static const struct run_front connect_front = {
+	.kind = API_CONNECT,
+	.started = connect_started,
+	.output = connect_output,
+	.answer = connect_answer,
+	.errors = piston_errors,
+	.refuse = piston_run_refuse,
+};
+
+/* Run the request, which is released. */
+static void
+connect_run(struct job *j)
+{
+	struct piston_offer offer;
+	struct api_error error;
+	int ends[2];
+
+	if (!piston_make_offer(&offer, j->app, j->req, false)) {
+		jtree_release(&j->request.doc);
+		say_error(j, REPLY_BUSY);
+		return;
+	}
+	if (!piston_accept(&j->request, &offer, &error)) {
+		say_error(j, error.text);
+		return;
+	}
+	if (pipe2(ends, O_CLOEXEC) != 0) {
+		log_err("pipe: %m");
+		say_error(j, "Internal Server Error");
 	} else {
-		reply_busy(req);
+		j->reader = ends[0];
+		j->writer = ends[1];
+		(void)fcntl(j->writer, F_SETFL, O_NONBLOCK);
+		web_socket_say(&j->s, piston_pack_runtime(j->request.runtime));
+		j->request.cell.input = NULL;
+		j->request.cell.input_len = 0;
+		j->request.cell.live = true;
+		j->request.cell.live_fd = j->reader;
+		j->run.c.others = j->others;
+		j->run.c.other_count = CONVERSATION_OTHERS;
+		j->run.c.other = connect_other_event;
+		connect_settle(j);
+		piston_run(j, &connect_front);
+		cleanup_close(&j->reader);
+		cleanup_close(&j->writer);
+	}
+	jtree_release(&j->request.doc);
+}
+
+/* ---- /api/v2/connect: a connection ---- */
+
+/* Until it says what to run. */
+static void
+talk(struct job *j)
+{
+	int64_t until_ms = clock_monotonic_ms() + INIT_MS;
+
+	while (!j->s.gone && !j->s.closing) {
+		if (web_socket_next(&j->s)) {
+			if (hear(j)) {
+				connect_run(j);
+				return;
+			}
+		} else if (j->s.gone || j->s.closing) {
+			return;
+		} else if (web_socket_wait(&j->s, until_ms)) {
+			web_socket_receive(&j->s);
+		} else {
+			web_socket_goodbye(&j->s, 4001,
+			    "Initialization Timeout");
+		}
 	}
 }
 
-void
-api_piston_runtimes(struct api_app *app, struct http_request *req)
+/* Is it a WebSocket that is asked for?  False: it was answered. */
+static bool
+is_upgrade(struct job *j, const struct socket_head *head)
 {
-	answer_list(app, req, piston_add_runtimes);
+	if (!api_serves_connect(j->app) ||
+	    strcmp(head->path, "/api/v2/connect") != 0 ||
+	    strcasecmp(head->upgrade, "websocket") != 0)
+		reply_refuse(j->req, 404, NULL, REPLY_NOT_FOUND);
+	else if (strcmp(head->version, "13") != 0)
+		reply_refuse(j->req, 426, "Sec-WebSocket-Version: 13\r\n",
+		    "Upgrade Required");
+	else if (head->key[0] == '\0')
+		reply_refuse(j->req, 400, NULL, "Bad Request");
+	else
+		return true;
+	return false;
+}
+
+static void
+connect_serve(struct job *j, const struct socket_head *head)
+{
+	char answer[SOCKET_ANSWER_LEN + 1];
+
+	if (!is_upgrade(j, head) ||
+	    !gate_enter(j->app, j->req, GATE_CELL, gate_by_token))
+		return;
+	socket_answer(head->key, answer);
+	buf_addf(&j->s.out,
+	    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+	    "Connection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
+	    answer);
+	web_socket_flush(&j->s);
+	j->req->status = 101;
+	j->req->begun = true;
+	talk(j);
+	gate_leave(j->app);
 }
 
 void
-api_piston_packages(struct api_app *app, struct http_request *req)
+api_connect(void *arg, int fd)
 {
-	answer_list(app, req, piston_add_packages);
+	struct api_app *app = arg;
+	struct http_request req;
+	struct job j = { .app = app,
+		.req = &req,
+		.typed = BUF_INIT(SOCKET_MESSAGE_MAX + TYPED_MAX),
+		.reader = -1,
+		.writer = -1 };
+	int64_t started_us = clock_monotonic_us();
+	struct socket_head head;
+	char authorization[sizeof(head.authorization) + 32];
+	char foreign[sizeof(head.foreign) + 32];
+	char *params[] = { (char[]){ "DOCUMENT_URI=/api/v2/connect" }, foreign,
+		NULL, NULL };
+
+	web_socket_open(&j.s, fd);
+	if (web_socket_read_head(&j.s, &head)) {
+		(void)snprintf(authorization, sizeof(authorization),
+		    "HTTP_AUTHORIZATION=%s", head.authorization);
+		(void)snprintf(foreign, sizeof(foreign), "INLINE_FOREIGN=%s",
+		    head.foreign);
+		if (head.authorization[0] != '\0')
+			params[2] = authorization;
+		http_raw(&req, fd, params);
+		metrics_change(&app->metrics, METRICS_REQUESTS, 1);
+		connect_serve(&j, &head);
+		web_socket_linger(&j.s);
+		metrics_change(&app->metrics, METRICS_REQUESTS, -1);
+		metrics_request(&app->metrics, api_route_connect, req.status,
+		    clock_monotonic_us() - started_us, 0, req.sent);
+	}
+	web_socket_release(&j.s);
+	buf_release(&j.typed);
 }

@@ -226,8 +226,9 @@ fields_read_text(struct field_error *error, const struct field *row,
 		    "must have at most %" PRId64 " bytes", row->max);
 	if (row->kind == FIELD_WORD && text->len == 0)
 		return fields_refuse(error, FIELD_VALUE, "must not be empty");
-	return row->kind != FIELD_WORD || strlen(text->data) == text->len ||
-	    fields_refuse(error, FIELD_VALUE, "must not hold a NUL character");
+	return row->kind == FIELD_TEXT || strlen(text->data) == text->len ||
+	    fields_refuse(error, FIELD_VALUE,
+		"must not contain a NUL character");
 }
 
 static bool
@@ -271,14 +272,19 @@ fields_read_number(struct field_error *error, const struct field *row,
 
 static bool read_object(struct reading *r, const struct field *rows,
     const json_t *object, void *into);
+static bool fields_read_value(struct reading *r, const struct field *row,
+    const json_t *value, void *place);
 
 static bool
 fields_read_list(struct reading *r, const struct field *row,
     const json_t *value, struct field_list *list)
 {
-	static const struct field string = { .kind = FIELD_TEXT };
-	size_t size = row->items == NULL ? sizeof(struct cell_bytes) :
-					   row->size;
+	static const struct field text = { .kind = FIELD_TEXT };
+	static const struct field string = { .kind = FIELD_STRING };
+	const struct field *one = row->kind == FIELD_STRINGS ? &string : &text;
+	size_t size = row->items != NULL ? row->size :
+	    one == &string		 ? sizeof(const char *) :
+					   sizeof(struct cell_bytes);
 	struct field_place *place = &r->error->place;
 	const json_t *item;
 
@@ -296,7 +302,7 @@ fields_read_list(struct reading *r, const struct field *row,
 
 		place->inner = NULL;
 		if (!(row->items == NULL ?
-			    fields_read_text(r->error, &string, item, into) :
+			    fields_read_value(r, one, item, into) :
 			    read_object(r, row->items, item, into)))
 			return false;
 	}
@@ -308,6 +314,10 @@ static bool
 fields_read_value(struct reading *r, const struct field *row,
     const json_t *value, void *place)
 {
+	struct field_list list = { .items = NULL };
+	struct cell_bytes text = { NULL, 0 };
+	bool good;
+
 	switch (row->kind) {
 	case FIELD_ANY:
 		*(const json_t **)place = value;
@@ -315,6 +325,10 @@ fields_read_value(struct reading *r, const struct field *row,
 	case FIELD_TEXT:
 	case FIELD_WORD:
 		return fields_read_text(r->error, row, value, place);
+	case FIELD_STRING:
+		good = fields_read_text(r->error, row, value, &text);
+		*(const char **)place = text.data;
+		return good;
 	case FIELD_INT:
 	case FIELD_WHOLE:
 		return fields_read_int(r->error, row, value, place);
@@ -325,6 +339,10 @@ fields_read_value(struct reading *r, const struct field *row,
 		return check_type(r->error, value, JSON_TRUE);
 	case FIELD_LIST:
 		return fields_read_list(r, row, value, place);
+	case FIELD_STRINGS:
+		good = fields_read_list(r, row, value, &list);
+		*(const char ***)place = list.items;
+		return good;
 	}
 	return true;
 }
@@ -415,6 +433,31 @@ field_error_add(struct buf *out, const struct field_error *error)
 {
 	field_place_add(out, &error->place);
 	buf_addf(out, " %s", error->text);
+}
+
+bool
+api_error_set(struct api_error *error, int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	error->status = status;
+	va_start(ap, fmt);
+	(void)vsnprintf(error->text, sizeof(error->text), fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+bool
+fields_accept(struct jtree *doc, const struct field *rows, void *into,
+    struct api_error *error)
+{
+	auto_buf struct buf text = BUF_INIT(1024);
+	struct field_error wrong;
+
+	if (fields_read(doc, rows, doc->root, into, &wrong))
+		return true;
+	field_error_add(&text, &wrong);
+	return api_error_set(error, 400, "%s", buf_str(&text));
 }
 
 /* ---- answers ---- */

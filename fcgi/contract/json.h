@@ -68,14 +68,16 @@ bool jtree_is(const json_t *value, const char *text);
  * with its bounds and with the place in a struct where its value goes.
  */
 enum field_kind {
-	FIELD_ANY,    /* the value as it is: const json_t * */
-	FIELD_TEXT,   /* any string: struct cell_bytes */
-	FIELD_WORD,   /* the same, not empty and without NUL */
-	FIELD_INT,    /* int64_t */
-	FIELD_WHOLE,  /* int64_t; 5.0 is 5 */
-	FIELD_NUMBER, /* double */
-	FIELD_BOOL,   /* bool */
-	FIELD_LIST,   /* struct field_list */
+	FIELD_ANY,     /* the value as it is: const json_t * */
+	FIELD_TEXT,    /* any string: struct cell_bytes */
+	FIELD_WORD,    /* the same, not empty and without NUL */
+	FIELD_STRING,  /* a string without NUL: const char * */
+	FIELD_INT,     /* int64_t */
+	FIELD_WHOLE,   /* int64_t; 5.0 is 5 */
+	FIELD_NUMBER,  /* double */
+	FIELD_BOOL,    /* bool */
+	FIELD_LIST,    /* struct field_list */
+	FIELD_STRINGS, /* const char **, of FIELD_STRING; NULL at the end */
 };
 
 /* Members that are not there leave their place alone, but for numbers and
@@ -128,12 +130,21 @@ bool fields_read(struct jtree *doc, const struct field *rows,
 /* The same for one member. */
 bool field_read(struct jtree *doc, const struct field *row,
     const json_t *object, void *into, struct field_error *error);
+/* Refusal of a request: a status, and a text for its client, cut to fit.  Its
+ * setter is always false. */
+struct api_error {
+	int status;
+	char text[2048];
+};
+bool api_error_set(struct api_error *error, int status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* As fields_read() of the whole document.  False: 400, and the error. */
+bool fields_accept(struct jtree *doc, const struct field *rows, void *into,
+    struct api_error *error);
 /* Is a Content-Type application/json, with any parameters?  NULL is none. */
 bool fields_is_json(const char *content_type);
-/* Append the place: "files[0].path". */
+/* Append the place ("files[0].path"); the error ("files[0] is missing"). */
 void field_place_add(struct buf *out, const struct field_place *place);
-/* Append the error as a sentence without its end: "files[0].path must be a
- * string". */
 void field_error_add(struct buf *out, const struct field_error *error);
 
 /* ---- answers ---- */

@@ -7,41 +7,40 @@
 #include <string.h>
 
 #include "base/utf8.h"
-#include "contract/piston/piston_answer.h"
-#include "contract/piston/piston_request.h"
+#include "contract/json.h"
+#include "contract/piston/piston_message.h"
 #include "contract/piston/piston_socket.h"
 #include "protocol/frame.h"
 #include "protocol/frame_limits.h"
 
-static const struct piston_runtime runtimes[] = {
-	{ PISTON_PYTHON, { 3, 11, 2 }, "3.11" },
-	{ PISTON_BASH, { 5, 2, 15 }, "3.11" },
+static const struct piston_offer offer = {
+	.items = { { PISTON_PYTHON, { 3, 11, 2 }, "3.11" },
+	    { PISTON_BASH, { 5, 2, 15 }, "3.11" } },
+	.count = 2,
+	.run_ms = 3000,
 };
-static const struct piston_limits limits = { 3000, 10000, false };
 
 static void
-check_refusal(struct piston_refusal *refusal)
+check_refusal(const struct api_error *error)
 {
-	fuzz_holds(refusal->status >= 400 && !refusal->body.overflow &&
-		utf8_valid(buf_str(&refusal->body), refusal->body.len) &&
-		strncmp(buf_str(&refusal->body), "{\"message\":\"", 12) == 0,
-	    "a refusal is a message");
-	buf_release(&refusal->body);
+	fuzz_holds(error->status >= 400 && error->text[0] != '\0' &&
+		strlen(error->text) < sizeof(error->text),
+	    "a refusal is a text");
 }
 
 static void
 check_request(const struct piston_request *req)
 {
-	for (size_t i = 0; i < req->word_count; i++) {
-		const struct cell_bytes *word = &req->words[i];
+	for (size_t i = 0; i < req->cell.word_count; i++) {
+		const struct cell_bytes *word = &req->cell.words[i];
 
 		fuzz_holds(word->data != NULL &&
 			strlen(word->data) == word->len &&
 			utf8_valid(word->data, word->len),
 		    "an argument is text, and ends");
 	}
-	for (size_t i = 0; i < req->input_count; i++) {
-		const char *path = req->inputs[i].path;
+	for (size_t i = 0; i < req->cell.input_count; i++) {
+		const char *path = req->cell.inputs[i].path;
 
 		fuzz_holds(path[0] != '\0' && path[0] != '/' &&
 			strlen(path) <= LIMIT_PATH,
@@ -50,42 +49,48 @@ check_request(const struct piston_request *req)
 			strcmp(path, "..") != 0 && strstr(path, "/../") == NULL,
 		    "inside");
 	}
-	fuzz_holds(req->runtime != NULL && req->word_count > 0 &&
-		req->words[0].data[0] != '-' && req->input_len > 0 &&
-		req->input[req->input_len - 1] == '\n',
+	fuzz_holds(req->runtime != NULL && req->cell.word_count > 0 &&
+		req->cell.words[0].data[0] != '-' && req->cell.input_len > 0 &&
+		req->cell.input[req->cell.input_len - 1] == '\n',
 	    "something to run");
-	fuzz_holds(req->wall_ms >= 1 && req->wall_ms <= limits.run_ms &&
-		req->cpu_us >= 0 && req->cpu_us <= limits.run_ms * 1000 &&
-		req->memory >= 0,
+	fuzz_holds(req->cell.wall_ms >= 1 &&
+		req->cell.wall_ms <= offer.run_ms && req->cpu_us >= 0 &&
+		req->cpu_us <= offer.run_ms * 1000 &&
+		req->cell.limit_memory >= 0,
 	    "limits");
 }
 
 static void
 try_request(const char *text, size_t size)
 {
-	struct piston_request req;
-	struct piston_refusal refusal;
+	struct piston_request req = { .runtime = NULL };
+	struct api_error error;
 
-	if (piston_read(&req, &limits, runtimes, 2, text, size, &refusal)) {
+	if (piston_parse(&req.doc, text, size, &error) &&
+	    piston_accept(&req, &offer, &error)) {
 		check_request(&req);
 		jtree_release(&req.doc);
 	} else {
-		check_refusal(&refusal);
+		check_refusal(&error);
 	}
 }
 
 static void
 try_message(const char *text, size_t size)
 {
+	bool running = size % 2 == 0;
 	struct piston_said said;
-	struct piston_refusal refusal;
-	enum piston_message kind = piston_hear(&said, text, size, &refusal);
+	struct api_error error;
+	enum piston_message kind = piston_hear(&said, text, size, running,
+	    &error);
 
-	if (kind == PISTON_WRONG) {
-		check_refusal(&refusal);
-		return;
-	}
-	fuzz_holds(utf8_valid(said.text, said.len), "what is typed is text");
+	if (kind == PISTON_WRONG)
+		check_refusal(&error);
+	fuzz_holds((kind == PISTON_CLOSE) == (said.code != 0) &&
+		(kind != PISTON_INIT || !running),
+	    "an end has a code");
+	fuzz_holds(said.len == 0 || utf8_valid(said.text, said.len),
+	    "what is typed is text");
 	fuzz_holds(said.number >= 0 && said.number <= 64, "a signal");
 	jtree_release(&said.doc);
 }
@@ -108,15 +113,14 @@ try_frames(const char *text, size_t size)
 			fuzz_holds(event != SOCKET_MESSAGE || !r.is_text ||
 				utf8_valid(buf_str(&r.message), r.message.len),
 			    "a text is text");
-			fuzz_holds(r.control.len <= 125 &&
-				!r.control.overflow && !r.message.overflow,
+			fuzz_holds(r.control_len <= 125 && !r.message.overflow,
 			    "nothing is too long");
 		} while (event == SOCKET_MESSAGE || event == SOCKET_PING);
 	}
 	fuzz_holds((event == SOCKET_FAULT) == (r.code != 0), "a fault is told");
-	fuzz_holds(event != SOCKET_CLOSE || r.control.len == 0 ||
-		(r.control.len >= 2 &&
-		    utf8_valid(buf_str(&r.control) + 2, r.control.len - 2)),
+	fuzz_holds(event != SOCKET_CLOSE || r.control_len == 0 ||
+		(r.control_len >= 2 &&
+		    utf8_valid(r.control + 2, r.control_len - 2)),
 	    "a goodbye is nothing, or a code and text");
 	socket_reader_release(&r);
 }
@@ -126,10 +130,10 @@ try_head(const char *text, size_t size)
 {
 	struct socket_head head;
 	char answer[SOCKET_ANSWER_LEN + 1];
-	size_t end = socket_head_end(text, size);
+	ssize_t end = socket_head_read(&head, text, size);
 
-	fuzz_holds(end <= size, "a head ends in what was sent");
-	if (end == 0 || !socket_head_read(&head, text, end))
+	fuzz_holds(end <= (ssize_t)size, "a head ends in what was sent");
+	if (end <= 0)
 		return;
 	socket_answer(head.key, answer);
 	fuzz_holds(strlen(answer) == SOCKET_ANSWER_LEN, "an answer");
@@ -140,11 +144,12 @@ try_head(const char *text, size_t size)
 static void
 try_output(const char *text, size_t size)
 {
-	auto_buf struct buf body = BUF_INIT(PISTON_ANSWER_MAX);
-	const struct piston_request req = { .runtime = &runtimes[0] };
+	auto_buf struct buf body = BUF_INIT(4 << 20);
+	json_auto_t *answer = NULL;
+	const struct piston_request req = { .runtime = &offer.items[0] };
 	const struct cell_result cell = { .reason = REASON_EXIT };
 	struct piston_output output;
-	struct jtree_error error;
+	struct jtree_error fault;
 	struct jtree doc;
 	struct semver version;
 	size_t piece = size / 7 + 1;
@@ -157,9 +162,11 @@ try_output(const char *text, size_t size)
 	for (size_t at = 0; at < size; at += piece)
 		(void)piston_output_add(&output, (int64_t)(at / piece % 2) + 1,
 		    text + at, size - at < piece ? size - at : piece);
-	piston_add_answer(&body, &req, &output, &cell);
+	piston_output_end(&output);
+	answer = piston_pack_answer(&req, &output, &cell);
+	jtext_add(&body, answer, JSON_COMPACT);
 	fuzz_holds(!body.overflow && utf8_valid(buf_str(&body), body.len) &&
-		jtree_parse(&doc, buf_str(&body), body.len, &error),
+		jtree_parse(&doc, buf_str(&body), body.len, &fault),
 	    "an answer is JSON");
 	jtree_release(&doc);
 	piston_output_release(&output);
@@ -176,7 +183,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	text = fuzz_text(data + 1, size - 1);
 	if (data[0] % 5 == 4) {
-		(void)semver_matches(&runtimes[0].version, text, size - 1);
+		(void)semver_matches(&offer.items[0].version, text, size - 1);
 		try_output(text, size - 1);
 	} else {
 		tries[data[0] % 5](text, size - 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A WebSocket's connection: waits end in time, whatever the client does. */
 
-#include "api/piston.h"
+#include "api/web_socket.h"
 
 #include <string.h>
 #include <sys/socket.h>

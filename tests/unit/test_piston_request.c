@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Piston's requests and answers at the borders of the contract. */
-#include "contract/piston/piston_answer.h"
-#include "contract/piston/piston_request.h"
+#include "contract/json.h"
+#include "contract/piston/piston_message.h"
 
 #include <signal.h>
 
@@ -11,13 +11,16 @@
 
 #include "tap.h"
 
-static const struct piston_runtime runtimes[] = {
-	{ PISTON_PYTHON, { 3, 11, 2 }, "3.11" },
-	{ PISTON_PYTHON, { 3, 13, 1 }, "science" },
-	{ PISTON_BASH, { 5, 2, 15 }, "3.11" },
+static const struct piston_offer offer = {
+	.items = {
+		{ PISTON_PYTHON, { 3, 11, 2 }, "3.11" },
+		{ PISTON_PYTHON, { 3, 13, 1 }, "science" },
+		{ PISTON_BASH, { 5, 2, 15 }, "3.11" },
+	},
+	.count = 3,
+	.run_ms = 3000,
+	.strict = true,
 };
-#define RUNTIMES (sizeof(runtimes) / sizeof(runtimes[0]))
-static const struct piston_limits limits = { 3000, 10000, true };
 
 #define PY "\"language\":\"python\",\"version\":\"*\""
 #define ONE PY ",\"files\":[{\"content\":\"x\"}]"
@@ -25,11 +28,19 @@ static const struct piston_limits limits = { 3000, 10000, true };
 /* ---- requests ---- */
 
 static bool
-read_request(struct piston_request *req, const char *body,
-    struct piston_refusal *refusal)
+read_by(struct piston_request *req, const struct piston_offer *by,
+    const char *body, struct api_error *error)
 {
-	return piston_read(req, &limits, runtimes, RUNTIMES, body, strlen(body),
-	    refusal);
+	*req = (struct piston_request){ .runtime = NULL };
+	return piston_parse(&req->doc, body, strlen(body), error) &&
+	    piston_accept(req, by, error);
+}
+
+static bool
+read_request(struct piston_request *req, const char *body,
+    struct api_error *error)
+{
+	return read_by(req, &offer, body, error);
 }
 
 /* Refused requests, and their texts. */
@@ -57,7 +68,7 @@ static const struct {
 	    "files[1].content must be base64" },
 	{ "{" PY ",\"files\":[{\"content\":\"\","
 	  "\"encoding\":\"utf8\\u0000x\"}]}",
-	    "files must include at least one utf8 encoded file" },
+	    "files[0].encoding must not contain a NUL character" },
 	{ "{" ONE ",\"run_timeout\":3000.5}",
 	    "run_timeout cannot exceed the configured limit of 3000" },
 	{ "{" ONE ",\"run_timeout\":\"\"}", "run_timeout must be a number" },
@@ -91,39 +102,34 @@ static void
 test_refused(size_t i)
 {
 	struct piston_request req;
-	struct piston_refusal refusal = { 0 };
-	char want[200];
+	struct api_error error = { 0 };
 
-	(void)snprintf(want, sizeof(want), "{\"message\":\"%s\"}",
-	    refused[i].message);
-	if (read_request(&req, refused[i].body, &refusal))
+	if (read_request(&req, refused[i].body, &error))
 		jtree_release(&req.doc);
-	is_int(refusal.status, 400, refused[i].body);
-	is_str(buf_str(&refusal.body), want, "in the contract's words");
-	buf_release(&refusal.body);
+	is_int(error.status, 400, refused[i].body);
+	is_str(error.text, refused[i].message, "in the contract's words");
 }
 
 /* A version that is not there is refused only where the operator says so. */
 static void
 test_nearest(const char *language, const char *version, const char *ran)
 {
-	const struct piston_limits lenient = { 3000, 10000, false };
+	struct piston_offer lenient = offer;
 	auto_buf struct buf body = BUF_INIT(4096);
 	struct piston_request req;
-	struct piston_refusal refusal;
+	struct api_error error;
 
+	lenient.strict = false;
 	buf_addf(&body,
 	    "{\"language\":\"%s\",\"version\":\"%s\","
 	    "\"files\":[{\"content\":\"x\"}]}",
 	    language, version);
-	if (piston_read(&req, &lenient, runtimes, RUNTIMES, buf_str(&body),
-		body.len, &refusal)) {
+	if (read_by(&req, &lenient, buf_str(&body), &error)) {
 		is_str(req.runtime->interpreter, ran, version);
 		ok(req.stands_in, "which stands in for it");
 		jtree_release(&req.doc);
 	} else {
 		is_str(ran, "", version);
-		buf_release(&refusal.body);
 	}
 }
 
@@ -161,23 +167,24 @@ test_taken(size_t i)
 	auto_buf struct buf body = BUF_INIT(4096);
 	auto_buf struct buf words = BUF_INIT(4096);
 	struct piston_request req;
-	struct piston_refusal refusal;
+	struct api_error error;
 
 	buf_addf(&body, "{" ONE "%s}", taken[i].more);
-	if (!read_request(&req, buf_str(&body), &refusal)) {
-		is_str(buf_str(&refusal.body), "", taken[i].more);
-		buf_release(&refusal.body);
+	if (!read_request(&req, buf_str(&body), &error)) {
+		is_str(error.text, "", taken[i].more);
 		return;
 	}
-	for (size_t n = 0; n < req.word_count; n++)
+	for (size_t n = 0; n < req.cell.word_count; n++)
 		buf_addf(&words, "%s%.*s", n == 0 ? "" : "|",
-		    (int)req.words[n].len, (const char *)req.words[n].data);
+		    (int)req.cell.words[n].len,
+		    (const char *)req.cell.words[n].data);
 	is_str(buf_str(&words), taken[i].words, taken[i].more);
-	is_int(req.wall_ms, taken[i].wall_ms, "wall clock");
+	is_int(req.cell.wall_ms, taken[i].wall_ms, "wall clock");
 	is_int(req.cpu_us, taken[i].cpu_us, "processor time");
-	is_int(req.memory, taken[i].memory, "memory");
+	is_int(req.cell.limit_memory, taken[i].memory, "memory");
 	is_int(req.runtime->version.minor, 13, "the newest");
-	ok(req.input_len == 1 && req.input[0] == '\n', "no input is a line");
+	ok(req.cell.input_len == 1 && req.cell.input[0] == '\n',
+	    "no input is a line");
 	jtree_release(&req.doc);
 }
 
@@ -187,25 +194,23 @@ test_input(void)
 {
 	auto_buf struct buf body = BUF_INIT(LIMIT_PART + 1024);
 	struct piston_request req;
-	struct piston_refusal refusal;
+	struct api_error error;
 
 	buf_adds(&body, "{" ONE ",\"stdin\":\"");
 	(void)memset(buf_reserve(&body, LIMIT_PART), 'x', LIMIT_PART);
 	buf_commit(&body, LIMIT_PART);
 	buf_adds(&body, "\"}");
-	if (!read_request(&req, buf_str(&body), &refusal)) {
-		is_str(buf_str(&refusal.body),
-		    "{\"message\":\"stdin must have at most 16777215 bytes\"}",
+	if (!read_request(&req, buf_str(&body), &error)) {
+		is_str(error.text, "stdin must have at most 16777215 bytes",
 		    "too much input");
-		buf_release(&refusal.body);
 	} else {
 		ok(false, "too much input");
 		jtree_release(&req.doc);
 	}
 	body.len -= 3;
 	buf_adds(&body, "\"}");
-	ok(read_request(&req, buf_str(&body), &refusal) &&
-		req.input_len == LIMIT_PART,
+	ok(read_request(&req, buf_str(&body), &error) &&
+		req.cell.input_len == LIMIT_PART,
 	    "as much as may be");
 	jtree_release(&req.doc);
 }
@@ -230,28 +235,27 @@ test_files(void)
 		{ "-m", "y", 1 },
 	};
 	struct piston_request req;
-	struct piston_refusal refusal;
+	struct api_error error;
 
-	if (!read_request(&req, body, &refusal)) {
-		is_str(buf_str(&refusal.body), "", "files");
-		buf_release(&refusal.body);
+	if (!read_request(&req, body, &error)) {
+		is_str(error.text, "", "files");
 		return;
 	}
-	is_int(req.input_count, 4, "all files");
-	for (size_t i = 0; i < req.input_count; i++) {
-		const struct cell_input *file = &req.inputs[i];
+	is_int(req.cell.input_count, 4, "all files");
+	for (size_t i = 0; i < req.cell.input_count; i++) {
+		const struct cell_input *file = &req.cell.inputs[i];
 
 		is_str(file->path, want[i].path, "a path");
 		is_mem(file->content.data, file->content.len, want[i].content,
 		    want[i].len, "what it holds");
 	}
-	is_str(req.words[0].data, "file2.code", "the first that may be a text");
-	is_int(req.input_len, 3, "input that ends with a newline");
+	is_str(req.cell.words[0].data, "file2.code",
+	    "the first that may be a text");
+	is_int(req.cell.input_len, 3, "input that ends with a newline");
 	jtree_release(&req.doc);
 	(void)read_request(&req,
-	    "{" PY ",\"files\":[{\"content\":\"\",\"name\":\"-m\"}]}",
-	    &refusal);
-	is_str(req.words[0].data, "./-m", "a file is no option");
+	    "{" PY ",\"files\":[{\"content\":\"\",\"name\":\"-m\"}]}", &error);
+	is_str(req.cell.words[0].data, "./-m", "a file is no option");
 	jtree_release(&req.doc);
 }
 
@@ -291,11 +295,11 @@ static void
 test_end(size_t i)
 {
 	const struct piston_request req = { .cpu_us = 1000 };
-	struct piston_end end;
+	const struct piston_end end = piston_end(&req, &ends[i].cell,
+	    ends[i].full);
 
-	piston_end(&end, &req, &ends[i].cell, ends[i].full);
-	is_str(end.signal[0] == '\0' ? NULL : end.signal, ends[i].signal,
-	    "signal");
+	is_str(end.signal.text[0] == '\0' ? NULL : end.signal.text,
+	    ends[i].signal, "signal");
 	is_int(end.code, ends[i].code, "code");
 	is_str(end.status, ends[i].status, "status");
 	is_str(end.message, ends[i].message, "message");
@@ -304,14 +308,11 @@ test_end(size_t i)
 static void
 test_signals(void)
 {
-	char name[PISTON_SIGNAL_MAX];
-
-	for (int i = 1; i < 32; i++) {
-		piston_signal_name(name, i);
-		is_int(piston_signal_number(name), i, name);
-	}
-	piston_signal_name(name, SIGIO);
-	is_str(name, "SIGIO", "by the name that Piston's clients know");
+	for (int i = 1; i < 32; i++)
+		is_int(piston_signal_number(piston_signal_name(i).text), i,
+		    "a name");
+	is_str(piston_signal_name(SIGIO).text, "SIGIO",
+	    "by the name that Piston's clients know");
 	is_int(piston_signal_number("SIGTER"), 0, "a part of a name");
 	is_int(piston_signal_number("SIGTERMX"), 0, "more than a name");
 	is_int(piston_signal_number(""), 0, "an empty name");
@@ -329,11 +330,25 @@ print(struct piston_output *output, int stream, const char *text, size_t count)
 	return more;
 }
 
+/* The answer's text, until the next one. */
+static const char *
+answer(const struct piston_request *req, struct piston_output *output,
+    const struct cell_result *cell)
+{
+	static struct buf body = BUF_INIT(4 << 20);
+	json_auto_t *value = NULL;
+
+	piston_output_end(output);
+	value = piston_pack_answer(req, output, cell);
+	buf_reset(&body);
+	jtext_add(&body, value, JSON_COMPACT);
+	return buf_str(&body);
+}
+
 static void
 test_output(void)
 {
-	auto_buf struct buf body = BUF_INIT(PISTON_ANSWER_MAX);
-	const struct piston_request req = { .runtime = &runtimes[2],
+	const struct piston_request req = { .runtime = &offer.items[2],
 		.cpu_us = 1000 };
 	const struct cell_result cell = {
 		.reason = REASON_EXIT, .max_rss = 7, .wall_us = 2999
@@ -347,27 +362,23 @@ test_output(void)
 	ok(!print(&output, 2, "x", 1), "but a byte more is");
 	is_int(output.full, 2, "of that one");
 	ok(!print(&output, 1, "x", 1), "then nothing is taken");
-	piston_add_answer(&body, &req, &output, &cell);
-	ok(!body.overflow, "the longest answer fits");
+	ok(answer(&req, &output, &cell)[0] == '{', "an answer all the same");
 	piston_output_release(&output);
 
-	buf_reset(&body);
 	piston_output_init(&output);
 	ok(print(&output, 1, "\xe2\x82\xac", PISTON_OUTPUT_MAX / 3),
 	    "wide ones");
 	ok(!print(&output, 1, "\xe2\x82\xac", 1), "end in one that is cut");
-	piston_add_answer(&body, &req, &output, &cell);
+	piston_output_end(&output);
 	is_int(output.streams[0].text.len, PISTON_OUTPUT_MAX / 3 * 3,
 	    "which is left out");
 	piston_output_release(&output);
 
-	buf_reset(&body);
 	piston_output_init(&output);
 	(void)print(&output, 1, "a\xe2", 1);
 	(void)print(&output, 2, "b\"", 1);
 	(void)print(&output, 1, "\x82\xac\xe2", 1);
-	piston_add_answer(&body, &req, &output, &cell);
-	is_str(buf_str(&body),
+	is_str(answer(&req, &output, &cell),
 	    "{\"run\":{\"signal\":null,\"stdout\":\"a\u20ac\ufffd\","
 	    "\"stderr\":\"b\\\"\",\"code\":0,\"output\":\"ab\\\"\u20ac\ufffd\","
 	    "\"memory\":7,\"message\":null,\"status\":null,\"cpu_time\":0,"

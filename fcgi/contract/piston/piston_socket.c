@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "contract/piston/piston_socket.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "contract/json.h"
 
+#include "base/basics.h"
 #include "base/utf8.h"
 
 #define BLOCK 64
@@ -14,15 +16,6 @@
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 #define CONTROL_MAX 125
 #define HEAD_MAX 14 /* of a frame, with its mask */
-
-enum opcode {
-	OP_CONTINUATION = 0,
-	OP_TEXT = 1,
-	OP_BINARY = 2,
-	OP_CLOSE = 8,
-	OP_PING = 9,
-	OP_PONG = 10,
-};
 
 /* Why a connection is given up: RFC 6455, 7.4.1. */
 enum { CLOSE_PROTOCOL = 1002, CLOSE_NO_TEXT = 1007, CLOSE_TOO_LONG = 1009 };
@@ -36,36 +29,27 @@ sha1_rotate(uint32_t x, int n)
 }
 
 static void
-sha1_add_block(uint32_t h[5], const unsigned char *block)
+sha1_add_block(uint32_t h[5], const char *block)
 {
+	static const uint32_t k[] = { 0x5a827999, 0x6ed9eba1, 0x8f1bbcdc,
+		0xca62c1d6 };
 	uint32_t w[ROUNDS];
 	uint32_t s[5];
 
-	for (int i = 0; i < 16; i++)
-		w[i] = (uint32_t)block[4 * i] << 24 |
-		    (uint32_t)block[4 * i + 1] << 16 |
-		    (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
-	for (int i = 16; i < ROUNDS; i++)
-		w[i] = sha1_rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16],
-		    1);
+	memcpy(w, block, BLOCK);
 	memcpy(s, h, sizeof(s));
 	for (int i = 0; i < ROUNDS; i++) {
-		uint32_t f = i < 20 ?
-		    ((s[1] & s[2]) | (~s[1] & s[3])) :
-		    i >= 40 && i < 60 ?
-		    ((s[1] & s[2]) | (s[1] & s[3]) | (s[2] & s[3])) :
-		    s[1] ^ s[2] ^ s[3];
-		uint32_t k = i < 20 ? 0x5a827999 :
-		    i < 40	    ? 0x6ed9eba1 :
-		    i < 60	    ? 0x8f1bbcdc :
-				      0xca62c1d6;
-		uint32_t next = sha1_rotate(s[0], 5) + f + s[4] + k + w[i];
+		uint32_t f = i < 20   ? (s[1] & s[2]) | (~s[1] & s[3]) :
+		    i >= 40 && i < 60 ? (s[1] & s[2]) | (s[3] & (s[1] | s[2])) :
+					s[1] ^ s[2] ^ s[3];
 
-		s[4] = s[3];
-		s[3] = s[2];
-		s[2] = sha1_rotate(s[1], 30);
-		s[1] = s[0];
-		s[0] = next;
+		w[i] = i < 16 ?
+		    be32toh(w[i]) :
+		    sha1_rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+		f += sha1_rotate(s[0], 5) + s[4] + k[i / 20] + w[i];
+		memmove(s + 1, s, 4 * sizeof(s[0]));
+		s[2] = sha1_rotate(s[2], 30);
+		s[0] = f;
 	}
 	for (int i = 0; i < 5; i++)
 		h[i] += s[i];
@@ -74,51 +58,28 @@ sha1_add_block(uint32_t h[5], const unsigned char *block)
 void
 sha1(const void *data, size_t len, unsigned char hash[SHA1_LEN])
 {
+	auto_buf struct buf text = BUF_INIT(len + (size_t)2 * BLOCK);
+	const uint64_t bits = htobe64((uint64_t)len * 8);
 	uint32_t h[5] = { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476,
 		0xc3d2e1f0 };
-	unsigned char last[2 * BLOCK] = { 0 };
-	const unsigned char *in = data;
-	size_t rest = len % BLOCK;
-	size_t size = rest < BLOCK - 8 ? BLOCK : 2 * BLOCK;
 
-	for (size_t at = 0; at + BLOCK <= len; at += BLOCK)
-		sha1_add_block(h, in + at);
-	memcpy(last, in + len - rest, rest);
-	last[rest] = 0x80;
-	for (size_t i = 0; i < 8; i++)
-		last[size - 1 - i] = (unsigned char)((uint64_t)len * 8 >>
-			8 * i &
-		    0xff);
-	for (size_t at = 0; at < size; at += BLOCK)
-		sha1_add_block(h, last + at);
-	for (size_t i = 0; i < SHA1_LEN; i++)
-		hash[i] = (unsigned char)(h[i / 4] >> (24 - 8 * (i % 4)));
+	buf_add(&text, data, len);
+	buf_addc(&text, (char)0x80);
+	while (text.len % BLOCK != BLOCK - sizeof(bits))
+		buf_addc(&text, '\0');
+	buf_add(&text, &bits, sizeof(bits));
+	for (size_t at = 0; at < text.len; at += BLOCK)
+		sha1_add_block(h, text.data + at);
+	for (size_t i = 0; i < 5; i++)
+		h[i] = htobe32(h[i]);
+	memcpy(hash, h, SHA1_LEN);
 }
 
 /* ---- the request ---- */
 
-size_t
-socket_head_end(const char *data, size_t len)
-{
-	const char *end = memmem(data, len, "\r\n\r\n", 4);
-
-	return end == NULL ? 0 : (size_t)(end - data) + 4;
-}
-
-/* Copy what fits; false: it does not. */
+/* One line, if it is a header that counts.  False: its value is too long. */
 static bool
-socket_copy(char *out, size_t size, const char *text, size_t len)
-{
-	if (len >= size || memchr(text, '\0', len) != NULL)
-		return false;
-	memcpy(out, text, len);
-	out[len] = '\0';
-	return true;
-}
-
-/* One header, if it is one that counts.  False: its value is too long. */
-static bool
-socket_read_header(struct socket_head *head, const char *line, size_t len)
+socket_read_header(struct socket_head *head, const char *line)
 {
 	const struct {
 		const char *name;
@@ -137,39 +98,41 @@ socket_read_header(struct socket_head *head, const char *line, size_t len)
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		size_t n = strlen(known[i].name);
 
-		if (len < n || strncasecmp(line, known[i].name, n) != 0)
+		if (strncasecmp(line, known[i].name, n) != 0)
 			continue;
-		while (n < len && (line[n] == ' ' || line[n] == '\t'))
-			n++;
-		return socket_copy(known[i].value, known[i].size, line + n,
-		    len - n);
+		n += strspn(line + n, " \t");
+		return snprintf(known[i].value, known[i].size, "%s", line + n) <
+		    (int)known[i].size;
 	}
 	return true;
 }
 
-bool
+ssize_t
 socket_head_read(struct socket_head *head, const char *data, size_t len)
 {
-	const char *end = memmem(data, len, "\r\n", 2);
-	const char *blank;
+	const char *empty = memmem(data, len, "\r\n\r\n", 4);
+	size_t size = empty == NULL ? len : (size_t)(empty - data) + 4;
+	auto_free char *copy = NULL;
+	char *rest;
+	char *line;
+	int end = 0;
 
-	memset(head, 0, sizeof(*head));
-	if (end == NULL || end - data < 4 || memcmp(data, "GET ", 4) != 0)
-		return false;
-	blank = memchr(data + 4, ' ', (size_t)(end - data) - 4);
-	if (blank == NULL ||
-	    !socket_copy(head->path, sizeof(head->path), data + 4,
-		(size_t)(blank - data) - 4))
-		return false;
-	for (;;) {
-		const char *line = end + 2;
-
-		end = memmem(line, len - (size_t)(line - data), "\r\n", 2);
-		if (end == NULL || end == line)
-			return end != NULL;
-		if (!socket_read_header(head, line, (size_t)(end - line)))
-			return false;
+	if (size > SOCKET_HEAD_MAX)
+		return -1;
+	if (empty == NULL)
+		return 0;
+	rest = copy = xstrndup(data, size);
+	*head = (struct socket_head){ .path = "" };
+	if (strlen(copy) != size ||
+	    sscanf(copy, "GET %255s HTTP/1.%n", head->path, &end) != 1 ||
+	    end == 0)
+		return -1;
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		line[strcspn(line, "\r")] = '\0';
+		if (!socket_read_header(head, line))
+			return -1;
 	}
+	return (ssize_t)size;
 }
 
 void
@@ -192,8 +155,7 @@ socket_reader_init(struct socket_reader *r)
 {
 	*r = (struct socket_reader){ .in = BUF_INIT(HEAD_MAX +
 					 SOCKET_MESSAGE_MAX + SOCKET_PIECE),
-		.message = BUF_INIT(SOCKET_MESSAGE_MAX),
-		.control = BUF_INIT(CONTROL_MAX) };
+		.message = BUF_INIT(SOCKET_MESSAGE_MAX) };
 }
 
 void
@@ -201,7 +163,6 @@ socket_reader_release(struct socket_reader *r)
 {
 	buf_release(&r->in);
 	buf_release(&r->message);
-	buf_release(&r->control);
 }
 
 void
@@ -215,13 +176,6 @@ socket_reader_add(struct socket_reader *r, const void *data, size_t len)
 	buf_add(&r->in, data, len);
 }
 
-struct head {
-	bool fin;
-	enum opcode opcode;
-	size_t at; /* of the mask, in the reader's bytes */
-	uint64_t len;
-};
-
 static enum socket_event
 socket_fault(struct socket_reader *r, int code)
 {
@@ -229,31 +183,38 @@ socket_fault(struct socket_reader *r, int code)
 	return SOCKET_FAULT;
 }
 
-/* 0 when the head is whole, else what there is instead. */
+struct head {
+	bool fin;
+	bool control;
+	enum socket_opcode opcode;
+	size_t at; /* of the mask, in the bytes that are not taken */
+	uint64_t len;
+};
+
+/* Read a frame's head.  MESSAGE: it is whole. */
 static enum socket_event
-socket_read_head(struct socket_reader *r, struct head *h)
+socket_read_head(struct socket_reader *r, struct head *h,
+    const unsigned char *in, size_t left)
 {
-	const unsigned char *in = (const unsigned char *)buf_str(&r->in) +
-	    r->taken;
-	size_t left = r->in.len - r->taken;
 	size_t bytes;
 
 	if (left < 2)
 		return SOCKET_MORE;
 	h->fin = (in[0] & 0x80) != 0;
-	h->opcode = (enum opcode)(in[0] & 0x0f);
+	h->opcode = (enum socket_opcode)(in[0] & 0x0f);
+	h->control = h->opcode >= SOCKET_OP_CLOSE;
 	h->len = in[1] & 0x7f;
 	bytes = h->len == 127 ? 8 : h->len == 126 ? 2 : 0;
+	h->at = 2 + bytes;
 	/* no extension, and a client masks what it says */
 	if ((in[0] & 0x70) != 0 || (in[1] & 0x80) == 0)
 		return socket_fault(r, CLOSE_PROTOCOL);
-	if (left < 2 + bytes)
+	if (left < h->at)
 		return SOCKET_MORE;
 	if (bytes > 0)
 		h->len = 0;
-	for (size_t i = 0; i < bytes; i++)
-		h->len = h->len << 8 | in[2 + i];
-	h->at = r->taken + 2 + bytes;
+	for (size_t i = 2; i < h->at; i++)
+		h->len = h->len << 8 | in[i];
 	/* the shortest way to say it, and no other */
 	if ((bytes == 2 && h->len < 126) ||
 	    (bytes == 8 && (h->len <= UINT16_MAX || h->len > INT64_MAX)))
@@ -261,34 +222,18 @@ socket_read_head(struct socket_reader *r, struct head *h)
 	return SOCKET_MESSAGE;
 }
 
-/* May such a frame come now? */
+/* May such a frame come now?  0, or why not. */
 static int
 socket_check_frame(const struct socket_reader *r, const struct head *h)
 {
-	bool control = h->opcode >= OP_CLOSE;
-
-	if (h->opcode > OP_PONG ||
-	    (h->opcode > OP_BINARY && h->opcode < OP_CLOSE) ||
-	    (control && (!h->fin || h->len > CONTROL_MAX)) ||
-	    (!control && r->within != (h->opcode == OP_CONTINUATION)))
+	if (h->opcode > SOCKET_PONG ||
+	    (h->opcode > SOCKET_BINARY && !h->control) ||
+	    (h->control && (!h->fin || h->len > CONTROL_MAX)) ||
+	    (!h->control && r->within != (h->opcode == SOCKET_CONTINUATION)))
 		return CLOSE_PROTOCOL;
-	if (!control && h->len > SOCKET_MESSAGE_MAX - r->message.len)
-		return CLOSE_TOO_LONG;
-	return 0;
-}
-
-/* Append what a frame holds, without its mask. */
-static void
-socket_unmask(struct buf *out, const unsigned char *mask,
-    const unsigned char *data, size_t len)
-{
-	char *room = buf_reserve(out, len);
-
-	if (room == NULL)
-		return;
-	for (size_t i = 0; i < len; i++)
-		room[i] = (char)(data[i] ^ mask[i % 4]);
-	buf_commit(out, len);
+	return !h->control && h->len > SOCKET_MESSAGE_MAX - r->message.len ?
+	    CLOSE_TOO_LONG :
+	    0;
 }
 
 /* A close frame holds nothing, or one of the codes that may be sent (RFC 6455,
@@ -296,114 +241,96 @@ socket_unmask(struct buf *out, const unsigned char *mask,
 static enum socket_event
 socket_read_close(struct socket_reader *r)
 {
-	const char *data = buf_str(&r->control);
-	size_t len = r->control.len;
+	const unsigned char *data = (const unsigned char *)r->control;
 	int code;
 
-	if (len == 0)
+	if (r->control_len == 0)
 		return SOCKET_CLOSE;
-	if (len == 1)
-		return socket_fault(r, CLOSE_PROTOCOL);
-	code = (unsigned char)data[0] << 8 | (unsigned char)data[1];
+	code = r->control_len == 1 ? 0 : data[0] << 8 | data[1];
 	if (code < 1000 || (code > 1003 && code < 1007) ||
 	    (code > 1014 && code < 3000) || code > 4999)
 		return socket_fault(r, CLOSE_PROTOCOL);
-	if (!utf8_valid(data + 2, len - 2))
-		return socket_fault(r, CLOSE_NO_TEXT);
-	return SOCKET_CLOSE;
+	return utf8_valid(r->control + 2, r->control_len - 2) ?
+	    SOCKET_CLOSE :
+	    socket_fault(r, CLOSE_NO_TEXT);
 }
 
-/* The frame is whole: what does it mean?  MORE: nothing yet. */
+/* A frame is whole, and data without its mask.  MORE: it means nothing yet. */
 static enum socket_event
-socket_accept_frame(struct socket_reader *r, const struct head *h)
+socket_accept_frame(struct socket_reader *r, const struct head *h,
+    const char *data)
 {
-	switch (h->opcode) {
-	case OP_CLOSE:
-		return socket_read_close(r);
-	case OP_PING:
-		return SOCKET_PING;
-	case OP_PONG:
-		return SOCKET_MORE;
-	case OP_TEXT:
-	case OP_BINARY:
-	case OP_CONTINUATION:
-		break;
+	if (h->control) {
+		r->control = data;
+		r->control_len = (size_t)h->len;
+		return h->opcode == SOCKET_OP_CLOSE ? socket_read_close(r) :
+		    h->opcode == SOCKET_OP_PING	    ? SOCKET_PING :
+						      SOCKET_MORE;
 	}
+	if (h->opcode != SOCKET_CONTINUATION)
+		r->is_text = h->opcode == SOCKET_TEXT;
+	buf_add(&r->message, data, (size_t)h->len);
 	r->within = !h->fin;
 	if (!h->fin)
 		return SOCKET_MORE;
-	if (r->is_text && !utf8_valid(buf_str(&r->message), r->message.len))
-		return socket_fault(r, CLOSE_NO_TEXT);
-	return SOCKET_MESSAGE;
+	return r->is_text && !utf8_valid(buf_str(&r->message), r->message.len) ?
+	    socket_fault(r, CLOSE_NO_TEXT) :
+	    SOCKET_MESSAGE;
 }
 
 enum socket_event
 socket_next(struct socket_reader *r)
 {
+	enum socket_event event = SOCKET_MORE;
 	struct head h;
-	enum socket_event event;
-	const unsigned char *in;
-	struct buf *to;
 	int code;
 
 	if (r->code != 0)
 		return SOCKET_FAULT;
-	do {
-		event = socket_read_head(r, &h);
+	while (event == SOCKET_MORE) {
+		char *in = r->in.len > 0 ? r->in.data + r->taken : NULL;
+		size_t left = r->in.len - r->taken;
+		char *data;
+
+		event = socket_read_head(r, &h, (unsigned char *)in, left);
 		if (event != SOCKET_MESSAGE)
 			return event;
 		/* the last message was taken when another one begins */
-		if (!r->within && h.opcode < OP_CLOSE)
+		if (!r->within && !h.control)
 			buf_reset(&r->message);
 		code = socket_check_frame(r, &h);
 		if (code != 0)
 			return socket_fault(r, code);
-		if (r->in.len - h.at < 4 + h.len)
+		if (left - h.at < 4 + h.len)
 			return SOCKET_MORE;
-		if (h.opcode == OP_TEXT || h.opcode == OP_BINARY)
-			r->is_text = h.opcode == OP_TEXT;
-		to = h.opcode >= OP_CLOSE ? &r->control : &r->message;
-		if (to == &r->control)
-			buf_reset(to);
-		in = (const unsigned char *)buf_str(&r->in) + h.at;
-		socket_unmask(to, in, in + 4, (size_t)h.len);
-		r->taken = h.at + 4 + (size_t)h.len;
-		event = socket_accept_frame(r, &h);
-	} while (event == SOCKET_MORE);
+		data = in + h.at + 4;
+		for (size_t i = 0; i < h.len; i++)
+			data[i] = (char)(data[i] ^ in[h.at + i % 4]);
+		r->taken += h.at + 4 + (size_t)h.len;
+		event = socket_accept_frame(r, &h, data);
+	}
 	return event;
 }
 
 /* ---- writing frames ---- */
 
-static void
-socket_add_frame(struct buf *out, enum opcode opcode, const char *data,
+void
+socket_add(struct buf *out, enum socket_opcode opcode, const char *data,
     size_t len)
 {
+	const uint16_t len_16 = htobe16((uint16_t)len);
+	const uint64_t len_64 = htobe64(len);
+
 	buf_addc(out, (char)(0x80 | opcode));
-	if (len < 126) {
-		buf_addc(out, (char)len);
-	} else if (len <= UINT16_MAX) {
-		buf_addc(out, 126);
-		buf_addc(out, (char)(len >> 8));
-		buf_addc(out, (char)(len & 0xff));
-	} else {
-		buf_addc(out, 127);
-		for (int shift = 56; shift >= 0; shift -= 8)
-			buf_addc(out, (char)((uint64_t)len >> shift & 0xff));
-	}
+	buf_addc(out,
+	    (char)(len <= CONTROL_MAX ? len :
+		    len <= UINT16_MAX ? 126 :
+					127));
+	if (len > UINT16_MAX)
+		buf_add(out, &len_64, sizeof(len_64));
+	else if (len > CONTROL_MAX)
+		buf_add(out, &len_16, sizeof(len_16));
 	buf_add(out, data, len);
-}
-
-void
-socket_add_text(struct buf *out, const char *text, size_t len)
-{
-	socket_add_frame(out, OP_TEXT, text, len);
-}
-
-void
-socket_add_pong(struct buf *out, const char *data, size_t len)
-{
-	socket_add_frame(out, OP_PONG, data, len);
 }
 
 void
@@ -412,5 +339,5 @@ socket_add_close(struct buf *out, int code, const char *reason)
 	char data[CONTROL_MAX + 1] = { (char)(code >> 8), (char)(code & 0xff) };
 
 	(void)snprintf(data + 2, sizeof(data) - 2, "%s", reason);
-	socket_add_frame(out, OP_CLOSE, data, 2 + strlen(data + 2));
+	socket_add(out, SOCKET_OP_CLOSE, data, 2 + strlen(data + 2));
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/basics.h"
 
@@ -37,10 +38,10 @@ struct socket_head {
 	char foreign[8]; /* Inline-Foreign: the web server's word */
 };
 
-/* Where a head ends, its empty line included; 0: not yet. */
-size_t socket_head_end(const char *data, size_t len);
-/* Read one that has ended.  False: it is none. */
-bool socket_head_read(struct socket_head *head, const char *data, size_t len);
+/* Read a head, which ends with its empty line.  Returns its length; 0: it has
+ * not ended; -1: it is none, or too long. */
+ssize_t socket_head_read(struct socket_head *head, const char *data,
+    size_t len);
 /* The proof that the key was understood, and a NUL. */
 void socket_answer(const char *key, char answer[SOCKET_ANSWER_LEN + 1]);
 
@@ -57,8 +58,10 @@ enum socket_event {
 struct socket_reader {
 	struct buf in; /* from taken on: not taken yet */
 	size_t taken;
-	struct buf message; /* of the last MESSAGE or PING, or its beginning */
-	struct buf control;
+	struct buf message; /* of the last MESSAGE, or its beginning */
+	const char
+	    *control; /* data of the last PING or CLOSE, in these bytes */
+	size_t control_len;
 	bool within; /* a message has begun */
 	bool is_text;
 	int code; /* of a fault: what the close frame says */
@@ -69,13 +72,22 @@ void socket_reader_release(struct socket_reader *r);
 /* Add bytes as they come, SOCKET_PIECE at most; take all events before the next
  * ones, so that no more than a frame and a piece are kept. */
 void socket_reader_add(struct socket_reader *r, const void *data, size_t len);
-/* The next event; the message is good until the next call.  After FAULT and
+/* The next event; its data are good until the next call.  After FAULT and
  * CLOSE there is none. */
 enum socket_event socket_next(struct socket_reader *r);
 
-/* Append frames to be sent. */
-void socket_add_text(struct buf *out, const char *text, size_t len);
-void socket_add_pong(struct buf *out, const char *data, size_t len);
+enum socket_opcode {
+	SOCKET_CONTINUATION = 0,
+	SOCKET_TEXT = 1,
+	SOCKET_BINARY = 2,
+	SOCKET_OP_CLOSE = 8,
+	SOCKET_OP_PING = 9,
+	SOCKET_PONG = 10,
+};
+/* Append a frame to be sent; one that closes has 125 bytes at most, so its
+ * reason is cut. */
+void socket_add(struct buf *out, enum socket_opcode opcode, const char *data,
+    size_t len);
 void socket_add_close(struct buf *out, int code, const char *reason);
 
 #endif
