@@ -15,7 +15,7 @@
 
 #include "api/app.h"
 #include "contract/code_interpreter/execute_message.h"
-#include "contract/librechat/libre_answer.h"
+#include "contract/librechat/libre_message.h"
 #include "contract/mcp/mcp_message.h"
 #include "contract/snekbox/eval_message.h"
 #include "server/serve.h"
@@ -505,17 +505,17 @@ void
 reply_later(struct http_request *req, int status, int64_t seconds,
     const char *text)
 {
-	auto_buf struct buf body = BUF_INIT(4096);
 	char headers[64];
 
 	(void)snprintf(headers, sizeof(headers), "Retry-After: %" PRId64 "\r\n",
 	    seconds);
-	if (status != 429 || reply_contract(req->path) != REPLY_LIBRECHAT) {
+	if (status != 429 || reply_contract(req->path) != REPLY_LIBRECHAT)
 		reply_refuse(req, status, headers, text);
-		return;
-	}
-	libre_add_rate_limited(&body, text, seconds);
-	reply_json(req, status, headers, &body);
+	else /* the client takes the time from the body */
+		reply_value(req, status, headers,
+		    json_pack("{s:s,s:o,s:I}", "error", "rate_limited",
+			"message", jtext_pack(text, strlen(text)),
+			"retry_after_seconds", (json_int_t)seconds));
 }
 
 void
@@ -576,8 +576,5 @@ void
 reply_librechat(struct http_request *req, int status, const char *headers,
     const char *error, const char *details)
 {
-	auto_buf struct buf body = BUF_INIT(65536);
-
-	libre_add_error(&body, error, details);
-	reply_json(req, status, headers, &body);
+	reply_value(req, status, headers, libre_pack_error(error, details));
 }

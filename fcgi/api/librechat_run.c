@@ -6,23 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <sodium.h>
 
 #include "api/app.h"
 #include "api/librechat_who.h"
 #include "api/gate.h"
 #include "api/routes.h"
 #include "api/run.h"
-#include "contract/librechat/libre_answer.h"
 #include "contract/librechat/libre_program.h"
-#include "contract/run_files.h"
-#include "contract/json.h"
 #include "server/serve.h"
 
 #include "base/basics.h"
-#include "base/config.h"
 
 #define PROCESSES 64
 #define FILES_MAX 1000
@@ -30,49 +23,24 @@
 #define COLLECT_MS 10000
 #define READ_ONLY_MODE 0444
 
-/*
- * A program of LibreChat's in a cell of its own, with files from the store and
- * into it.
- */
-
-#define LIBRE_PLACE_MAX 64
-
-/* An input of the request. */
-struct source {
-	const struct libre_file *file;
-	bool missing; /* not in the store, or not for this sender */
-	bool read_only;
-	bool changed; /* by the run, which left another one in its place */
-	bool gone;    /* by the run, which left none */
-};
-
-/* A run, and what comes back of it. */
+/* A program of LibreChat's, with files from the store and into it. */
 struct libre_run {
 	/* set by the caller; all else is zero */
 	struct api_run run; /* app, req */
-	const struct libre_exec *exec;
+	struct libre_exec *exec;
 	/* The program that calls tools; NULL: the run is none. */
 	const struct libre_program *program;
-	struct libre_asked *asked; /* of that program */
-	/* Answer with the outcome. */
-	void (*answer)(struct libre_run *x);
+	struct libre_asked *asked;	/* of that program */
 	char session[LIBRE_ID_LEN + 1]; /* of the files that it leaves */
 	struct session_named own;	/* the conversation's cell, if any */
 	/* set by the run */
-	struct source *sources; /* one for each file of exec */
 	struct api_inputs inputs;
-	struct libre_stream out;
-	struct libre_stream err;
-	struct source *source; /* that the incoming file was; NULL: it is new */
-	struct buf calls;      /* the program's calls, unchecked */
-	bool has_calls;	       /* it has left a file of them, */
-	bool taking_calls;     /* the incoming one */
-	const char **missing;  /* names; NULL at the end, as of the next */
-	const char **deleted;
+	struct libre_file *was; /* the input that the incoming file was; NULL:
+				 * it is new */
+	struct buf calls;	/* the program's calls, unchecked */
+	bool has_calls;		/* it has left a file of them, */
+	bool taking_calls;	/* the incoming one */
 	struct libre_outcome outcome;
-	char helper[LIBRE_PLACE_MAX]; /* paths of the files put beside it, */
-	char state[LIBRE_PLACE_MAX];
-	char left[LIBRE_PLACE_MAX]; /* and of the file of its calls */
 	const char *words[2];
 };
 
@@ -103,69 +71,57 @@ static const char *const environment[] = {
 static void
 open_inputs(struct libre_run *x)
 {
-	const struct libre_exec *exec = x->exec;
+	const struct libre_program *p = x->program;
+	struct libre_exec *exec = x->exec;
 	struct filestore_entry entry;
-	struct err err;
 
-	x->sources = xcalloc(exec->file_count + 1, sizeof(*x->sources));
-	if (exec->lang == LIBRE_PYTHON)
-		(void)api_inputs_add(&x->inputs, exec->entry, exec->code,
-		    exec->code_len);
-	if (x->program != NULL) {
-		(void)api_inputs_add(&x->inputs, x->helper, libre_helper,
+	if (!exec->is_bash)
+		(void)api_inputs_add(&x->inputs, exec->entry, exec->code.data,
+		    exec->code.len);
+	if (p != NULL) {
+		(void)api_inputs_add(&x->inputs, p->helper_path, libre_helper,
 		    libre_helper_len);
-		(void)api_inputs_add(&x->inputs, x->state,
-		    buf_str(&x->program->text), x->program->text.len);
+		(void)api_inputs_add(&x->inputs, p->state_path,
+		    buf_str(&p->text), p->text.len);
 	}
 	for (size_t i = 0; i < exec->file_count; i++) {
-		struct source *source = &x->sources[i];
+		struct libre_file *file = &exec->files[i];
 		struct cell_input *input;
 		int fd;
 
-		source->file = &exec->files[i];
-		if (source->file->replaced)
+		if (file->replaced)
 			continue;
-		fd = librechat_file(x->run.app, x->run.req,
-		    &source->file->resource, source->file->session,
-		    source->file->id, &entry, &err);
+		librechat_use(x->run.app, &file->resource);
+		fd = librechat_file(x->run.app, x->run.req, file->session,
+		    file->id, &entry);
 		if (fd >= 0) {
-			source->read_only = entry.note[LIBRE_ID_LEN] ==
+			file->read_only = entry.note[LIBRE_ID_LEN] ==
 			    LIBRECHAT_READ_ONLY;
 			free(entry.name);
 		}
-		input = api_inputs_add_file(&x->inputs, source->file->name, fd);
-		source->missing = input == NULL;
-		if (source->missing)
+		input = api_inputs_add_file(&x->inputs, file->name, fd);
+		file->missing = input == NULL;
+		if (file->missing)
 			continue;
-		input->mode = source->read_only ? READ_ONLY_MODE : 0;
+		input->mode = file->read_only ? READ_ONLY_MODE : 0;
 		input->mtime = -1;
 	}
-}
-
-static void
-librechat_run_release(struct libre_run *x)
-{
-	free(x->missing);
-	free(x->deleted);
-	free(x->sources);
-	buf_release(&x->calls);
-	api_inputs_release(&x->inputs);
-	buf_release(&x->out.text);
-	buf_release(&x->err.text);
+	/* Files of the run itself are the sender's. */
+	librechat_use(x->run.app, &(struct libre_resource){ .kind = "user" });
 }
 
 /* ---- files out ---- */
 
 /* The input that has this name; NULL: it is a new file. */
-static struct source *
-find_source(struct libre_run *x, const char *path)
+static struct libre_file *
+find_input(struct libre_run *x, const char *path)
 {
 	for (size_t i = 0; i < x->exec->file_count; i++) {
-		struct source *source = &x->sources[i];
+		struct libre_file *file = &x->exec->files[i];
 
-		if (!source->file->replaced && !source->missing &&
-		    strcmp(source->file->name, path) == 0)
-			return source;
+		if (!file->replaced && !file->missing &&
+		    strcmp(file->name, path) == 0)
+			return file;
 	}
 	return NULL;
 }
@@ -180,21 +136,30 @@ librechat_is_ours(const struct libre_run *x, const char *path)
 	    path[len] == '/';
 }
 
+/* A file comes, or cannot: is it the one with the program's calls? */
+static bool
+is_calls(struct libre_run *x, const char *path)
+{
+	bool found = x->program != NULL &&
+	    strcmp(path, x->program->calls_path) == 0;
+
+	x->has_calls = x->has_calls || found;
+	return found;
+}
+
 /* A file that may not be changed is not stored. */
 static bool
 librechat_file_begun(struct api_run *run, const struct cell_event *event)
 {
 	struct libre_run *x = run->arg;
-	const char *path = event->name;
 
-	x->source = find_source(x, path);
-	x->taking_calls = x->program != NULL && strcmp(path, x->left) == 0;
-	x->has_calls = x->has_calls || x->taking_calls;
-	if (librechat_is_ours(x, path) ||
-	    (x->source != NULL && x->source->read_only))
+	x->was = find_input(x, event->name);
+	x->taking_calls = is_calls(x, event->name);
+	if (librechat_is_ours(x, event->name) ||
+	    (x->was != NULL && x->was->read_only))
 		return false;
-	if (x->source != NULL)
-		x->source->changed = true;
+	if (x->was != NULL)
+		x->was->changed = true;
 	return true;
 }
 
@@ -203,19 +168,7 @@ librechat_whole(struct api_run *run)
 {
 	const struct libre_run *x = run->arg;
 
-	if (x->source != NULL)
-		run->file->was = x->source->file;
-}
-
-/* The run has removed an input.  A read-only one is unchanged for the next run.
- */
-static void
-note_gone(struct libre_run *x, const char *path)
-{
-	struct source *source = find_source(x, path);
-
-	if (source != NULL && !source->read_only)
-		source->gone = true;
+	run->file->was = x->was;
 }
 
 static void
@@ -223,8 +176,8 @@ librechat_output(struct api_run *run, const struct cell_event *event)
 {
 	struct libre_run *x = run->arg;
 
-	libre_stream_add(event->stream == 1 ? &x->out : &x->err, event->data,
-	    event->len);
+	libre_stream_add(event->stream == 1 ? &x->outcome.out : &x->outcome.err,
+	    event->data, event->len);
 }
 
 static void
@@ -236,52 +189,43 @@ librechat_bytes(struct api_run *run, const struct cell_event *event)
 		buf_add(&x->calls, event->data, event->len);
 }
 
+/* Of files that the run has removed only inputs are listed; a read-only one is
+ * unchanged for the next run. */
 static bool
 librechat_left_out(struct api_run *run, const struct cell_event *event)
 {
 	struct libre_run *x = run->arg;
+	struct libre_file *was = find_input(x, event->name);
 
 	if (event->why == LEFT_OUT_GONE) {
-		note_gone(x, event->name);
-		return false;
+		if (was == NULL || was->read_only)
+			return false;
+		was->changed = true;
 	}
-	/* The calls are there, but cannot be read. */
-	if (x->program != NULL && strcmp(event->name, x->left) == 0)
-		x->has_calls = true;
+	(void)is_calls(x, event->name);
 	return !librechat_is_ours(x, event->name);
 }
 
 /* ---- the answer ---- */
 
-/* Add the unchanged inputs with their ids, then the names of the missing inputs
- * and of those that the run has removed. */
+/* Add the unchanged inputs with their ids, and those that are missing. */
 static void
 add_inherited(struct libre_run *x)
 {
-	const size_t most = x->exec->file_count + 1;
-	size_t missing = 0;
-	size_t deleted = 0;
-
-	x->missing = xcalloc(most, sizeof(*x->missing));
-	x->deleted = xcalloc(most, sizeof(*x->deleted));
-
 	for (size_t i = 0; i < x->exec->file_count; i++) {
-		const struct source *source = &x->sources[i];
-		struct run_file *made;
+		const struct libre_file *was = &x->exec->files[i];
+		struct run_file *file;
 
-		if (source->file->replaced || source->changed)
+		if (was->replaced || was->changed)
 			continue;
-		if (source->missing) {
-			x->missing[missing++] = source->file->name;
-			continue;
-		}
-		if (source->gone) {
-			x->deleted[deleted++] = source->file->name;
+		if (was->missing) {
+			(void)run_files_add(&x->run.files, was->name, 0,
+			    LIBRE_MISSING);
 			continue;
 		}
-		made = api_run_add_file(&x->run, source->file->name, 0, NULL);
-		made->unchanged = true;
-		made->was = source->file;
+		file = api_run_add_file(&x->run, was->name, 0, NULL);
+		file->unchanged = true;
+		file->was = was;
 	}
 }
 
@@ -306,43 +250,6 @@ static const struct run_error librechat_errors[] = {
 	{ 0, false, 500, "" },
 };
 
-static void
-librechat_answer(struct api_run *run)
-{
-	struct libre_run *x = run->arg;
-
-	add_inherited(x);
-	x->outcome = (struct libre_outcome){
-		.session = x->session,
-		.out = &x->out,
-		.err = &x->err,
-		.cell = &x->run.result,
-		.timeout_ms = x->exec->timeout_ms,
-		.wall_ms = x->run.duration_us / 1000,
-		.files = &x->run.files,
-		.missing = x->missing,
-		.deleted = x->deleted,
-		.runtime = x->own.used ? x->own.id + strlen(SESSION_PREFIX) :
-					 NULL,
-		.runtime_new = x->own.fresh,
-	};
-	x->answer(x);
-}
-
-static const struct run_front librechat_front = {
-	.kind = API_LIBRECHAT,
-	.keep = RUN_KEEP_STORE,
-	.stores_paths = true,
-	.output = librechat_output,
-	.file = librechat_file_begun,
-	.bytes = librechat_bytes,
-	.whole = librechat_whole,
-	.left_out = librechat_left_out,
-	.answer = librechat_answer,
-	.errors = librechat_errors,
-	.refuse = librechat_refuse,
-};
-
 /* Remove the files that the run has left in the store. */
 static void
 librechat_run_forget(struct libre_run *x)
@@ -359,21 +266,86 @@ librechat_run_forget(struct libre_run *x)
 	}
 }
 
-/* ---- the run ---- */
-
-/* The paths of the files that belong to a program that calls tools. */
-static void
-name_own(struct libre_run *x)
+/* The calls of a program that can go on; NULL: why it cannot. */
+static json_t *
+read_calls(struct libre_run *x, json_t **why)
 {
-	const char *place = x->exec->place;
+	struct api_error error;
+	json_t *calls;
 
-	(void)snprintf(x->helper, sizeof(x->helper), "%s/%s", place,
-	    LIBRE_HELPER_FILE);
-	(void)snprintf(x->state, sizeof(x->state), "%s/%s", place,
-	    LIBRE_STATE_FILE);
-	(void)snprintf(x->left, sizeof(x->left), "%s/%s", place,
-	    LIBRE_CALLS_FILE);
+	if (x->program->round > LIBRE_ROUNDS_MAX) {
+		x->outcome.note = "The program has called tools in 20 rounds, "
+				  "and may not do so in another one";
+		*why = json_string(LIBRE_FAILED);
+		return NULL;
+	}
+	/* Cut off, it may look whole. */
+	if (x->calls.overflow)
+		buf_reset(&x->calls);
+	calls = libre_calls_read(x->program, buf_str(&x->calls), x->calls.len,
+	    &error);
+	if (calls == NULL && strcmp(error.text, LIBRE_FAILED) == 0)
+		x->outcome.note = "What it called cannot be read";
+	if (calls == NULL)
+		*why = jtext_pack(error.text, strlen(error.text));
+	return calls;
 }
+
+/* A program that has called tools leaves its files once more in the next round.
+ * Of one that has failed nothing is kept. */
+static void
+answer_program(struct libre_run *x)
+{
+	auto_buf struct buf token = BUF_INIT(LIBRE_TOKEN_TEXT_MAX);
+	json_t *why = x->has_calls ? NULL : libre_find_error(&x->outcome);
+	json_auto_t *calls = x->has_calls ? read_calls(x, &why) : NULL;
+
+	if (x->has_calls || why != NULL)
+		librechat_run_forget(x);
+	x->asked->now_ms = clock_wall_ms();
+	if (calls == NULL)
+		reply_value(x->run.req, 200, NULL,
+		    libre_pack_end(&x->outcome, why));
+	else if (libre_program_seal(x->program, x->asked, calls, &token))
+		reply_value(x->run.req, 200, NULL,
+		    libre_pack_calls(&x->outcome, calls, buf_str(&token)));
+	else
+		reply_librechat(x->run.req, 413, NULL, LIBRE_STATE_TOO_LARGE,
+		    NULL);
+}
+
+static void
+librechat_answer(struct api_run *run)
+{
+	struct libre_run *x = run->arg;
+
+	add_inherited(x);
+	x->outcome.wall_ms = run->duration_us / 1000;
+	if (x->own.used)
+		x->outcome.runtime = x->own.id + strlen(SESSION_PREFIX);
+	x->outcome.runtime_new = x->own.fresh;
+	if (x->program != NULL)
+		answer_program(x);
+	else
+		reply_value(run->req, 200, NULL,
+		    libre_pack_outcome(&x->outcome));
+}
+
+static const struct run_front librechat_front = {
+	.kind = API_LIBRECHAT,
+	.keep = RUN_KEEP_STORE,
+	.stores_paths = true,
+	.output = librechat_output,
+	.file = librechat_file_begun,
+	.bytes = librechat_bytes,
+	.whole = librechat_whole,
+	.left_out = librechat_left_out,
+	.answer = librechat_answer,
+	.errors = librechat_errors,
+	.refuse = librechat_refuse,
+};
+
+/* ---- the run ---- */
 
 /* Set the program: the code itself, or the helper that runs it. */
 static void
@@ -383,15 +355,15 @@ set_code(struct libre_run *x, struct cell_request *cell)
 
 	cell->inputs = x->inputs.items;
 	cell->input_count = x->inputs.count;
-	if (exec->lang == LIBRE_BASH) {
-		cell->source = exec->code;
-		cell->source_len = exec->code_len;
+	if (exec->is_bash) {
+		cell->source = exec->code.data;
+		cell->source_len = exec->code.len;
 	} else if (x->program == NULL) {
 		cell->path = exec->entry;
 	} else {
 		x->words[0] = exec->entry;
 		cell->args = x->words;
-		cell->path = x->helper;
+		cell->path = x->program->helper_path;
 	}
 }
 
@@ -412,7 +384,7 @@ run_in_own(struct libre_run *x)
 	}
 	x->own.used = true;
 	/* The program is not a file of the conversation. */
-	if (good && x->exec->lang == LIBRE_PYTHON)
+	if (good && !x->exec->is_bash)
 		(void)api_remove_in(&x->run, &x->own.cell, x->exec->entry);
 	lease_park(&x->own.cell);
 }
@@ -423,7 +395,7 @@ librechat_run(struct libre_run *x)
 {
 	const struct libre_exec *exec = x->exec;
 	struct cell_request cell = {
-		.op = exec->lang == LIBRE_PYTHON ? OP_RUN : OP_BASH,
+		.op = exec->is_bash ? OP_BASH : OP_RUN,
 		.folder = "/workspace",
 		.env = environment,
 		.args = exec->args,
@@ -442,10 +414,13 @@ librechat_run(struct libre_run *x)
 	x->run.front = &librechat_front;
 	x->run.arg = x;
 	x->run.note = x->session;
-	buf_init(&x->out.text, LIBRE_OUTPUT_MAX);
-	buf_init(&x->err.text, LIBRE_OUTPUT_MAX);
+	x->outcome = (struct libre_outcome){ .session = x->session,
+		.out = BUF_INIT(LIBRE_OUTPUT_MAX),
+		.err = BUF_INIT(LIBRE_OUTPUT_MAX),
+		.cell = &x->run.result,
+		.timeout_ms = exec->timeout_ms,
+		.files = &x->run.files };
 	buf_init(&x->calls, LIBRE_CALLS_BYTES);
-	name_own(x);
 	open_inputs(x);
 	set_code(x, &cell);
 	/* A conversation keeps its files from run to run, but no process. */
@@ -455,36 +430,27 @@ librechat_run(struct libre_run *x)
 	else
 		api_run(&x->run, NULL);
 	api_run_answer(&x->run);
-	librechat_run_release(x);
+	api_inputs_release(&x->inputs);
+	buf_release(&x->calls);
+	buf_release(&x->outcome.out);
+	buf_release(&x->outcome.err);
 }
 
 /* ---- POST /librechat/exec ---- */
-
-static void
-answer_outcome(struct libre_run *x)
-{
-	auto_buf struct buf body = BUF_INIT(LIBRE_ANSWER_MAX);
-
-	libre_add_outcome(&body, &x->outcome);
-	reply_json(x->run.req, 200, NULL, &body);
-}
 
 void
 api_librechat_exec(struct api_app *app, struct http_request *req)
 {
 	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
 	struct libre_exec exec;
 	struct libre_run x = { .run = { .app = app, .req = req },
-		.exec = &exec,
-		.answer = answer_outcome };
-	int status = 400;
+		.exec = &exec };
+	struct api_error error;
 
 	if (!api_read_body(req, &body))
 		return;
-	if (!libre_exec_parse(&exec, buf_str(&body), body.len, &status,
-		&error)) {
-		reply_librechat(req, status, NULL, buf_str(&error), NULL);
+	if (!libre_exec_parse(&exec, buf_str(&body), body.len, &error)) {
+		reply_librechat(req, error.status, NULL, error.text, NULL);
 		return;
 	}
 	buf_release(&body);
@@ -498,83 +464,10 @@ api_librechat_exec(struct api_app *app, struct http_request *req)
 
 _Static_assert(LIBRE_OWNER_LEN == TOKENS_HASH_LEN, "an owner");
 
-static void
-answer_failed(struct libre_run *x, const char *error)
-{
-	auto_buf struct buf body = BUF_INIT(LIBRE_ANSWER_MAX);
-
-	librechat_run_forget(x);
-	libre_add_failed(&body, &x->outcome, error);
-	reply_json(x->run.req, 200, NULL, &body);
-}
-
-/* It is over. */
-static void
-answer_program_end(struct libre_run *x)
-{
-	auto_buf struct buf body = BUF_INIT(LIBRE_ANSWER_MAX);
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
-
-	if (libre_has_failed(&x->outcome, &error)) {
-		answer_failed(x, buf_str(&error));
-		return;
-	}
-	libre_add_completed(&body, &x->outcome);
-	reply_json(x->run.req, 200, NULL, &body);
-}
-
-/* The program has called tools.  The next round leaves its files once more. */
-static void
-answer_calls(struct libre_run *x)
-{
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
-	auto_buf struct buf token = BUF_INIT(LIBRE_TOKEN_TEXT_MAX);
-	auto_buf struct buf body = BUF_INIT(LIBRE_ANSWER_MAX);
-	json_auto_t *calls = NULL;
-
-	if (x->program->round > LIBRE_ROUNDS_MAX) {
-		x->outcome.note = "The program has called tools in 20 rounds, "
-				  "and may not do so in another one";
-		answer_failed(x, LIBRE_FAILED);
-		return;
-	}
-	/* Cut off, it may look whole. */
-	if (x->calls.overflow)
-		buf_reset(&x->calls);
-	calls = libre_calls_read(x->program, buf_str(&x->calls), x->calls.len,
-	    &error);
-	if (calls == NULL) {
-		if (strcmp(buf_str(&error), LIBRE_FAILED) == 0)
-			x->outcome.note = "What it called cannot be read";
-		answer_failed(x, buf_str(&error));
-		return;
-	}
-	librechat_run_forget(x);
-	if (!libre_program_seal(x->program, x->asked, calls, &token)) {
-		reply_librechat(x->run.req, 413, NULL, LIBRE_STATE_TOO_LARGE,
-		    NULL);
-		return;
-	}
-	libre_add_calls(&body, &x->outcome, calls, buf_str(&token));
-	reply_json(x->run.req, 200, NULL, &body);
-}
-
-static void
-answer_round(struct libre_run *x)
-{
-	if (!x->has_calls) {
-		answer_program_end(x);
-		return;
-	}
-	x->asked->now_ms = clock_wall_ms();
-	answer_calls(x);
-}
-
 void
 api_librechat_program(struct api_app *app, struct http_request *req)
 {
 	auto_buf struct buf body = BUF_INIT(API_BODY_MAX);
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
 	char session[LIBRE_ID_LEN + 1];
 	struct libre_program program;
 	struct libre_asked asked = {
@@ -586,18 +479,17 @@ api_librechat_program(struct api_app *app, struct http_request *req)
 	struct libre_run x = { .run = { .app = app, .req = req },
 		.exec = &program.exec,
 		.program = &program,
-		.asked = &asked,
-		.answer = answer_round };
+		.asked = &asked };
 	const char *id = http_param(req, "HTTP_X_LIBRECHAT_CODE_REQUEST_ID");
+	struct api_error error;
 	bool cancelled = false;
-	int status = 400;
 
 	if (!api_read_body(req, &body))
 		return;
 	librechat_make_session(app, session);
 	if (!libre_program_parse(&program, buf_str(&body), body.len, &asked,
-		&status, &error)) {
-		reply_librechat(req, status, NULL, buf_str(&error), NULL);
+		&error)) {
+		reply_librechat(req, error.status, NULL, error.text, NULL);
 		return;
 	}
 	buf_release(&body);
@@ -635,19 +527,14 @@ api_librechat_cancel(struct api_app *app, struct http_request *req)
 
 	if (!api_read_body(req, &body))
 		return;
-	if (!jtree_parse(&doc, buf_str(&body), body.len, &fault)) {
-		reply_librechat(req, 400, NULL, "The body is not valid JSON",
-		    NULL);
-		return;
-	}
+	(void)jtree_parse(&doc, buf_str(&body), body.len, &fault);
 	id = jtree_text(json_object_get(doc.root, "request_id"));
-	if (!librechat_is_call_id(id))
+	if (librechat_is_call_id(id))
+		reply_value(req, 200, NULL,
+		    json_pack("{s:b,s:b}", "cancelled", 1, "running",
+			librechat_cancel(app, id)));
+	else
 		reply_librechat(req, 400, NULL,
 		    "Missing required field: request_id", NULL);
-	else
-		reply_text(req, 200, NULL,
-		    librechat_cancel(app, id) ?
-			"{\"cancelled\":true,\"running\":true}" :
-			"{\"cancelled\":true,\"running\":false}");
 	jtree_release(&doc);
 }

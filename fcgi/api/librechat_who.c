@@ -3,7 +3,6 @@
  * Senders of LibreChat's requests, in three generations: with an API key, with
  * a token that LibreChat has signed, or without credentials; and owners of
  * files.
- *
  */
 #include "api/librechat_who.h"
 
@@ -26,9 +25,7 @@
 
 #include "base/basics.h"
 #include "base/config.h"
-#include "base/fd.h"
 #include "base/file.h"
-#include "protocol/node_table.h"
 
 #define KEYS_FILE_MAX 65536
 #define KEY_PREFIX "il_"
@@ -88,29 +85,26 @@ call_on_cancel(int number)
 }
 
 struct librechat_calls {
-	int fd; /* the table's file, whose lock every access has */
+	int fd; /* a file for the lock that every access has */
 	struct librechat_call *items;
 };
 
 static struct librechat_calls *
 calls_open(struct err *err)
 {
-	static struct librechat_calls calls;
 	const struct sigaction on_cancel = { .sa_handler = call_on_cancel,
 		.sa_flags = SA_RESTART };
-	const size_t size = CALLS_MAX * sizeof(*calls.items);
-	void *items = MAP_FAILED;
+	struct librechat_calls *calls = xcalloc(1, sizeof(*calls));
 
-	calls.fd = memfd_create("calls", MFD_CLOEXEC);
-	if (calls.fd >= 0 && ftruncate(calls.fd, (off_t)size) == 0)
-		items = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
-		    calls.fd, 0);
-	if (items == MAP_FAILED) {
-		(void)err_system(err, "the table of calls");
-		return NULL;
-	}
-	calls.items = items;
-	return sigaction(SIGUSR1, &on_cancel, NULL) == 0 ? &calls : NULL;
+	calls->items = shared_file_open(NULL, CALLS_MAX * sizeof(*calls->items),
+	    err);
+	calls->fd = memfd_create("calls", MFD_CLOEXEC);
+	if (calls->items != NULL && calls->fd >= 0 &&
+	    sigaction(SIGUSR1, &on_cancel, NULL) == 0)
+		return calls;
+	free(calls);
+	(void)err_system(err, "the table of calls");
+	return NULL;
 }
 
 int
@@ -141,97 +135,88 @@ librechat_open(struct api_app *app, struct err *err)
 	return err_wrap(err, "IL_LIBRECHAT_KEYS_FILE");
 }
 
-/* 401, with the reason in the log: most set-ups go wrong here. */
-static enum gate_who
-refuse_credentials(struct api_app *app, struct http_request *req,
-    const char *text, const char *why)
-{
-	if (gate_refuse_stranger(app, req))
-		return GATE_REFUSED;
-	log_info("librechat: %s: %s", text, why);
-	/* That is a setting of LibreChat's, which its operator looks for. */
-	reply_librechat(req, 401, "WWW-Authenticate: Bearer\r\n", text,
-	    strcmp(why, LIBRE_TOKEN_RS256) == 0 ? why : NULL);
-	return GATE_REFUSED;
-}
-
 /* ---- the sender ---- */
 
-/* Names in a row, each with its NUL, so that none runs into the next. */
+/* Names in a row, each with its NUL, so that none runs into the next; NULL at
+ * the end.  key: a hash, or NULL. */
 static void
-hash_names(unsigned char hash[TOKENS_HASH_LEN], const char *const *names,
-    const unsigned char *key, size_t key_len)
+hash_names(unsigned char hash[TOKENS_HASH_LEN], const unsigned char *key,
+    const char *const *names)
 {
 	crypto_generichash_state state;
 
-	(void)crypto_generichash_init(&state, key, key_len, TOKENS_HASH_LEN);
+	(void)crypto_generichash_init(&state, key,
+	    key == NULL ? 0 : TOKENS_HASH_LEN, TOKENS_HASH_LEN);
 	for (; *names != NULL; names++)
 		(void)crypto_generichash_update(&state,
 		    (const unsigned char *)*names, strlen(*names) + 1);
 	(void)crypto_generichash_final(&state, hash, TOKENS_HASH_LEN);
 }
 
-/* A user of LibreChat's is who the token says, with what each may have. */
-static enum gate_who
-check_user(struct api_app *app, struct http_request *req, const char *text,
-    struct token *token)
+/* A user of LibreChat's: the token says which, and how much each may have. */
+static bool
+find_user(struct api_app *app, const char *text, struct token *token,
+    struct api_error *why)
 {
-	const struct libre_expected expected = {
-		.keys = app->librechat_keys,
-		.issuer = "librechat",
-		.audience = "codeapi",
-		.now_s = clock_wall_ms() / 1000,
-	};
 	struct libre_claims claims;
-	const char *why = libre_token_check(&claims, &expected, text,
-	    strlen(text));
 
-	if (why != NULL)
-		return refuse_credentials(app, req, "Invalid bearer token",
-		    why);
+	if (!libre_token_check(&claims, app->librechat_keys,
+		clock_wall_ms() / 1000, text, why))
+		return false;
 	*token = (struct token){ .cells = app->config->librechat_cells,
 		.rate = app->config->librechat_rate };
-	hash_names(app->tenant,
-	    (const char *const[]){ "tenant", claims.tenant, NULL }, NULL, 0);
-	hash_names(token->hash,
-	    (const char *const[]){ "user", claims.subject, NULL }, app->tenant,
-	    sizeof(app->tenant));
-	return GATE_KNOWN;
+	hash_names(app->tenant, NULL,
+	    (const char *const[]){ "tenant", claims.tenant.data, NULL });
+	hash_names(token->hash, app->tenant,
+	    (const char *const[]){ "user", claims.subject.data, NULL });
+	jtree_release(&claims.doc);
+	return true;
 }
 
 /* A token of ours, however it was sent. */
-static enum gate_who
-check_token(struct api_app *app, struct http_request *req, const char *text,
-    const char *refusal, struct token *token)
+static bool
+find_token(struct api_app *app, const char *text, struct token *token,
+    struct api_error *why)
 {
 	auto_free char *bearer = xprintf("Bearer %.200s", text);
 	const struct token *found = gate_find_token(app, bearer);
 
 	if (found == NULL)
-		return refuse_credentials(app, req, refusal,
-		    "not in IL_API_TOKENS_FILE");
+		return api_error_set(why, 401, "not in IL_API_TOKENS_FILE");
 	*token = *found;
-	return GATE_KNOWN;
+	return true;
 }
 
-static enum gate_who
-check_bearer(struct api_app *app, struct http_request *req, const char *header,
-    struct token *token)
+/* Find the sender by one of these headers.  False: the answer's text, and the
+ * reason for the log. */
+static bool
+find_sender(struct api_app *app, const char *bearer, const char *key,
+    struct token *token, const char **text, struct api_error *why)
 {
-	if (strncasecmp(header, "Bearer ", 7) != 0)
-		return refuse_credentials(app, req,
-		    "Authentication is required",
+	*text = "Authentication is required";
+	if (bearer == NULL && key == NULL)
+		return api_error_set(why, 401,
+		    "neither X-API-Key nor Authorization");
+	if (bearer == NULL && app->tokens.path == NULL) {
+		*text = "Bearer token is required";
+		return api_error_set(why, 401,
+		    "an API key, and IL_API_TOKENS_FILE is not set");
+	}
+	if (bearer == NULL) {
+		*text = "Invalid API key";
+		return find_token(app, key, token, why);
+	}
+	if (strncasecmp(bearer, "Bearer ", 7) != 0)
+		return api_error_set(why, 401,
 		    "no bearer token in Authorization");
-	header += 7;
-	header += strspn(header, " ");
+	*text = "Invalid bearer token";
+	bearer += 7 + strspn(bearer + 7, " ");
 	if (app->tokens.path != NULL &&
-	    strncmp(header, KEY_PREFIX, strlen(KEY_PREFIX)) == 0)
-		return check_token(app, req, header, "Invalid bearer token",
-		    token);
-	if (app->librechat_keys != NULL)
-		return check_user(app, req, header, token);
-	return refuse_credentials(app, req, "Invalid bearer token",
-	    "IL_LIBRECHAT_KEYS_FILE is not set");
+	    strncmp(bearer, KEY_PREFIX, strlen(KEY_PREFIX)) == 0)
+		return find_token(app, bearer, token, why);
+	return app->librechat_keys != NULL ?
+	    find_user(app, bearer, token, why) :
+	    api_error_set(why, 401, "IL_LIBRECHAT_KEYS_FILE is not set");
 }
 
 /* NULL: it was not sent. */
@@ -250,34 +235,33 @@ librechat_identify(struct api_app *app, struct http_request *req, bool foreign,
 	const char *bearer = credential(req, "HTTP_AUTHORIZATION");
 	const char *key = credential(req, "HTTP_X_API_KEY");
 	bool asked = app->tokens.path != NULL || app->librechat_keys != NULL;
+	bool none = bearer == NULL && key == NULL;
+	struct api_error why;
+	const char *text;
 
 	sodium_memzero(app->tenant, sizeof(app->tenant));
-	if (!asked && foreign) {
+	if (!foreign && (!asked || (none && app->config->librechat_open)))
+		return GATE_ANYBODY;
+	if (!asked) {
 		reply_librechat(req, 403, NULL,
 		    "Closed to others while neither IL_API_TOKENS_FILE nor "
 		    "IL_LIBRECHAT_KEYS_FILE is set. On this machine ask "
 		    "localhost or 127.0.0.1; /docs says more",
 		    NULL);
-		return GATE_REFUSED;
-	}
-	if (!asked)
-		return GATE_ANYBODY;
-	if (bearer != NULL && key != NULL) {
+	} else if (bearer != NULL && key != NULL) {
 		reply_librechat(req, 400, NULL,
 		    "Ambiguous authentication headers", NULL);
-		return GATE_REFUSED;
+	} else if (find_sender(app, bearer, key, token, &text, &why)) {
+		return GATE_KNOWN;
+	} else if (!gate_refuse_stranger(app, req)) {
+		/* The reason is in the log: most set-ups go wrong here.  One of
+		 * them is a setting of LibreChat's, which its operator looks
+		 * for. */
+		log_info("librechat: %s: %s", text, why.text);
+		reply_librechat(req, 401, "WWW-Authenticate: Bearer\r\n", text,
+		    strcmp(why.text, LIBRE_TOKEN_RS256) == 0 ? why.text : NULL);
 	}
-	if (bearer != NULL)
-		return check_bearer(app, req, bearer, token);
-	if (key != NULL && app->tokens.path == NULL)
-		return refuse_credentials(app, req, "Bearer token is required",
-		    "an API key, and IL_API_TOKENS_FILE is not set");
-	if (key != NULL)
-		return check_token(app, req, key, "Invalid API key", token);
-	if (app->config->librechat_open && !foreign)
-		return GATE_ANYBODY;
-	return refuse_credentials(app, req, "Authentication is required",
-	    "neither X-API-Key nor Authorization");
+	return GATE_REFUSED;
 }
 
 /* ---- files ---- */
@@ -286,55 +270,53 @@ void
 librechat_make_session(const struct api_app *app,
     char session[LIBRE_ID_LEN + 1])
 {
-	unsigned char bytes[LIBRE_ID_BYTES];
-
-	randombytes_buf(bytes, sizeof(bytes));
-	libre_id_of_bytes(session, bytes);
+	libre_make_id(session);
 	node_table_mark(app->nodes, session);
+}
+
+/* NULL is the empty text. */
+static const char *
+resource_text(const char *text)
+{
+	return text == NULL ? "" : text;
 }
 
 void
 librechat_use(struct api_app *app, const struct libre_resource *resource)
 {
-	bool own = resource->kind == LIBRE_USER ||
+	const char *kind = resource_text(resource->kind);
+	bool own = kind[0] == '\0' || strcmp(kind, "user") == 0 ||
 	    sodium_is_zero(app->tenant, sizeof(app->tenant));
 
 	if (!own)
-		hash_names(app->resource,
-		    (const char *const[]){
-			resource->kind == LIBRE_AGENT ? "agent" : "skill",
-			resource->id, resource->version, NULL },
-		    app->tenant, sizeof(app->tenant));
+		hash_names(app->resource, app->tenant,
+		    (const char *const[]){ kind, resource_text(resource->id),
+			resource_text(resource->version), NULL });
 	app->store.owner = own ? app->owner : app->resource;
 }
 
-void
-librechat_use_own(struct api_app *app)
+bool
+librechat_is_of(const struct filestore_entry *entry, const char *session)
 {
-	app->store.owner = app->owner;
+	return strlen(session) == LIBRE_ID_LEN &&
+	    strncmp(entry->note, session, LIBRE_ID_LEN) == 0;
 }
 
 int
 librechat_file(struct api_app *app, const struct http_request *req,
-    const struct libre_resource *resource, const char *session, const char *id,
-    struct filestore_entry *entry, struct err *err)
+    const char *session, const char *id, struct filestore_entry *entry)
 {
 	char uuid[LIBRE_UUID_LEN + 1];
-	int fd;
+	struct err err;
+	int fd = -1;
 
-	if (!libre_id_to_file(uuid, id, strlen(id)))
-		return err_set(err, ERR_NOT_FOUND, "not an id of a file");
-	librechat_use(app, resource);
-	fd = nodes_get_file(app, req, uuid, strlen(uuid), entry, err);
-	librechat_use_own(app);
-	if (fd < 0)
-		return -1;
-	if (strlen(session) == LIBRE_ID_LEN &&
-	    strncmp(entry->note, session, LIBRE_ID_LEN) == 0)
+	if (libre_id_to_file(uuid, id))
+		fd = nodes_get_file(app, req, uuid, strlen(uuid), entry, &err);
+	if (fd < 0 || librechat_is_of(entry, session))
 		return fd;
 	free(entry->name);
 	(void)close(fd);
-	return err_set(err, ERR_NOT_FOUND, "of another session");
+	return -1;
 }
 
 /* ---- cancels of calls ---- */
@@ -379,51 +361,42 @@ calls_find(struct librechat_calls *calls, const struct librechat_call *call)
 	return found;
 }
 
-/* The oldest cancel, of this owner where it is not NULL, and how many there
- * are. */
 static struct librechat_call *
-calls_oldest(struct librechat_calls *calls, const unsigned char *owner,
-    size_t *count)
+older_of(struct librechat_call *a, struct librechat_call *b)
 {
-	struct librechat_call *oldest = NULL;
+	return a != NULL && a->since_us <= b->since_us ? a : b;
+}
 
-	*count = 0;
+/* The entry to write a run or a cancel to: for a repeated cancel its own, else
+ * a free one, else that of the oldest cancel.  A sender with OWN_CALLS_MAX
+ * cancels loses its own oldest one.  NULL: there are runs alone. */
+static struct librechat_call *
+calls_choose(struct librechat_calls *calls, const struct librechat_call *call)
+{
+	struct librechat_call *place = NULL;
+	struct librechat_call *oldest = NULL;
+	struct librechat_call *own = NULL;
+	size_t count = 0;
+
 	for (size_t i = 0; i < CALLS_MAX; i++) {
 		struct librechat_call *c = &calls->items[i];
 
-		if (c->since_us == 0 || c->writer != 0 ||
-		    (owner != NULL &&
-			memcmp(c->owner, owner, sizeof(c->owner)) != 0))
+		if (c->since_us == 0)
+			place = c;
+		if (c->since_us == 0 || c->writer != 0)
 			continue;
-		(*count)++;
-		if (oldest == NULL || c->since_us < oldest->since_us)
-			oldest = c;
+		if (call->writer == 0 &&
+		    memcmp(c->name, call->name, sizeof(c->name)) == 0)
+			return c;
+		oldest = older_of(oldest, c);
+		if (memcmp(c->owner, call->owner, sizeof(c->owner)) != 0)
+			continue;
+		own = older_of(own, c);
+		count++;
 	}
-	return oldest;
-}
-
-/* Add an entry.  A cancel may take the place of an older one. */
-static void
-calls_add(struct librechat_calls *calls, const struct librechat_call *call)
-{
-	size_t count;
-	struct librechat_call *place = calls_oldest(calls, call->owner, &count);
-
-	if (call->writer != 0 || count < OWN_CALLS_MAX) {
-		place = calls_oldest(calls, NULL, &count);
-		for (size_t i = 0; i < CALLS_MAX; i++)
-			if (calls->items[i].since_us == 0)
-				place = &calls->items[i];
-	}
-	/* a cancel that is repeated */
-	for (size_t i = 0; call->writer == 0 && i < CALLS_MAX; i++)
-		if (calls->items[i].since_us != 0 &&
-		    calls->items[i].writer == 0 &&
-		    memcmp(calls->items[i].name, call->name,
-			sizeof(call->name)) == 0)
-			place = &calls->items[i];
-	if (place != NULL)
-		*place = *call;
+	if (call->writer == 0 && count >= OWN_CALLS_MAX)
+		return own;
+	return place != NULL ? place : oldest;
 }
 
 /* Enter a run or a cancel into the table.  True: there is the other one. */
@@ -432,6 +405,7 @@ calls_enter(const struct api_app *app, const char *id, int64_t writer)
 {
 	struct librechat_call call = { .writer = writer,
 		.since_us = clock_monotonic_us() };
+	struct librechat_call *place;
 	bool found;
 
 	memcpy(call.owner, app->owner, sizeof(call.owner));
@@ -440,7 +414,9 @@ calls_enter(const struct api_app *app, const char *id, int64_t writer)
 	    sizeof(app->owner));
 	calls_lock(app->calls, F_WRLCK);
 	found = calls_find(app->calls, &call);
-	calls_add(app->calls, &call);
+	place = calls_choose(app->calls, &call);
+	if (place != NULL)
+		*place = call;
 	calls_lock(app->calls, F_UNLCK);
 	return found;
 }

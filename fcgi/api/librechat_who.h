@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "api/gate.h"
-#include "contract/librechat/libre_request.h"
+#include "contract/librechat/libre_message.h"
 #include "files/filestore.h"
 
 struct api_app;
@@ -60,16 +60,16 @@ bool librechat_cancel(const struct api_app *app, const char *id);
 void librechat_make_session(const struct api_app *app,
     char session[LIBRE_ID_LEN + 1]);
 
-/* The files of a resource are its own; a user's are those of who asks.  Until
- * librechat_use_own() the store sees these alone. */
+/* The files of a resource are its own; a user's are the sender's.  The store
+ * sees these alone until the request ends. */
 void librechat_use(struct api_app *app, const struct libre_resource *resource);
-void librechat_use_own(struct api_app *app);
 
-/* Open a file of that session.  A descriptor, whereupon the entry's name is
- * to be freed; or -1 as of nodes_get_file(), ERR_NOT_FOUND for whatever is not
- * there for who asks. */
+/* Is it a file of that session? */
+bool librechat_is_of(const struct filestore_entry *entry, const char *session);
+
+/* Open a file of that session.  A descriptor, whereupon the entry's name is to
+ * be freed; or -1: it is not there for the sender, or cannot be had now. */
 int librechat_file(struct api_app *app, const struct http_request *req,
-    const struct libre_resource *resource, const char *session, const char *id,
-    struct filestore_entry *entry, struct err *err);
+    const char *session, const char *id, struct filestore_entry *entry);
 
 #endif

@@ -9,7 +9,7 @@
 #include <sodium.h>
 
 #include "api/gate.h"
-#include "contract/librechat/libre_request.h"
+#include "contract/librechat/libre_message.h"
 #include "server/serve.h"
 
 #include "base/basics.h"
@@ -62,7 +62,7 @@ find_tag(const char *id)
 		return id + FILESTORE_ID_LEN - NODES_TAG_LEN;
 	if (strncmp(id, SESSION_PREFIX, prefix) == 0)
 		return len == prefix + SESSION_DIGITS ? id + prefix : NULL;
-	return libre_is_id(id, len) ? id : NULL;
+	return libre_is_id(id) ? id : NULL;
 }
 
 bool

@@ -416,6 +416,7 @@ api_answer(void *arg, struct http_request *req, size_t index)
 	app->second_id = place.ids[1];
 	if (app->nodes != NULL)
 		node_table_refresh(app->nodes, started_us / 1000);
+	app->store.owner = app->owner;
 	app->fetched = 0;
 	app->away[0] = '\0';
 	if (routes_pass_on(app, req, place.route))

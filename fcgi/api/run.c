@@ -129,7 +129,7 @@ static const char *const run_left_out[] = {
 	[LEFT_OUT_TIME] = "out of time",
 	[LEFT_OUT_PATH] = "too deep",
 	[LEFT_OUT_KIND] = "not a regular file",
-	[LEFT_OUT_GONE] = "removed",
+	[LEFT_OUT_GONE] = RUN_FILE_REMOVED,
 };
 
 /* ---- events of the cell ---- */

@@ -23,6 +23,9 @@ struct libre_file;
  * code-interpreter. */
 #define OUTCOME_TIMEOUT_MAX_MS 60000
 
+/* Why a file does not come back that the run has removed. */
+#define RUN_FILE_REMOVED "removed"
+
 /* A file that it left. */
 struct run_file {
 	const char *path; /* heap, as id: the text that clients get */

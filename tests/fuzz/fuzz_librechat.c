@@ -5,23 +5,31 @@
 #include "fuzz.h"
 
 #include "base/utf8.h"
-#include "contract/librechat/libre_answer.h"
-#include "contract/librechat/libre_program.h"
-#include "contract/librechat/libre_request.h"
-#include "contract/librechat/libre_token.h"
-#include "protocol/cell.h"
 #include "contract/json.h"
+#include "contract/librechat/libre_program.h"
+#include "contract/librechat/libre_token.h"
 
 static void
-check_json(const struct buf *text)
+check_text(const char *text, size_t len)
 {
 	struct jtree doc;
 	struct jtree_error error;
 
-	fuzz_holds(!text->overflow &&
-		jtree_parse(&doc, buf_str(text), text->len, &error),
-	    "an answer is JSON");
+	fuzz_holds(jtree_parse(&doc, text, len, &error), "an answer is JSON");
 	jtree_release(&doc);
+}
+
+/* Releases the value. */
+static void
+check_json(json_t *value)
+{
+	auto_buf struct buf text = BUF_INIT(1 << 24);
+
+	fuzz_holds(value != NULL, "an answer");
+	jtext_add(&text, value, JSON_COMPACT);
+	json_decref(value);
+	fuzz_holds(!text.overflow, "a bounded answer");
+	check_text(buf_str(&text), text.len);
 }
 
 static void
@@ -30,12 +38,9 @@ check_files(const struct libre_exec *exec)
 	for (size_t i = 0; i < exec->file_count; i++) {
 		const struct libre_file *file = &exec->files[i];
 
-		fuzz_holds(libre_is_id(file->id, strlen(file->id)) &&
-			libre_is_id(file->session, strlen(file->session)),
+		fuzz_holds(libre_is_id(file->id) && libre_is_id(file->session),
 		    "ids");
-		fuzz_holds(libre_name_fault(file->name, strlen(file->name)) ==
-			NULL,
-		    "a name");
+		fuzz_holds(libre_name_fault(file->name) == NULL, "a name");
 		fuzz_holds(strcmp(file->name, exec->entry) != 0,
 		    "the code has a name of its own");
 		fuzz_holds(strncmp(file->name, exec->place,
@@ -49,14 +54,12 @@ check_files(const struct libre_exec *exec)
 static void
 check_request(const char *body, size_t len)
 {
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
-	auto_buf struct buf answer = BUF_INIT((size_t)8 * LIBRE_ERROR_MAX);
+	struct api_error error;
 	struct libre_exec exec;
-	int status = 0;
 
-	if (libre_exec_parse(&exec, body, len, &status, &error)) {
-		fuzz_holds(exec.code[exec.code_len] == '\0' &&
-			utf8_valid(exec.code, exec.code_len),
+	if (libre_exec_parse(&exec, body, len, &error)) {
+		fuzz_holds(exec.code.data[exec.code.len] == '\0' &&
+			utf8_valid(exec.code.data, exec.code.len),
 		    "code is text");
 		fuzz_holds(exec.timeout_ms > 0 &&
 			exec.timeout_ms <= LIBRE_TIMEOUT_MAX_MS,
@@ -64,9 +67,9 @@ check_request(const char *body, size_t len)
 		check_files(&exec);
 		jtree_release(&exec.doc);
 	} else {
-		fuzz_holds(status == 400 || status == 403, "a status");
-		libre_add_error(&answer, buf_str(&error), NULL);
-		check_json(&answer);
+		fuzz_holds(error.status == 400 || error.status == 403,
+		    "a status");
+		check_json(libre_pack_error(error.text, NULL));
 	}
 }
 
@@ -77,25 +80,23 @@ check_token(const char *text, size_t len)
 	struct libre_keys keys = { .count = 1 };
 	struct libre_claims claims;
 	struct err err;
-	const struct libre_expected expected = {
-		.keys = &keys, .issuer = "i", .audience = "a", .now_s = 1000
-	};
+	struct api_error error;
 
 	memcpy(keys.items[0].key, text, len < 32 ? len : 32);
-	fuzz_holds(libre_token_check(&claims, &expected, text, len) != NULL,
+	fuzz_holds(!libre_token_check(&claims, &keys, 1000, text, &error),
 	    "no token");
 	(void)libre_keys_parse(&keys, text, &err);
 	fuzz_holds(keys.count <= LIBRE_KEYS_MAX, "so many keys");
 }
 
 static void
-check_id(const char *text, size_t len)
+check_id(const char *text)
 {
 	char uuid[LIBRE_UUID_LEN + 1];
 	char id[LIBRE_ID_LEN + 1];
 	char value[LIBRE_RESOURCE_MAX + 1];
 
-	if (libre_id_to_file(uuid, text, len)) {
+	if (libre_id_to_file(uuid, text)) {
 		libre_id_of_file(id, uuid);
 		fuzz_holds(memcmp(id, text, LIBRE_ID_LEN) == 0, "the same id");
 	}
@@ -103,33 +104,31 @@ check_id(const char *text, size_t len)
 		fuzz_holds(strlen(value) <= LIBRE_RESOURCE_MAX, "short");
 }
 
+#define UUID "01234567-89ab-4cde-bf01-23456789abcd"
+
 static void
 check_answer(const char *text, size_t len)
 {
-	struct libre_stream out = { .text = BUF_INIT(100) };
 	char name[256] = "";
 	struct run_file made = { .path = name, .why = "x" };
 	const struct run_files files = { &made, 1 };
 	const struct cell_result cell = { .reason = REASON_EXIT };
-	const struct libre_outcome outcome = { .session = "S",
-		.out = &out,
-		.err = &out,
+	struct libre_outcome outcome = { .session = "S",
+		.out = BUF_INIT(100),
+		.err = BUF_INIT(100),
 		.cell = &cell,
 		.files = &files };
-	const struct libre_stored stored = { "S", "F", name, 1, 1, false };
-	auto_buf struct buf answer = BUF_INIT(LIBRE_ANSWER_MAX);
 
 	memcpy(name, text, len < 255 ? len : 255);
-	libre_stream_add(&out, text, len);
-	libre_add_outcome(&answer, &outcome);
-	check_json(&answer);
-	buf_reset(&answer);
-	libre_add_listed(&answer, &stored, LIBRE_FULL);
-	check_json(&answer);
-	buf_reset(&answer);
-	libre_add_object(&answer, &stored);
-	check_json(&answer);
-	buf_release(&out.text);
+	libre_stream_add(&outcome.out, text, len);
+	libre_stream_add(&outcome.err, text, len);
+	check_json(libre_pack_outcome(&outcome));
+	check_json(libre_pack_end(&outcome, libre_find_error(&outcome)));
+	check_json(libre_pack_stored("S", UUID, name, 1, 1, false, LIBRE_FULL));
+	check_json(libre_pack_stored("S", UUID, name, 1, 1, false,
+	    LIBRE_OBJECT));
+	buf_release(&outcome.out);
+	buf_release(&outcome.err);
 }
 
 static const unsigned char seal[LIBRE_SEAL_KEY_LEN];
@@ -140,22 +139,20 @@ static const struct libre_asked asked = { seal, owner, 1,
 static void
 check_program(const char *body, size_t len)
 {
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
-	auto_buf struct buf answer = BUF_INIT((size_t)8 * LIBRE_ERROR_MAX);
+	struct api_error error;
 	struct libre_program p;
-	int status = 0;
 
-	if (libre_program_parse(&p, body, len, &asked, &status, &error)) {
-		check_json(&p.text);
+	if (libre_program_parse(&p, body, len, &asked, &error)) {
+		check_text(buf_str(&p.text), p.text.len);
 		check_files(&p.exec);
 		fuzz_holds(p.round == 1 && p.text.len <= LIBRE_STATE_MAX,
 		    "a first round");
 		libre_program_release(&p);
 	} else {
-		fuzz_holds(status == 400 || status == 403 || status == 413,
+		fuzz_holds(error.status == 400 || error.status == 403 ||
+			error.status == 413,
 		    "a status");
-		libre_add_error(&answer, buf_str(&error), NULL);
-		check_json(&answer);
+		check_json(libre_pack_error(error.text, NULL));
 	}
 }
 
@@ -165,15 +162,13 @@ check_calls(const char *text, size_t len)
 {
 	static const char body[] =
 	    "{\"code\":\"\",\"tools\":[{\"name\":\"c\"}]}";
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	struct api_error error;
 	json_t *calls;
 	auto_buf struct buf token = BUF_INIT(LIBRE_TOKEN_TEXT_MAX);
 	auto_buf struct buf next = BUF_INIT(LIBRE_TOKEN_TEXT_MAX + 100);
 	struct libre_program p;
-	int status = 0;
 
-	fuzz_holds(libre_program_parse(&p, body, strlen(body), &asked, &status,
-		       &error),
+	fuzz_holds(libre_program_parse(&p, body, strlen(body), &asked, &error),
 	    "a program");
 	calls = libre_calls_read(&p, text, len, &error);
 	if (calls != NULL && libre_program_seal(&p, &asked, calls, &token)) {
@@ -183,8 +178,8 @@ check_calls(const char *text, size_t len)
 		/* Nested so deeply that it is over a bound of JSON, or good. */
 		json_decref(calls);
 		if (!libre_program_parse(&p, buf_str(&next), next.len, &asked,
-			&status, &error)) {
-			fuzz_holds(status == 400, "a status");
+			&error)) {
+			fuzz_holds(error.status == 400, "a status");
 			return;
 		}
 		fuzz_holds(p.round == 2, "the next round");
@@ -201,15 +196,14 @@ check_results(const char *text, size_t len)
 	static const char body[] =
 	    "{\"code\":\"\",\"tools\":[{\"name\":\"c\"}]}";
 	static struct buf token = BUF_INIT(4096);
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	struct api_error error;
 	auto_buf struct buf next = BUF_INIT(len + 8192);
 	struct libre_program p;
 	json_t *calls;
-	int status = 0;
 
 	if (token.len == 0) {
 		fuzz_holds(libre_program_parse(&p, body, strlen(body), &asked,
-			       &status, &error),
+			       &error),
 		    "a program");
 		calls = json_pack("[{s:s,s:s,s:{}}]", "id", "c", "name", "c",
 		    "input");
@@ -222,13 +216,14 @@ check_results(const char *text, size_t len)
 	    buf_str(&token));
 	buf_add(&next, text, len);
 	buf_addc(&next, '}');
-	if (!libre_program_parse(&p, buf_str(&next), next.len, &asked, &status,
+	if (!libre_program_parse(&p, buf_str(&next), next.len, &asked,
 		&error)) {
-		fuzz_holds(status == 400 || status == 403 || status == 413,
+		fuzz_holds(error.status == 400 || error.status == 403 ||
+			error.status == 413,
 		    "a status");
 		return;
 	}
-	check_json(&p.text);
+	check_text(buf_str(&p.text), p.text.len);
 	libre_program_release(&p);
 }
 
@@ -239,7 +234,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	check_request(text, size);
 	check_token(text, size);
-	check_id(text, size);
+	check_id(text);
 	check_answer(text, size);
 	check_program(text, size);
 	check_calls(text, size);

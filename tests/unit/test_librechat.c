@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* LibreChat's contract, as bytes: ids, names, requests, answers. */
-#include "contract/librechat/libre_answer.h"
-#include "contract/librechat/libre_request.h"
+#include "contract/json.h"
 #include "contract/media.h"
+#include "contract/librechat/libre_message.h"
 
 #include "protocol/cell.h"
 #include "tap.h"
@@ -17,27 +17,24 @@
 static void
 test_ids(void)
 {
-	static const unsigned char ones[LIBRE_ID_BYTES] = { 255, 255, 255, 255,
-		255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255 };
 	char id[LIBRE_ID_LEN + 1];
 	char uuid[LIBRE_UUID_LEN + 1] = "";
 
 	libre_id_of_file(id, UUID);
-	ok(libre_is_id(id, strlen(id)), "of the form that links take");
-	ok(libre_id_to_file(uuid, id, strlen(id)), "and back");
+	ok(libre_is_id(id), "of the form that links take");
+	ok(libre_id_to_file(uuid, id), "and back");
 	is_str(uuid, UUID, "to the same file");
 	libre_id_of_file(id, "00000000-0000-4000-8000-000000000000");
 	is_str(id, "AAAAAAAAAAAAAAAAAAAAA", "the first of all");
 	libre_id_of_file(id, "ffffffff-ffff-4fff-bfff-ffffffffffff");
 	is_str(id, "D____________________", "the last of all");
-	ok(!libre_id_to_file(uuid, "E____________________", 21),
+	ok(!libre_id_to_file(uuid, "E____________________"),
 	    "no file has more bits");
-	libre_id_of_bytes(id, ones);
-	is_str(id, "_____________________", "a session may");
-	ok(!libre_is_id("AAAAAAAAAAAAAAAAAAAAA.", 22) &&
-		!libre_is_id("AAAAAAAAAAAAAAAAAAAA", 20) &&
-		!libre_is_id("AAAAAAAAAAAAAAAAAAAA.", 21) &&
-		!libre_is_id("AAAAAAAAAAAAAAAAAAAA\0", 21),
+	libre_make_id(id);
+	ok(libre_is_id(id), "a session's is of that form");
+	ok(!libre_is_id("AAAAAAAAAAAAAAAAAAAAA.") &&
+		!libre_is_id("AAAAAAAAAAAAAAAAAAAA") &&
+		!libre_is_id("AAAAAAAAAAAAAAAAAAAA."),
 	    "nothing else is an id");
 }
 
@@ -67,14 +64,15 @@ test_names(void)
 	char longer[LIBRE_NAME_MAX + 2];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		is_str(libre_name_fault(names[i].name, strlen(names[i].name)),
-		    names[i].fault, names[i].name);
-	is_str(libre_name_fault("a\0b", 3), "contains invalid path characters",
-	    "a NUL");
-	memset(longer, 'a', sizeof(longer));
-	is_str(libre_name_fault(longer, sizeof(longer)), "is too long", "long");
-	is_str(libre_name_fault(longer, 256), "is too long", "a long part");
-	is_str(libre_name_fault(longer, 255), NULL, "the longest part");
+		is_str(libre_name_fault(names[i].name), names[i].fault,
+		    names[i].name);
+	memset(longer, 'a', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = '\0';
+	is_str(libre_name_fault(longer), "is too long", "long");
+	longer[256] = '\0';
+	is_str(libre_name_fault(longer), "is too long", "a long part");
+	longer[255] = '\0';
+	is_str(libre_name_fault(longer), NULL, "the longest part");
 	is_str(libre_name_extension("a.b/c"), "",
 	    "a folder's is not the file's");
 	is_str(libre_name_extension("c.tar.gz"), ".gz", "the last one");
@@ -87,16 +85,15 @@ test_names(void)
 static const char *
 refusal(const char *body)
 {
-	static struct buf text = BUF_INIT(LIBRE_ERROR_MAX + 64);
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	static struct buf text = BUF_INIT(4096);
+	struct api_error error;
 	struct libre_exec exec;
-	int status = 0;
 
 	buf_reset(&text);
-	if (libre_exec_parse(&exec, body, strlen(body), &status, &error))
+	if (libre_exec_parse(&exec, body, strlen(body), &error))
 		jtree_release(&exec.doc);
 	else
-		buf_addf(&text, "%d %s", status, buf_str(&error));
+		buf_addf(&text, "%d %s", error.status, error.text);
 	return buf_str(&text);
 }
 
@@ -131,8 +128,7 @@ test_refusals(void)
 	    "400 args must be an array", "a text for arguments");
 	is_str(
 	    refusal("{\"lang\":\"py\",\"code\":\"\",\"args\":[\"\\u0000\"]}"),
-	    "400 args[0] must be a text without NUL characters",
-	    "a NUL in one");
+	    "400 args[0] must not contain a NUL character", "a NUL in one");
 	is_str(refusal("{\"lang\":\"py\",\"code\":\"\",\"x\":[{}],"
 		       "\"args\":null,\"files\":null,\"timeout\":\"x\"}"),
 	    "", "what is not known does not matter");
@@ -153,7 +149,7 @@ test_file_refusals(void)
 	    "segments",
 	    "a name that leads out");
 	is_str(files_refusal("[{\"name\":\"a\\u0000\"," FILE_REST "]"),
-	    "400 files[0].name contains invalid path characters", "a NUL");
+	    "400 files[0].name must not contain a NUL character", "a NUL");
 	is_str(files_refusal("[{\"name\":\"a\",\"kind\":\"x\"," FILE_REST "]"),
 	    "400 files[0].kind must be one of: skill, agent, user", "a kind");
 	is_str(files_refusal("[{\"name\":\"a\",\"kind\":\"skill\"," FILE_REST
@@ -179,19 +175,17 @@ test_request(void)
 	    ",{\"name\":\"s/a\",\"kind\":\"skill\",\"version\":3,"
 	    "\"resource_id\":\"r\"," FILE_REST
 	    ",{\"name\":\"__main__.py\"," FILE_REST "]}";
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	struct api_error error;
 	struct libre_exec exec;
-	int status = 0;
 
-	ok(libre_exec_parse(&exec, body, strlen(body), &status, &error),
-	    "it is taken");
-	ok(exec.lang == LIBRE_BASH, "a command");
+	ok(libre_exec_parse(&exec, body, strlen(body), &error), "it is taken");
+	ok(exec.is_bash, "a command");
 	is_int(exec.timeout_ms, LIBRE_TIMEOUT_MAX_MS, "no longer than that");
 	is_str(exec.args[1], "é", "its words");
 	ok(exec.args[2] == NULL, "and their end");
 	is_int((int64_t)exec.file_count, 3, "its files");
 	ok(exec.files[0].replaced && !exec.files[2].replaced, "the last wins");
-	ok(exec.files[1].resource.kind == LIBRE_SKILL, "of a skill");
+	is_str(exec.files[1].resource.kind, "skill", "of a skill");
 	is_str(exec.files[1].resource.version, "3", "in a version");
 	is_str(exec.files[1].resource.id, "r", "by its id");
 	is_str(exec.files[0].session, S, "in a session");
@@ -205,18 +199,17 @@ replaced(const char *const *names)
 {
 	static char marks[8];
 	auto_buf struct buf body = BUF_INIT(4096);
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	static struct api_error error;
 	const char *comma = "";
 	struct libre_exec exec;
-	int status = 0;
 	size_t n = 0;
 
 	buf_adds(&body, "{\"lang\":\"py\",\"code\":\"\",\"files\":[");
 	for (; *names != NULL; names++, comma = ",")
 		buf_addf(&body, "%s{\"name\":\"%s\"," FILE_REST, comma, *names);
 	buf_adds(&body, "]}");
-	if (!libre_exec_parse(&exec, buf_str(&body), body.len, &status, &error))
-		return buf_str(&error);
+	if (!libre_exec_parse(&exec, buf_str(&body), body.len, &error))
+		return error.text;
 	for (; n < exec.file_count && n + 1 < sizeof(marks); n++)
 		marks[n] = exec.files[n].replaced ? 'x' : '-';
 	marks[n] = '\0';
@@ -240,12 +233,10 @@ test_hint(void)
 {
 	static const char body[] = "{\"lang\":\"py\",\"code\":\"\","
 				   "\"runtime_session_hint\":\"c:1\"}";
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	struct api_error error;
 	struct libre_exec exec;
-	int status = 0;
 
-	ok(libre_exec_parse(&exec, body, strlen(body), &status, &error),
-	    "it is taken");
+	ok(libre_exec_parse(&exec, body, strlen(body), &error), "it is taken");
 	is_str(exec.hint, "c:1", "a conversation");
 	jtree_release(&exec.doc);
 }
@@ -272,60 +263,65 @@ test_query(void)
 	ok(!libre_query_get(longer, "id", out), "a long one");
 }
 
+/* A value's text, until the next one; the value is released. */
+static const char *
+text_of(json_t *value)
+{
+	static struct buf text = BUF_INIT(1 << 20);
+
+	buf_reset(&text);
+	jtext_add(&text, value, JSON_COMPACT);
+	json_decref(value);
+	return buf_str(&text);
+}
+
 static void
 test_outcome(void)
 {
-	struct libre_stream out = { .text = BUF_INIT(4) };
-	struct libre_stream err = { .text = BUF_INIT(100) };
-	auto_buf struct buf text = BUF_INIT(LIBRE_ANSWER_MAX);
 	struct cell_result cell = { .reason = REASON_TIME };
-	static const char *const missing[] = { "gone", NULL };
 	const struct libre_file was = { .id = F, .session = S };
 	struct run_file made[] = {
 		{ .path = "a\"", .id = OWN_UUID, .was = &was },
 		{ .path = "big", .why = "too large" },
 		{ .path = "b", .was = &was, .unchanged = true },
+		{ .path = "gone", .why = LIBRE_MISSING, .unchanged = true },
+		{ .path = "c", .why = RUN_FILE_REMOVED },
 	};
-	struct run_files files = { made, 3 };
+	struct run_files files = { made, 5 };
 	struct libre_outcome o = { .session = S,
-		.out = &out,
-		.err = &err,
+		.out = BUF_INIT(4),
+		.err = BUF_INIT(100),
 		.cell = &cell,
 		.timeout_ms = 1500,
 		.wall_ms = 7,
-		.files = &files,
-		.missing = missing };
+		.files = &files };
 
-	libre_stream_add(&out, "123", 3);
-	libre_stream_add(&out, "456", 3);
-	libre_stream_add(&err, "e\xff", 2);
-	libre_add_outcome(&text, &o);
-	is_str(buf_str(&text),
+	libre_stream_add(&o.out, "123", 3);
+	libre_stream_add(&o.out, "456", 3);
+	libre_stream_add(&o.err, "e\xff", 2);
+	is_str(text_of(libre_pack_outcome(&o)),
 	    "{\"session_id\":\"" S
 	    "\",\"stdout\":\"1234\",\"stderr\":\"e\uFFFD\\n"
 	    "[sandbox] stdout length exceeded: cut after 4 bytes\\n"
 	    "[sandbox] Time limit exceeded: ended after 1.5 s\\n"
-	    "[sandbox] This input is not kept any more: gone\\n"
-	    "[sandbox] This file does not come back, too large: big\\n\","
+	    "[sandbox] This file does not come back, too large: big\\n"
+	    "[sandbox] This input is not kept any more: gone\\n\","
 	    "\"files\":[{\"id\":\"" F
 	    "\",\"name\":\"b\",\"storage_session_id\":\"" S
 	    "\",\"inherited\":true},{\"id\":\"" OWN "\",\"name\":\"a\\\"\","
 	    "\"storage_session_id\":\"" S "\",\"modified_from\":{\"id\":\"" F
 	    "\",\"storage_session_id\":\"" S
-	    "\"}}],\"code\":null,\"signal\":\"SIGKILL\","
+	    "\"}}],\"deleted_files\":[\"c\"],\"code\":null,"
+	    "\"signal\":\"SIGKILL\","
 	    "\"message\":\"Time limit exceeded\",\"status\":\"TO\","
 	    "\"wall_time\":7}",
 	    "an answer, with what was made last");
-	buf_release(&out.text);
-	buf_release(&err.text);
-	buf_reset(&text);
+	buf_reset(&o.out);
+	buf_reset(&o.err);
 	o.runtime = "id";
 	cell = (struct cell_result){ .reason = REASON_SIGNAL, .signal = 9999 };
-	out.over = false;
 	files.count = 0;
-	o.missing = NULL;
-	libre_add_outcome(&text, &o);
-	is_str(buf_str(&text),
+	is_str(text_of(libre_pack_outcome(&o)),
 	    "{\"session_id\":\"" S "\",\"stdout\":\"\",\"stderr\":\"[sandbox] "
 	    "The program was ended by SIG?\\n\",\"files\":[],"
 	    "\"runtime_session_id\":\"id\",\"runtime_status\":\"reused\","
@@ -333,36 +329,30 @@ test_outcome(void)
 	    "\"signal\":\"SIG?\",\"message\":null,\"status\":\"SG\","
 	    "\"wall_time\":7}",
 	    "a signal that nobody knows");
+	buf_release(&o.out);
+	buf_release(&o.err);
 }
 
 static void
 test_file_answers(void)
 {
-	auto_buf struct buf text = BUF_INIT(4096);
-	const struct libre_stored file = { S, F, "d/é.csv", 5, 1786104000007,
-		true };
-
-	libre_add_object(&text, &file);
-	is_str(buf_str(&text),
-	    "{\"name\":\"" S "/" F ".csv\",\"originalFilename\":\"d/é.csv\","
+	is_str(text_of(libre_pack_stored(S, OWN_UUID, "d/é.csv", 5,
+		   1786104000007, true, LIBRE_OBJECT)),
+	    "{\"name\":\"" S "/" OWN ".csv\",\"originalFilename\":\"d/é.csv\","
 	    "\"size\":5,\"lastModified\":\"2026-08-07T12:00:00.007Z\","
-	    "\"etag\":\"" F "\",\"contentType\":\"text/csv\","
+	    "\"etag\":\"" OWN "\",\"contentType\":\"text/csv\","
 	    "\"readOnly\":true}",
 	    "a probe");
-	buf_reset(&text);
-	libre_add_listed(&text, &file, LIBRE_FULL);
-	is_str(buf_str(&text),
-	    "{\"name\":\"" S "/" F ".csv\",\"size\":5,"
-	    "\"lastModified\":\"2026-08-07T12:00:00.007Z\",\"etag\":\"" F
+	is_str(text_of(libre_pack_stored(S, OWN_UUID, "d/é.csv", 5,
+		   1786104000007, true, LIBRE_FULL)),
+	    "{\"name\":\"" S "/" OWN ".csv\",\"size\":5,"
+	    "\"lastModified\":\"2026-08-07T12:00:00.007Z\",\"etag\":\"" OWN
 	    "\",\"metadata\":{\"content-type\":\"text/csv\","
 	    "\"original-filename\":\"d/é.csv\"},\"contentType\":\"text/csv\"}",
 	    "in a list");
-	buf_reset(&text);
-	libre_add_rate_limited(&text, "slow", 7);
-	is_str(buf_str(&text),
-	    "{\"error\":\"rate_limited\",\"message\":\"slow\","
-	    "\"retry_after_seconds\":7}",
-	    "once more later");
+	is_str(text_of(libre_pack_stored(S, OWN_UUID, "d/é.csv", 5,
+		   1786104000007, true, LIBRE_SIMPLE)),
+	    "\"" S "/" OWN ".csv\"", "in a short one");
 }
 
 /* Bytes that are no UTF-8 are told with U+FFFD, as Python's decoder has it.
@@ -371,10 +361,8 @@ test_file_answers(void)
 static void
 test_no_text(void)
 {
-	auto_buf struct buf out = BUF_INIT(1024);
-
-	libre_add_error(&out, "\xed\xa0\x80\"\xe2\x82", "\xff\u20ac\x7f");
-	is_str(buf_str(&out),
+	is_str(text_of(libre_pack_error("\xed\xa0\x80\"\xe2\x82",
+		   "\xff\u20ac\x7f")),
 	    "{\"error\":\"\ufffd\ufffd\ufffd\\\"\ufffd\","
 	    "\"details\":\"\ufffd\u20ac\x7f\"}",
 	    "what is no text");

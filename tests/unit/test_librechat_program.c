@@ -6,7 +6,6 @@
 #include <sodium.h>
 #include <stdlib.h>
 
-#include "contract/librechat/libre_answer.h"
 #include "contract/librechat/libre_program.h"
 #include "contract/json.h"
 #include "protocol/cell.h"
@@ -25,14 +24,12 @@ static void
 make_token(struct buf *token, const struct libre_asked *by)
 {
 	static const char calls[] = "[{\"name\":\"c\",\"input\":{\"n\":1.5}}]";
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	struct api_error error;
 	auto_buf struct buf text = BUF_INIT(65536);
 	struct libre_program p;
 	json_t *list;
-	int status = 0;
 
-	ok(libre_program_parse(&p, BODY(""), strlen(BODY("")), by, &status,
-	       &error),
+	ok(libre_program_parse(&p, BODY(""), strlen(BODY("")), by, &error),
 	    "a program");
 	list = libre_calls_read(&p, calls, strlen(calls), &error);
 	jtext_add(&text, list, JSON_COMPACT);
@@ -48,17 +45,15 @@ make_token(struct buf *token, const struct libre_asked *by)
 static const char *
 refusal(const char *body)
 {
-	static struct buf text = BUF_INIT(LIBRE_ERROR_MAX + 64);
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	static struct buf text = BUF_INIT(4096);
+	struct api_error error;
 	struct libre_program p;
-	int status = 0;
 
 	buf_reset(&text);
-	if (libre_program_parse(&p, body, strlen(body), &asked, &status,
-		&error))
+	if (libre_program_parse(&p, body, strlen(body), &asked, &error))
 		libre_program_release(&p);
 	else
-		buf_addf(&text, "%d %s", status, buf_str(&error));
+		buf_addf(&text, "%d %s", error.status, error.text);
 	return buf_str(&text);
 }
 
@@ -74,13 +69,12 @@ token_refusal(const char *token, const char *more)
 static void
 test_begin(void)
 {
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	struct api_error error;
 	struct libre_program p;
-	int status = 0;
 
 	ok(libre_program_parse(&p, BODY(",\"lang\":\"bash\",\"timeout\":5"),
 	       strlen(BODY(",\"lang\":\"bash\",\"timeout\":5")), &asked,
-	       &status, &error),
+	       &error),
 	    "a program in bash");
 	is_str(buf_str(&p.text),
 	    "{\"request\":{\"lang\":\"bash\",\"code\":\"xé\",\"timeout\":5},"
@@ -88,7 +82,7 @@ test_begin(void)
 	    "{\"name\":\"c\",\"params\":[]}],\"session\":\"" S
 	    "\",\"round\":1,\"history\":[]}",
 	    "what is known of it");
-	is_str(p.exec.code,
+	is_str(p.exec.code.data,
 	    "eval \"$(python3 /mnt/data/.!tools__/libre_helper.py "
 	    "--functions \"$$\")\"; xé",
 	    "what runs");
@@ -115,18 +109,16 @@ test_go_on(void)
 	    ",\"tool_results\":[{\"call_id\":\"x\",\"result\":0},{\"call_id\":"
 	    "\"call_1_0\",\"result\":null,\"is_error\":true,"
 	    "\"error_message\":\"no\\u0000\\ud83d\"}]";
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	struct api_error error;
 	auto_buf struct buf token = BUF_INIT(LIBRE_TOKEN_TEXT_MAX);
 	auto_buf struct buf body = BUF_INIT(65536);
 	struct libre_program p;
-	int status = 0;
 
 	make_token(&token, &asked);
 	buf_addf(&body, "{\"continuation_token\":\"%s\"%s}", buf_str(&token),
 	    results);
 	asked.session = "another";
-	ok(libre_program_parse(&p, buf_str(&body), body.len, &asked, &status,
-	       &error),
+	ok(libre_program_parse(&p, buf_str(&body), body.len, &asked, &error),
 	    "it goes on");
 	asked.session = S;
 	is_int(p.round, 2, "in the second round");
@@ -208,21 +200,18 @@ test_forged(void)
 static const char *
 calls_error(const char *text)
 {
-	static struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
+	static struct api_error error;
 	struct libre_program p;
 	json_t *list;
-	int status = 0;
 
-	buf_reset(&error);
-	ok(libre_program_parse(&p, BODY(""), strlen(BODY("")), &asked, &status,
-	       &error),
+	ok(libre_program_parse(&p, BODY(""), strlen(BODY("")), &asked, &error),
 	    "a program");
 	list = libre_calls_read(&p, text, strlen(text), &error);
 	if (list != NULL)
-		buf_reset(&error);
+		error.text[0] = '\0';
 	json_decref(list);
 	libre_program_release(&p);
-	return buf_str(&error);
+	return error.text;
 }
 
 static void
@@ -239,58 +228,56 @@ test_calls(void)
 	is_str(calls_error(""), LIBRE_FAILED, "nothing");
 }
 
+/* A value's text, until the next one; the value is released. */
+static const char *
+text_of(json_t *value)
+{
+	static struct buf text = BUF_INIT(1 << 20);
+
+	buf_reset(&text);
+	jtext_add(&text, value, JSON_COMPACT);
+	json_decref(value);
+	return buf_str(&text);
+}
+
 static void
 test_answers(void)
 {
-	struct libre_stream out = { .text = BUF_INIT(4) };
-	struct libre_stream err = { .text = BUF_INIT(4) };
 	struct cell_result cell = { .reason = REASON_EXIT };
-	auto_buf struct buf text = BUF_INIT(LIBRE_ANSWER_MAX);
-	auto_buf struct buf error = BUF_INIT(LIBRE_ERROR_MAX);
 	const struct run_files files = { .count = 0 };
 	struct libre_outcome o = { .session = S,
-		.out = &out,
-		.err = &err,
+		.out = BUF_INIT(4),
+		.err = BUF_INIT(4),
 		.cell = &cell,
 		.files = &files };
 	json_auto_t *calls = json_array();
 
-	ok(!libre_has_failed(&o, &error), "it has ended well");
-	libre_add_completed(&text, &o);
-	is_str(buf_str(&text),
+	ok(libre_find_error(&o) == NULL, "it has ended well");
+	is_str(text_of(libre_pack_end(&o, NULL)),
 	    "{\"status\":\"completed\",\"session_id\":\"" S
 	    "\",\"stdout\":\"\",\"stderr\":\"\",\"files\":[]}",
 	    "as the client is told");
-	buf_reset(&text);
-	libre_add_calls(&text, &o, calls, "T");
-	is_str(buf_str(&text),
+	is_str(text_of(libre_pack_calls(&o, calls, "T")),
 	    "{\"status\":\"tool_call_required\",\"session_id\":\"" S
 	    "\",\"continuation_token\":\"T\",\"tool_calls\":[]}",
 	    "without output");
-	libre_stream_add(&out, "o", 1);
-	libre_stream_add(&err, "e", 1);
-	buf_reset(&text);
-	libre_add_calls(&text, &o, calls, "T");
-	ok(strstr(buf_str(&text),
+	libre_stream_add(&o.out, "o", 1);
+	libre_stream_add(&o.err, "e", 1);
+	ok(strstr(text_of(libre_pack_calls(&o, calls, "T")),
 	       ",\"partial_stdout\":\"o\",\"partial_stderr\":\"e\"}"),
 	    "with it");
 	cell.status = 3;
-	ok(libre_has_failed(&o, &error), "it says that it has not");
-	is_str(buf_str(&error), "Sandbox exited with code 3", "by its status");
-	buf_reset(&text);
 	o.note = "N";
-	libre_add_failed(&text, &o, buf_str(&error));
-	is_str(buf_str(&text),
+	is_str(text_of(libre_pack_end(&o, libre_find_error(&o))),
 	    "{\"status\":\"error\",\"error\":\"Sandbox exited with code 3\","
 	    "\"session_id\":\"" S
 	    "\",\"stdout\":\"o\",\"stderr\":\"e\\n[sandbox] N\\n\"}",
-	    "told");
-	buf_reset(&error);
-	libre_stream_add(&err, "12345", 5);
-	ok(libre_has_failed(&o, &error), "too much");
-	is_str(buf_str(&error), "stderr length exceeded", "of that");
-	buf_release(&out.text);
-	buf_release(&err.text);
+	    "it says that it has not, by its status");
+	libre_stream_add(&o.err, "12345", 5);
+	is_str(text_of(libre_find_error(&o)), "\"stderr length exceeded\"",
+	    "too much of that");
+	buf_release(&o.out);
+	buf_release(&o.err);
 }
 
 int

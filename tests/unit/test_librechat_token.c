@@ -47,19 +47,13 @@ make(const char *header, const char *payload)
 }
 
 static const char *
-check_text(const char *token, size_t len)
-{
-	const struct libre_expected expected = { &keys, "librechat", "codeapi",
-		NOW };
-
-	memset(&claims, 0, sizeof(claims));
-	return libre_token_check(&claims, &expected, token, len);
-}
-
-static const char *
 check(const char *token)
 {
-	return check_text(token, strlen(token));
+	static struct api_error why;
+
+	jtree_release(&claims.doc);
+	return libre_token_check(&claims, &keys, NOW, token, &why) ? NULL :
+								     why.text;
 }
 
 /* Why claims are not taken that differ in one place. */
@@ -79,10 +73,10 @@ static void
 test_good(void)
 {
 	is_str(check(make(HEADER, CLAIMS)), NULL, "a good one");
-	is_str(claims.subject, "u", "its user");
-	is_str(claims.tenant, "t", "its tenant");
+	is_str(claims.subject.data, "u", "its user");
+	is_str(claims.tenant.data, "t", "its tenant");
 	is_str(check_claims("\"tenant_id\":\"t\",", ""), NULL, "no tenant");
-	is_str(claims.tenant, "", "that is none");
+	is_str(claims.tenant.data, "", "that is none");
 	is_str(check_claims("\"codeapi\"", "[\"x\",\"codeapi\"]"), NULL,
 	    "for several");
 	is_str(check_claims("1786104300", "1786104300.5"), NULL,
@@ -100,18 +94,22 @@ test_claims(void)
 	    "it would last longer than any that LibreChat makes";
 
 	is_str(check_claims("1786104300", "1786103970"), "expired", "its end");
-	is_str(check_claims("\"exp\"", "\"ex\""), "it has no end", "no end");
-	is_str(check_claims("1786104300", "\"1786104300\""), "it has no end",
-	    "a text for one");
+	is_str(check_claims("\"exp\"", "\"ex\""), "exp is missing", "no end");
+	is_str(check_claims("1786104300", "\"1786104300\""),
+	    "exp must be a number", "a text for one");
 	is_str(check_claims("1786104300", "1786104331"), longer, "a late end");
-	is_str(check_claims("1786104300", "1e20"), "it has no end",
+	is_str(check_claims("1786104300", "1e20"), longer,
 	    "a number without one");
-	is_str(check_claims("1786104300", "true"), "it has no end",
+	is_str(check_claims("1786104300", "true"), "exp must be a number",
 	    "no number");
 	is_str(check_claims("\"nbf\":1786104000", "\"nbf\":1786104031"),
 	    "not valid yet", "its beginning");
 	is_str(check_claims("\"iat\":1786104000", "\"iat\":1786104031"),
 	    "made in the future", "its making");
+	is_str(check_claims("\"t\"", "\"\xff\""), "its claims are no JSON",
+	    "no UTF-8");
+	is_str(check_claims("\"u\"", "\"\\ud800\""),
+	    "its user or tenant is no text", "half a character");
 	is_str(check_claims("\"librechat\"", "\"other\""), "of another issuer",
 	    "an issuer");
 	is_str(check_claims("\"codeapi\"", "\"other\""), "for another audience",
@@ -121,10 +119,10 @@ test_claims(void)
 	is_str(check_claims("\"codeapi\"", "\"codeapi\\u0000\""),
 	    "for another audience", "a NUL in one");
 	is_str(check_claims("\"sub\":\"u\"", "\"sub\":\"\""),
-	    "it names no user", "an empty user");
-	is_str(check_claims("\"sub\":\"u\"", "\"sub\":1"), "it names no user",
-	    "a number for a user");
-	is_str(check_claims("\"t\"", "\"\""), "its tenant has no name",
+	    "sub must not be empty", "an empty user");
+	is_str(check_claims("\"sub\":\"u\"", "\"sub\":1"),
+	    "sub must be a string", "a number for a user");
+	is_str(check_claims("\"t\"", "\"\""), "tenant_id must not be empty",
 	    "an empty tenant");
 }
 
@@ -163,16 +161,18 @@ test_malformed(void)
 {
 	static const char wrong[] = "its signature is wrong";
 	char token[LIBRE_TOKEN_MAX];
-	char longest[LIBRE_TOKEN_MAX + 1];
-	const char *dot;
+	char longest[LIBRE_TOKEN_MAX + 2] = "";
+	char *dot;
 
 	(void)snprintf(token, sizeof(token), "%s", make(HEADER, CLAIMS));
 	dot = strrchr(token, '.');
-	is_str(check_text(token, (size_t)(dot - token)), "no token at all",
-	    "two parts");
-	is_str(check_text(token, (size_t)(dot - token) + 1), wrong,
-	    "an empty signature");
-	is_str(check_text(token, strlen(token) - 1), wrong, "a short one");
+	token[strlen(token) - 1] = '\0';
+	is_str(check(token), wrong, "a short one");
+	dot[1] = '\0';
+	is_str(check(token), wrong, "an empty signature");
+	dot[0] = '\0';
+	is_str(check(token), "no token at all", "two parts");
+	(void)snprintf(token, sizeof(token), "%s", make(HEADER, CLAIMS));
 	token[strlen(token) - 3] ^= 1;
 	is_str(check(token), wrong, "another signature");
 	(void)snprintf(token, sizeof(token), "%s=", make(HEADER, CLAIMS));
@@ -187,8 +187,8 @@ test_malformed(void)
 	is_str(check(token), wrong, "other claims");
 	is_str(check(""), "no token at all", "nothing");
 	is_str(check(".."), "no token at all", "dots");
-	memset(longest, 'A', sizeof(longest));
-	is_str(check_text(longest, sizeof(longest)), "too long", "a long one");
+	memset(longest, 'A', sizeof(longest) - 1);
+	is_str(check(longest), "too long", "a long one");
 	memset(secret, 1, sizeof(secret));
 	is_str(check(make(HEADER, CLAIMS)), wrong, "signed by another");
 }

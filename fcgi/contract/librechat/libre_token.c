@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "contract/librechat/libre_token.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <sodium.h>
 
-#include "contract/json.h"
-
 #include "base/basics.h"
 #include "base/text.h"
+
+#define KEY_TEXT_MAX 127
+#define ISSUER "librechat"
+#define AUDIENCE "codeapi"
 
 /* The bytes before the 32 of an Ed25519 key in a PEM file (RFC 8410). */
 static const unsigned char spki[] = { 0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b,
@@ -22,28 +23,16 @@ static const unsigned char spki[] = { 0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b,
 static bool
 decode_key(const char *text, unsigned char key[LIBRE_KEY_LEN])
 {
-	static const int variants[] = { sodium_base64_VARIANT_ORIGINAL,
-		sodium_base64_VARIANT_ORIGINAL_NO_PADDING,
-		sodium_base64_VARIANT_URLSAFE,
-		sodium_base64_VARIANT_URLSAFE_NO_PADDING };
-	unsigned char bytes[sizeof(spki) + LIBRE_KEY_LEN];
+	char bytes[KEY_TEXT_MAX];
 	size_t len = 0;
 
-	for (size_t i = 0; i < sizeof(variants) / sizeof(variants[0]); i++) {
-		if (sodium_base642bin(bytes, sizeof(bytes), text, strlen(text),
-			NULL, &len, NULL, variants[i]) != 0)
-			continue;
-		if (len == sizeof(bytes) &&
-		    memcmp(bytes, spki, sizeof(spki)) == 0) {
-			memcpy(key, bytes + sizeof(spki), LIBRE_KEY_LEN);
-			return true;
-		}
-		if (len == LIBRE_KEY_LEN) {
-			memcpy(key, bytes, LIBRE_KEY_LEN);
-			return true;
-		}
-	}
-	return false;
+	if (!base64_decode(text, strlen(text), false, bytes, &len) ||
+	    (len != LIBRE_KEY_LEN &&
+		(len != sizeof(spki) + LIBRE_KEY_LEN ||
+		    memcmp(bytes, spki, sizeof(spki)) != 0)))
+		return false;
+	memcpy(key, bytes + len - LIBRE_KEY_LEN, LIBRE_KEY_LEN);
+	return true;
 }
 
 int
@@ -51,22 +40,25 @@ libre_keys_parse(struct libre_keys *keys, const char *text, struct err *err)
 {
 	auto_free char *copy = xstrdup(text);
 	char *rest = copy;
-	char *words[3];
-	int number = 0;
-	size_t count;
+	char *line;
 
 	keys->count = 0;
-	while ((count = text_next_words(&rest, &number, words, 3)) > 0) {
+	for (int number = 1; (line = strsep(&rest, "\n")) != NULL; number++) {
 		struct libre_key *key = &keys->items[keys->count];
+		char value[KEY_TEXT_MAX + 1];
+		char more[2];
 
+		if (line[0] == '#' || line[strspn(line, " \t\r")] == '\0')
+			continue;
 		if (keys->count == LIBRE_KEYS_MAX)
 			return err_set(err, ERR_CONFIG, "more than %d keys",
 			    LIBRE_KEYS_MAX);
-		if (count != 2 || !text_is_name(words[0], LIBRE_KID_MAX) ||
-		    !decode_key(words[1], key->key))
+		if (sscanf(line, "%65s %127s %1s", key->kid, value, more) !=
+			2 ||
+		    !text_is_name(key->kid, LIBRE_KID_MAX) ||
+		    !decode_key(value, key->key))
 			return err_set(err, ERR_CONFIG,
 			    "line %d: not KID and an Ed25519 key", number);
-		(void)snprintf(key->kid, sizeof(key->kid), "%s", words[0]);
 		keys->count++;
 	}
 	return keys->count > 0 ? 0 :
@@ -75,7 +67,7 @@ libre_keys_parse(struct libre_keys *keys, const char *text, struct err *err)
 
 /* ---- the parts of a token ---- */
 
-/* base64url without padding, and nothing else. */
+/* Decode base64url without padding, and nothing else. */
 static bool
 token_decode(const char *text, size_t len, void *out, size_t max, size_t *n)
 {
@@ -83,170 +75,138 @@ token_decode(const char *text, size_t len, void *out, size_t max, size_t *n)
 		   sodium_base64_VARIANT_URLSAFE_NO_PADDING) == 0;
 }
 
-/* A part as an object.  False: it is none, and there is nothing to release. */
+/* Read a part, which is an object.  On false there is nothing to release. */
 static bool
 parse_part(struct jtree *doc, const char *text, size_t len)
 {
-	char json[LIBRE_TOKEN_MAX + 1];
+	char json[LIBRE_TOKEN_MAX + 1] = "";
 	struct jtree_error error;
 	size_t n = 0;
 
-	if (!token_decode(text, len, json, LIBRE_TOKEN_MAX, &n))
+	if (!token_decode(text, len, json, LIBRE_TOKEN_MAX, &n) ||
+	    !jtree_parse(doc, json, n, &error))
 		return false;
-	json[n] = '\0';
-	if (!jtree_parse(doc, json, n, &error))
-		return false;
-	if (json_is_object(doc->root))
-		return true;
-	jtree_release(doc);
-	return false;
+	if (!json_is_object(doc->root))
+		jtree_release(doc);
+	return doc->root != NULL;
 }
 
-/* The key that signed it, by its name; a token without one fits a single key.
- * why: else. */
+/* Find the key that signed it, by its name; a token without one fits a single
+ * key. */
 static const struct libre_key *
-find_key(const struct libre_keys *keys, const json_t *header, const char **why)
+find_key(const struct libre_keys *keys, const json_t *header,
+    struct api_error *error)
 {
-	const char *kid = jtree_text(json_object_get(header, "kid"));
+	const json_t *alg = json_object_get(header, "alg");
+	const json_t *typ = json_object_get(header, "typ");
+	const json_t *kid = json_object_get(header, "kid");
+	const char *why = "of a key that is not known here";
 
-	*why = "signed with something else than EdDSA";
-	if (jtree_is(json_object_get(header, "alg"), "RS256"))
-		*why = LIBRE_TOKEN_RS256;
-	if (!jtree_is(json_object_get(header, "alg"), "EdDSA"))
-		return NULL;
-	*why = "it asks for more than is known here";
-	if (json_object_get(header, "crit") != NULL ||
-	    (json_object_get(header, "typ") != NULL &&
-		!jtree_is(json_object_get(header, "typ"), "JWT")))
-		return NULL;
-	*why = "of a key that is not known here";
-	if (json_object_get(header, "kid") == NULL && keys->count == 1)
+	if (!jtree_is(alg, "EdDSA"))
+		why = jtree_is(alg, "RS256") ?
+		    LIBRE_TOKEN_RS256 :
+		    "signed with something else than EdDSA";
+	else if (json_object_get(header, "crit") != NULL ||
+	    (typ != NULL && !jtree_is(typ, "JWT")))
+		why = "it asks for more than is known here";
+	else if (kid == NULL && keys->count == 1)
 		return &keys->items[0];
-	for (size_t i = 0; kid != NULL && i < keys->count; i++)
-		if (strcmp(keys->items[i].kid, kid) == 0)
-			return &keys->items[i];
+	else
+		for (size_t i = 0; i < keys->count; i++)
+			if (jtree_is(kid, keys->items[i].kid))
+				return &keys->items[i];
+	(void)api_error_set(error, 401, "%s", why);
 	return NULL;
 }
 
 /* ---- claims ---- */
 
-/* A time in Unix seconds, which may have a fraction. */
-static bool
-time_of(const json_t *claims, const char *name, int64_t *seconds)
-{
-	const json_t *value = json_object_get(claims, name);
-	double number = json_number_value(value);
+#define AT(member) offsetof(struct libre_claims, member)
 
-	if (!json_is_number(value) || number <= -1e15 || number >= 1e15)
-		return false;
-	*seconds = (int64_t)number;
-	return true;
-}
+static const struct field claim_rows[] = {
+	{ "iss", FIELD_STRING, AT(issuer), .required = true },
+	{ "aud", FIELD_ANY, AT(audience), .required = true },
+	{ "sub", FIELD_WORD, AT(subject), .required = true,
+	    .max = LIBRE_CLAIM_MAX },
+	{ "tenant_id", FIELD_WORD, AT(tenant), .nullable = true,
+	    .max = LIBRE_CLAIM_MAX },
+	{ "exp", FIELD_NUMBER, AT(ends), .required = true },
+	{ "nbf", FIELD_NUMBER, AT(begins), .required = false },
+	{ "iat", FIELD_NUMBER, AT(made), .required = false },
+	{ .name = NULL },
+};
 
-/* For us alone, or for us among others. */
+/* Is it for us alone, or for us among others? */
 static bool
-token_is_for(const json_t *claims, const char *audience)
+token_is_for(const json_t *value)
 {
-	const json_t *value = json_object_get(claims, "aud");
-	bool found = jtree_is(value, audience);
+	bool found = jtree_is(value, AUDIENCE);
 
 	for (size_t i = 0; i < json_array_size(value) && !found; i++)
-		found = jtree_is(json_array_get(value, i), audience);
+		found = jtree_is(json_array_get(value, i), AUDIENCE);
 	return found;
 }
 
-/* NULL: its time is now. */
+/* The fault of the claims; NULL: none.  Two texts that were no UTF-8 could be
+ * the same by now: neither names anybody. */
 static const char *
-check_times(const json_t *claims, int64_t now_s)
+check_claims(const struct libre_claims *c, int64_t now)
 {
-	int64_t at;
+	const double now_s = (double)now;
 
-	if (!time_of(claims, "exp", &at))
-		return "it has no end";
-	if (at <= now_s - LIBRE_SKEW_S)
+	if (strcmp(c->issuer, ISSUER) != 0)
+		return "of another issuer";
+	if (!token_is_for(c->audience))
+		return "for another audience";
+	if (c->ends < now_s - LIBRE_SKEW_S + 1)
 		return "expired";
-	if (at > now_s + LIBRE_LIFE_S + LIBRE_SKEW_S)
+	if (c->ends >= now_s + LIBRE_LIFE_S + LIBRE_SKEW_S + 1)
 		return "it would last longer than any that LibreChat makes";
-	if (json_object_get(claims, "nbf") != NULL &&
-	    (!time_of(claims, "nbf", &at) || at > now_s + LIBRE_SKEW_S))
+	if (c->begins >= now_s + LIBRE_SKEW_S + 1)
 		return "not valid yet";
-	if (json_object_get(claims, "iat") != NULL &&
-	    (!time_of(claims, "iat", &at) || at > now_s + LIBRE_SKEW_S))
+	if (c->made >= now_s + LIBRE_SKEW_S + 1)
 		return "made in the future";
+	if (strstr(c->subject.data, "\xef\xbf\xbd") != NULL ||
+	    strstr(c->tenant.data, "\xef\xbf\xbd") != NULL)
+		return "its user or tenant is no text";
 	return NULL;
 }
 
-/* Copy a claim that fits.  Two texts that were no UTF-8 could be the same by
- * now: neither names anybody. */
-static bool
-copy_claim(char out[LIBRE_CLAIM_MAX + 1], const json_t *claims,
-    const char *name)
+bool
+libre_token_check(struct libre_claims *claims, const struct libre_keys *keys,
+    int64_t now_s, const char *token, struct api_error *error)
 {
-	const char *text = jtree_text(json_object_get(claims, name));
-	size_t len = text == NULL ? 0 : strlen(text);
-
-	if (len == 0 || len > LIBRE_CLAIM_MAX ||
-	    strstr(text, "\xef\xbf\xbd") != NULL)
-		return false;
-	memcpy(out, text, len + 1);
-	return true;
-}
-
-static const char *
-token_read_claims(struct libre_claims *out, const json_t *claims,
-    const struct libre_expected *expected)
-{
-	const json_t *tenant = json_object_get(claims, "tenant_id");
-	const char *why = NULL;
-
-	if (!jtree_is(json_object_get(claims, "iss"), expected->issuer))
-		why = "of another issuer";
-	else if (!token_is_for(claims, expected->audience))
-		why = "for another audience";
-	else
-		why = check_times(claims, expected->now_s);
-	if (why != NULL)
-		return why;
-	out->tenant[0] = '\0';
-	if (!copy_claim(out->subject, claims, "sub"))
-		return "it names no user";
-	if (!jtree_is_absent(tenant) &&
-	    !copy_claim(out->tenant, claims, "tenant_id"))
-		return "its tenant has no name";
-	return NULL;
-}
-
-const char *
-libre_token_check(struct libre_claims *claims,
-    const struct libre_expected *expected, const char *token, size_t len)
-{
-	const char *dot = memchr(token, '.', len);
-	const char *second = dot == NULL ?
-	    NULL :
-	    memchr(dot + 1, '.', len - (size_t)(dot + 1 - token));
+	const char *dot = strchr(token, '.');
+	const char *second = dot == NULL ? NULL : strchr(dot + 1, '.');
 	unsigned char signature[crypto_sign_BYTES];
 	const struct libre_key *key;
-	const char *why = NULL;
+	const char *why;
 	struct jtree doc;
 	size_t n = 0;
 
-	if (len > LIBRE_TOKEN_MAX)
-		return "too long";
+	*claims = (struct libre_claims){ .tenant = { "", 0 } };
+	if (strlen(token) > LIBRE_TOKEN_MAX)
+		return api_error_set(error, 401, "too long");
 	if (second == NULL || !parse_part(&doc, token, (size_t)(dot - token)))
-		return "no token at all";
-	key = find_key(expected->keys, doc.root, &why);
+		return api_error_set(error, 401, "no token at all");
+	key = find_key(keys, doc.root, error);
 	jtree_release(&doc);
 	if (key == NULL)
-		return why;
-	if (!token_decode(second + 1, len - (size_t)(second + 1 - token),
-		signature, sizeof(signature), &n) ||
+		return false;
+	if (!token_decode(second + 1, strlen(second + 1), signature,
+		sizeof(signature), &n) ||
 	    n != sizeof(signature) ||
 	    crypto_sign_verify_detached(signature, (const unsigned char *)token,
 		(unsigned long long)(second - token), key->key) != 0)
-		return "its signature is wrong";
-	if (!parse_part(&doc, dot + 1, (size_t)(second - dot - 1)))
-		return "its claims are no JSON";
-	why = token_read_claims(claims, doc.root, expected);
-	jtree_release(&doc);
-	return why;
+		return api_error_set(error, 401, "its signature is wrong");
+	if (!parse_part(&claims->doc, dot + 1, (size_t)(second - dot - 1)))
+		return api_error_set(error, 401, "its claims are no JSON");
+	if (fields_accept(&claims->doc, claim_rows, claims, error)) {
+		why = check_claims(claims, now_s);
+		if (why == NULL)
+			return true;
+		(void)api_error_set(error, 401, "%s", why);
+	}
+	jtree_release(&claims->doc);
+	return false;
 }

@@ -2,10 +2,14 @@
 #ifndef LIBRE_TOKEN_H
 #define LIBRE_TOKEN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "contract/json.h"
+
 #include "base/basics.h"
+#include "protocol/cell.h"
 
 /*
  * The tokens that LibreChat makes for its users: JSON Web Tokens (RFC 7519),
@@ -25,7 +29,7 @@
 #define LIBRE_KEY_LEN 32
 
 struct libre_key {
-	char kid[LIBRE_KID_MAX + 1]; /* [A-Za-z0-9._-] */
+	char kid[LIBRE_KID_MAX + 2]; /* [A-Za-z0-9._-] */
 	unsigned char key[LIBRE_KEY_LEN];
 };
 
@@ -44,16 +48,14 @@ int libre_keys_parse(struct libre_keys *keys, const char *text,
 /* ---- a token ---- */
 
 struct libre_claims {
-	char subject[LIBRE_CLAIM_MAX + 1];
-	char tenant[LIBRE_CLAIM_MAX + 1]; /* "": none */
-};
-
-/* The maker, the audience and the time that a token must name. */
-struct libre_expected {
-	const struct libre_keys *keys;
 	const char *issuer;
-	const char *audience;
-	int64_t now_s;
+	const json_t *audience;
+	struct cell_bytes subject;
+	struct cell_bytes tenant; /* "": none */
+	double ends; /* Unix seconds, which may have a fraction, as all three */
+	double begins;
+	double made;
+	struct jtree doc; /* owns all of these; to be released */
 };
 
 /* The refusal of an algorithm that LibreChat can be set to. */
@@ -61,9 +63,10 @@ struct libre_expected {
 	"signed with RS256; only EdDSA is taken: set " \
 	"CODEAPI_JWT_ALGORITHM=EdDSA and an Ed25519 key in LibreChat"
 
-/* NULL: it is good, and says so of its user.  Otherwise why it is not, static,
- * for the log. */
-const char *libre_token_check(struct libre_claims *claims,
-    const struct libre_expected *expected, const char *token, size_t len);
+/* False: the error's text says why it is not good, for the log.  Nothing is to
+ * be released then. */
+bool libre_token_check(struct libre_claims *claims,
+    const struct libre_keys *keys, int64_t now_s, const char *token,
+    struct api_error *error);
 
 #endif
