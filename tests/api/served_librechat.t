@@ -345,7 +345,7 @@ def a_list_has_what_old_clients_read():
     session, file_id = libre.put("x.tar.gz", b"12")
     (one,) = libre.get("/files/%s?detail=full" % session).json
     assert one["name"].split("/")[1].split(".")[0] == file_id, one
-    assert one["metadata"] == {"content-type": "application/octet-stream",
+    assert one["metadata"] == {"content-type": "application/gzip",
                                "original-filename": "x.tar.gz"}, one
     (one,) = libre.get("/files/%s?detail=summary" % session).json
     assert set(one) == {"name", "size", "lastModified", "etag"}, one
