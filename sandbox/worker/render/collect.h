@@ -87,32 +87,13 @@ struct outcome_kind {
 const struct outcome_kind *outcome_kind(const struct run_outcome *outcome);
 
 /* Did the operation succeed, or the program exit with status 0? */
-static inline bool
-outcome_succeeded(const struct run_outcome *outcome)
-{
-	return outcome->end == RUN_RESULT &&
-	    outcome->result.reason == REASON_EXIT &&
-	    outcome->result.status == 0;
-}
-
+bool outcome_succeeded(const struct run_outcome *outcome);
 /* Did the run begin, however it ended?  A run that was broken off has output
  * and effects. */
-static inline bool
-outcome_began(const struct run_outcome *outcome)
-{
-	return outcome->end == RUN_RESULT ?
-	    outcome->result.reason != REASON_ERROR :
-	    outcome->end < RUN_REFUSED;
-}
-
+bool outcome_began(const struct run_outcome *outcome);
 /* Did the operation fail with this error? */
-static inline bool
-outcome_failed_with(const struct run_outcome *outcome, enum cell_error error)
-{
-	return outcome->end == RUN_RESULT &&
-	    outcome->result.reason == REASON_ERROR &&
-	    outcome->result.error == error;
-}
+bool outcome_failed_with(const struct run_outcome *outcome,
+    enum cell_error error);
 
 /* ---- needs of a run ---- */
 

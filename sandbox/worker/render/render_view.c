@@ -379,6 +379,30 @@ outcome_kind(const struct run_outcome *outcome)
 					    &of_end[outcome->end];
 }
 
+bool
+outcome_succeeded(const struct run_outcome *outcome)
+{
+	return outcome->end == RUN_RESULT &&
+	    outcome->result.reason == REASON_EXIT &&
+	    outcome->result.status == 0;
+}
+
+bool
+outcome_began(const struct run_outcome *outcome)
+{
+	return outcome->end == RUN_RESULT ?
+	    outcome->result.reason != REASON_ERROR :
+	    outcome->end < RUN_REFUSED;
+}
+
+bool
+outcome_failed_with(const struct run_outcome *outcome, enum cell_error error)
+{
+	return outcome->end == RUN_RESULT &&
+	    outcome->result.reason == REASON_ERROR &&
+	    outcome->result.error == error;
+}
+
 /* ---- needs of a run ---- */
 
 char *
@@ -405,8 +429,7 @@ render_need(struct render_need *need, const struct run_outcome *outcome,
 
 	*need = (struct render_need){ .input = false };
 	if (outcome->end != RUN_RESULT ||
-	    outcome->result.reason != REASON_EXIT ||
-	    outcome->result.status == 0)
+	    outcome->result.reason != REASON_EXIT || outcome_succeeded(outcome))
 		return;
 	need->input = strcmp(line, RENDER_NO_INPUT) == 0;
 	/* ModuleNotFoundError: No module named 'yaml.nodes' */
