@@ -28,7 +28,6 @@
 #include <unistd.h>
 
 #include "base/basics.h"
-#include "base/config.h"
 
 #define STAGING_PREFIX "staging-"
 #define PUBLISH_WAIT_MS 15000 /* for the cell to unlock the volume */
@@ -71,21 +70,19 @@ api_packages_sweep(int base)
 
 /* ---- staging ---- */
 
-/* Read which interpreter of SANDBOX_IMAGES the client names.  False: the
- * request was refused. */
-static bool
+/* Read which interpreter of SANDBOX_IMAGES the client names. */
+static enum refusal
 interpreter_read(struct client *client, const struct frame_view *view,
     struct image_entry *entry)
 {
-	const struct config *config = client->clients->host->config;
 	char target[API_PACKAGES_TARGET_MAX];
+	enum refusal code = client_read_interpreter(client, view,
+	    client->host->config->sandbox_images, entry);
 
-	if (client_names_interpreter(view, config->sandbox_images, entry) &&
-	    api_packages_target(entry->name, target))
-		return true;
-	client_refuse(client, REFUSAL_INTERPRETER,
-	    "no such interpreter, or its name does not begin with a version");
-	return false;
+	if (code == REFUSAL_NONE && !api_packages_target(entry->name, target))
+		return client_because(client, REFUSAL_INTERPRETER,
+		    "the interpreter's name does not begin with a version");
+	return code;
 }
 
 /* The client that stages now, or NULL: one at a time, for all versions. */
@@ -94,7 +91,7 @@ staging_client(const struct clients *clients, const struct client *but)
 {
 	const struct client *other;
 
-	LIST_FOREACH(other, &clients->all, link) {
+	TAILQ_FOREACH(other, &clients->all, link) {
 		if (other != but && other->listener->program == PROGRAM_CTL &&
 		    (other->state == CLIENT_WAITS_TO_CREATE ||
 			other->state == CLIENT_CREATES ||
@@ -107,28 +104,25 @@ staging_client(const struct clients *clients, const struct client *but)
 
 /* The staging volume is a copy of the published one, or empty where there is
  * none. */
-void
+enum refusal
 request_stage(struct client *client, const struct frame_view *view)
 {
-	struct host *host = client->clients->host;
+	struct host *host = client->host;
 	struct creation *c = &client->creation;
 	auto_close int folder = -1;
 	struct image_entry entry;
 	struct stat st;
+	enum refusal code = interpreter_read(client, view, &entry);
 
-	if (!interpreter_read(client, view, &entry))
-		return;
-	if (staging_client(client->clients, client) != NULL) {
-		client_refuse(client, REFUSAL_BUSY,
+	if (code != REFUSAL_NONE)
+		return code;
+	if (staging_client(client->clients, client) != NULL)
+		return client_because(client, REFUSAL_BUSY,
 		    "packages are being changed by another");
-		return;
-	}
 	folder = open_own_folder(host->base);
-	if (folder < 0) {
-		client_refuse(client, REFUSAL_START,
+	if (folder < 0)
+		return client_because(client, REFUSAL_START,
 		    "no folder for the packages");
-		return;
-	}
 	(void)snprintf(c->id, sizeof(c->id), "%s", API_PACKAGES_ID);
 	c->only_packages = true;
 	api_packages_staging(entry.name, c->packages);
@@ -136,12 +130,11 @@ request_stage(struct client *client, const struct frame_view *view)
 	(void)unlinkat(folder, c->packages, 0);
 	c->sizes[1].bytes = host->config->api_packages_quota;
 	c->sizes[1].files = c->sizes[1].bytes / CONFIG_PACKAGE_FILE_BYTES;
-	client->bytes = 0;
 	if (fstatat(folder, c->copied, &st, AT_SYMLINK_NOFOLLOW) == 0)
-		client->bytes = (int64_t)st.st_blocks * 512;
-	else
-		c->copied[0] = '\0';
-	space_wait_to_create(client, client->bytes);
+		return space_wait_to_create(client,
+		    (int64_t)st.st_blocks * 512);
+	c->copied[0] = '\0';
+	return space_wait_to_create(client, 0);
 }
 
 void
@@ -150,18 +143,10 @@ stage_abandon(struct client *client)
 	auto_free char *path = xprintf("%s/%s", API_PACKAGES_ID,
 	    client->creation.packages);
 
-	(void)unlinkat(client->clients->host->base, path, 0);
+	(void)unlinkat(client->host->base, path, 0);
 }
 
 /* ---- publishing ---- */
-
-static void
-publish_fail(struct client *client, const char *text)
-{
-	publish_abandon(client);
-	client->state = CLIENT_IDLE;
-	client_refuse(client, REFUSAL_START, text);
-}
 
 /* Step 3: the file system is whole and has no journal to replay.  The rename
  * publishes it. */
@@ -169,7 +154,7 @@ static void
 publish_on_checked(void *arg, const struct process_result *result)
 {
 	struct client *client = arg;
-	struct host *host = client->clients->host;
+	struct host *host = client->host;
 	auto_close int folder = open_own_folder(host->base);
 	char name[VOLUME_NAME_MAX];
 
@@ -177,13 +162,15 @@ publish_on_checked(void *arg, const struct process_result *result)
 	if (result->outcome != PROCESS_EXITED || result->code > 1) {
 		log_err("e2fsck of new packages: %s",
 		    process_describe(result).text);
-		publish_fail(client, "the file system of the packages is bad");
+		client_refuse(client, REFUSAL_START,
+		    "the file system of the packages is bad");
 		return;
 	}
 	workspace_packages_name(client->ticket.interpreter.name, name);
 	if (folder < 0 || fsync(client->staged_fd) != 0 ||
 	    renameat(folder, client->ticket.packages, folder, name) != 0) {
-		publish_fail(client, "the packages could not be renamed");
+		client_refuse(client, REFUSAL_START,
+		    "the packages could not be renamed");
 		return;
 	}
 	log_info("new packages for runs of Python %s",
@@ -191,11 +178,10 @@ publish_on_checked(void *arg, const struct process_result *result)
 	api_packages_replace(host, name);
 	host_schedule(host, 0);
 	if (fsync(folder) != 0) {
-		publish_fail(client, "a power cut may undo the change");
+		client_refuse(client, REFUSAL_START,
+		    "a power cut may undo the change");
 		return;
 	}
-	publish_abandon(client);
-	client->state = CLIENT_IDLE;
 	client_done(client);
 }
 
@@ -204,11 +190,11 @@ static void
 publish_on_locked(void *arg, const struct err *failure)
 {
 	struct client *client = arg;
-	struct host *host = client->clients->host;
+	const struct host *host = client->host;
 	auto_argv struct argv argv = { .count = 0 };
 
 	if (failure != NULL) {
-		publish_fail(client, failure->text);
+		client_refuse(client, REFUSAL_START, failure->text);
 		return;
 	}
 	argv_init(&argv, ARGV_WORDS("e2fsck", "-p", "-f"));
@@ -219,40 +205,31 @@ publish_on_locked(void *arg, const struct err *failure)
 }
 
 /* Step 1: the client that stages asks, by another connection. */
-void
+enum refusal
 request_publish(struct client *client, const struct frame_view *view)
 {
-	struct host *host = client->clients->host;
+	struct host *host = client->host;
 	const struct client *stager = staging_client(client->clients, client);
 	struct ticket *ticket = &client->ticket;
+	enum refusal code = interpreter_read(client, view,
+	    &ticket->interpreter);
 	struct err err;
 
-	if (!interpreter_read(client, view, &ticket->interpreter))
-		return;
+	if (code != REFUSAL_NONE)
+		return code;
 	api_packages_staging(ticket->interpreter.name, ticket->packages);
 	if (stager == NULL || stager->state != CLIENT_STAGES ||
-	    strcmp(stager->creation.packages, ticket->packages) != 0) {
-		client_refuse(client, REFUSAL_INPUT, "nothing is staged");
-		return;
-	}
+	    strcmp(stager->creation.packages, ticket->packages) != 0)
+		return client_because(client, REFUSAL_INPUT,
+		    "nothing is staged");
 	client->staged_fd = workspace_volume_open(host->base, API_PACKAGES_ID,
 	    ticket->packages, &err);
-	if (client->staged_fd < 0) {
-		client_refuse(client, REFUSAL_START, err.text);
-		return;
-	}
+	if (client->staged_fd < 0)
+		return client_because(client, REFUSAL_START, err.text);
 	client->state = CLIENT_PUBLISHES;
-	lock_wait_init(&client->wait, host->loop);
-	lock_wait_start(&client->wait, client->staged_fd, PUBLISH_WAIT_MS,
-	    publish_on_locked, client);
-}
-
-void
-publish_abandon(struct client *client)
-{
-	lock_wait_stop(&client->wait);
-	subprocess_cancel(&client->tool);
-	cleanup_close(&client->staged_fd);
+	lock_wait_start(&client->wait, host->loop, client->staged_fd,
+	    PUBLISH_WAIT_MS, publish_on_locked, client);
+	return REFUSAL_NONE;
 }
 
 /* ---- the list ---- */
@@ -297,7 +274,6 @@ packages_on_listed(void *arg, const struct process_result *result)
 	auto_buf struct buf text = BUF_INIT(2 * TEXT_MAX);
 	const char *at = buf_str(&result->out);
 
-	client->state = CLIENT_IDLE;
 	if (!process_succeeded(result)) {
 		client_refuse(client, REFUSAL_START,
 		    process_describe(result).text);
@@ -318,20 +294,21 @@ packages_on_listed(void *arg, const struct process_result *result)
 }
 
 /* The list is read without a mount, so no cell is started for it. */
-void
+enum refusal
 request_packages(struct client *client, const struct frame_view *view)
 {
-	struct host *host = client->clients->host;
+	struct host *host = client->host;
 	auto_argv struct argv argv = { .count = 0 };
 	char name[VOLUME_NAME_MAX];
 	struct image_entry entry;
+	enum refusal code = interpreter_read(client, view, &entry);
 
-	if (!interpreter_read(client, view, &entry))
-		return;
+	if (code != REFUSAL_NONE)
+		return code;
 	workspace_packages_name(entry.name, name);
 	if (!workspace_has(host->base, API_PACKAGES_ID, name)) {
 		client_done(client); /* no packages are installed */
-		return;
+		return REFUSAL_NONE;
 	}
 	argv_init(&argv, ARGV_WORDS("debugfs", "-R", "ls -p /"));
 	argv_addf(&argv, "%s/%s/%s", host->config->base_dir, API_PACKAGES_ID,
@@ -339,4 +316,5 @@ request_packages(struct client *client, const struct frame_view *view)
 	client->state = CLIENT_LISTS;
 	subprocess_start(&client->tool, host->loop, &argv, LIST_MS,
 	    packages_on_listed, client);
+	return REFUSAL_NONE;
 }

@@ -33,19 +33,13 @@ struct listener {
 struct clients {
 	struct host *host;
 	struct listener listeners[PROGRAMS];
-	LIST_HEAD(client_list, client) all;
-	TAILQ_HEAD(client_queue, client) waiting; /* for space */
-	struct client_queue asking;		  /* KEPT and RESUME requests */
-	/* Serve the request; the client may be freed. */
-	void (*serve)(struct client *client, const struct frame_view *view);
-	/* Undo the request that the client's state stands for. */
-	void (*abandon)(struct client *client);
+	TAILQ_HEAD(client_list, client) all; /* in the order of arrival */
 };
 
 enum client_state {
 	CLIENT_IDLE,
 	CLIENT_WANTS_LEASE, /* queued or leased */
-	CLIENT_PARKED,	    /* a session without a connection: parked.c */
+	CLIENT_PARKED,	    /* a session without a connection */
 	CLIENT_RESUMES,	    /* waits for a session */
 	CLIENT_ASKS_KEPT,
 	CLIENT_WAITS_TO_CREATE, /* both wait for space */
@@ -55,7 +49,7 @@ enum client_state {
 	CLIENT_PUBLISHES,
 	CLIENT_LISTS,
 	CLIENT_HAS_SPACE,
-	CLIENT_REMOVES,
+	CLIENT_REMOVES, /* to its end, even if the client hangs up */
 };
 
 /* A lease that outlives its connection, or the one that a client asks for. */
@@ -70,24 +64,26 @@ struct session {
 };
 
 struct client {
-	LIST_ENTRY(client) link;
-	TAILQ_ENTRY(client) turn; /* in `waiting` or `asking` */
+	TAILQ_ENTRY(client) link;
+	struct host *host;
 	struct clients *clients;
 	struct listener *listener; /* its socket */
 	enum client_state state;
-	int fd;	     /* -1: it is parked */
+	int fd;	     /* -1: it is parked, or removes and has hung up */
 	int slot_fd; /* came with the request, and closes with it; -1: none */
 	struct loop_timer *timer;
-	struct ticket ticket;
+	struct ticket ticket; /* also the sandbox of KEPT and REMOVE */
 	struct session session;
+	char why[160];	 /* for a refusal */
 	int64_t next_ms; /* for a refusal: TAG_REST_MS; 0: none */
 	struct creation creation;
-	bool retire;	  /* end the session, too */
-	int64_t bytes;	  /* requested */
-	int64_t since_ms; /* start of the wait; of a session's rest */
-	int room_fd;	  /* descriptor: on this file system */
+	bool retire;	     /* end the session, too */
+	int64_t bytes;	     /* requested */
+	int64_t since_ms;    /* start of the wait; of a session's rest */
+	int room_fd;	     /* descriptor: on this file system; -1: none */
+	unsigned int number; /* REMOVE: the containers up to this number */
+	char retired[64];    /* REMOVE: name of the sandbox's folder */
 	struct reservation *reservation;
-	struct removal *removal;
 	int staged_fd;		/* volume to publish; -1 */
 	struct lock_wait wait;	/* for staged_fd */
 	struct subprocess tool; /* e2fsck, debugfs */
@@ -96,27 +92,33 @@ struct client {
 /* ---- client.c ---- */
 
 /* Make the sockets, each in a folder below the state folder, which is made when
- * it is missing.  The caller has set serve and abandon. */
+ * it is missing. */
 int clients_listen(struct clients *clients, struct host *host, struct err *err);
 /* Begin to accept connections. */
 void clients_open(struct clients *clients);
+/* Serve the waiting clients: a cell may have come back, or a session, or there
+ * may be more space than before. */
+void clients_pass(struct clients *clients);
 /* Close all connections and sockets. */
 void clients_close(struct clients *clients);
 
-/* The client's program, for people. */
-const char *client_title(const struct client *client);
+/* Is the field in the frame? */
+bool client_has_field(const struct frame_view *view, enum frame_tag tag);
+bool client_read_id(const struct frame_view *view, char id[33]);
 /* Find the interpreter that the client names in the list; without a name, the
- * first one.  False: it is not in the list. */
-bool client_names_interpreter(const struct frame_view *view, const char *list,
-    struct image_entry *entry);
-/* Grant the request; the state lasts until the client hangs up. */
-void client_keep(struct client *client, enum client_state state);
-/* Answer the client.  All but client_send() hang up afterwards, and the client
- * is freed. */
+ * first one. */
+enum refusal client_read_interpreter(struct client *client,
+    const struct frame_view *view, const char *list, struct image_entry *entry);
+/* Note why the request is refused; returns the code. */
+enum refusal client_because(struct client *client, enum refusal code,
+    const char *text);
+/* Answer the client, as client_refuse() does (policy.h).  All but client_send()
+ * hang up afterwards, and the client is freed; client_keep() hangs up later,
+ * and the state lasts until then. */
 bool client_send(const struct client *client, const struct frame *frame,
     int fd);
-void client_refuse(struct client *client, enum refusal code, const char *text);
 void client_done(struct client *client);
+void client_keep(struct client *client, enum client_state state);
 void client_close(struct client *client);
 /* The connection becomes the other client's, which has none; `from` is freed.
  */
@@ -124,36 +126,40 @@ void client_move(struct client *from, struct client *to);
 
 /* ---- requests.c ---- */
 
-extern const struct policy_answers requests_answers;
-void requests_serve(struct client *client, const struct frame_view *view);
-void requests_abandon(struct client *client);
-/* Answer KEPT and RESUME requests: a cell may have come back, or a session. */
-void clients_answer(struct clients *clients);
-/* Serve waiting clients: there may be more space than before. */
-void clients_serve_space(struct clients *clients);
+/*
+ * The functions that serve a request return REFUSAL_NONE when the client has
+ * its answer, or will get it from a later pass.  With any other code they have
+ * done nothing, and the client is refused.
+ */
+enum refusal request_kept(struct client *client, const struct frame_view *view);
+enum refusal request_remove(struct client *client,
+    const struct frame_view *view);
+enum refusal request_create(struct client *client,
+    const struct frame_view *view);
+enum refusal request_reserve(struct client *client,
+    const struct frame_view *view);
+enum refusal request_resume(struct client *client,
+    const struct frame_view *view);
+enum refusal request_end_session(struct client *client,
+    const struct frame_view *view);
+/* Answer a client that waits, if that can be done by now. */
+void kept_answer(struct client *client);
+void remove_answer(struct client *client);
+void space_answer(struct client *client);
+void parked_answer(struct client *client);
 /* Queue the client until there is room for client->creation and these bytes. */
-void space_wait_to_create(struct client *client, int64_t bytes);
-
-/* ---- parked.c ---- */
-
-/* Read the session that a LEASE names, if it does. */
+enum refusal space_wait_to_create(struct client *client, int64_t bytes);
+/* Read the session that a LEASE names. */
 enum refusal parked_read(struct client *client, const struct frame_view *view);
 /* PARK: the client's lease stays without its connection. */
 void parked_park(struct client *client);
-/* The session has ended, or the client was none. */
-void parked_release(struct client *client);
-/* Evict a session at rest for that ticket's, which has the same owner.  False:
- * there is none. */
-bool parked_evict(struct ticket *ticket);
-void request_resume(struct client *client, const struct frame_view *view);
-void request_end_session(struct client *client, const struct frame_view *view);
-/* Answer RESUME: the session may have been parked, or have ended. */
-void parked_answer(struct client *client);
 
 /* ---- status.c ---- */
 
-void request_cells(struct client *client, const struct frame_view *view);
-void request_status(struct client *client, const struct frame_view *view);
+enum refusal request_cells(struct client *client,
+    const struct frame_view *view);
+enum refusal request_status(struct client *client,
+    const struct frame_view *view);
 /* host->publish */
 void status_publish(void *arg);
 
@@ -163,12 +169,14 @@ void status_publish(void *arg);
 void api_packages_sweep(int base);
 /* Set the staging volume's name, for a lease of the class "install". */
 void api_packages_staging(const char *interpreter, char name[VOLUME_NAME_MAX]);
-void request_stage(struct client *client, const struct frame_view *view);
+enum refusal request_stage(struct client *client,
+    const struct frame_view *view);
 /* The client hung up: remove the staging volume that it did not publish. */
 void stage_abandon(struct client *client);
-void request_publish(struct client *client, const struct frame_view *view);
-void publish_abandon(struct client *client);
+enum refusal request_publish(struct client *client,
+    const struct frame_view *view);
 /* List names and versions of the installed packages. */
-void request_packages(struct client *client, const struct frame_view *view);
+enum refusal request_packages(struct client *client,
+    const struct frame_view *view);
 
 #endif

@@ -19,14 +19,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/process.h"
 #include "base/basics.h"
-#include "base/config.h"
 #include "base/fd.h"
 #include "base/loop.h"
 #include "broker/engine.h"
-#include "broker/workspace.h"
-#include "broker/volume.h"
 
 #define RUN_MORE_MS \
 	5000 /* over IL_TUNE_START_SECONDS until docker run is killed */
@@ -55,7 +51,6 @@ container_alloc(struct host *host, const struct cell_class *class)
 	c->control_fd = -1;
 	c->pidfd = -1;
 	c->ooms_fd = -1;
-	lock_wait_init(&c->wait, host->loop);
 	for (size_t i = 0; i < CLASS_VOLUMES; i++)
 		c->volumes[i] = (struct attachment){ -1, -1, -1 };
 	c->api_packages = (struct attachment){ -1, -1, -1 };
@@ -104,20 +99,6 @@ container_release_volumes(struct container *c)
 
 /* ---- the end ---- */
 
-/* A volume that was never mounted frees its reservation at once.  The kernel
- * may still have to write to one that was. */
-static void
-let_go_of_space(struct container *c)
-{
-	for (size_t i = 0; i < CLASS_VOLUMES; i++) {
-		if (c->called)
-			reservation_leave(c->reserved[i]);
-		else
-			reservation_free(c->reserved[i]);
-		c->reserved[i] = NULL;
-	}
-}
-
 /* The container is gone: release all that it held, from any state. */
 static void
 container_gone(struct container *c)
@@ -132,7 +113,15 @@ container_gone(struct container *c)
 	stop_waiting(c);
 	container_release_volumes(c);
 	folder_remove(c->host->cells_dir, c->name, false);
-	let_go_of_space(c);
+	/* A volume that was never mounted frees its reservation at once.  The
+	 * kernel may still have to write to one that was. */
+	for (size_t i = 0; i < CLASS_VOLUMES; i++) {
+		if (c->called)
+			reservation_leave(c->reserved[i]);
+		else
+			reservation_free(c->reserved[i]);
+		c->reserved[i] = NULL;
+	}
 	log_debug("gone cell=%s", c->name);
 	container_set(c, CONTAINER_GONE);
 }
@@ -178,7 +167,7 @@ container_remove(void *arg)
 
 	if (!c->remove.running)
 		docker_start(&c->remove, c->host, DOCKER_REMOVE, c->name,
-		    engine_remove_ms(c->host->config), remove_on_end, c);
+		    remove_on_end, c);
 }
 
 /* With the pidfd its death is seen, so it may exit by itself first. */
@@ -235,16 +224,13 @@ container_broken(struct container *c, const char *what)
 
 /* ---- out-of-memory kills ---- */
 
-/* Read the line `oom_kill N` of a file of the container's memory cgroup (v2:
+/* The line `oom_kill N` of a file of the container's memory cgroup (v2:
  * memory.events, v1: memory.oom_control).  The cell opens the file before any
  * code runs and sends it with READY, so the broker needs neither the path nor
- * the right to open it. 0: there is no descriptor, or the engine has removed
- * the cgroup, which it does soon after the container's end. */
-static int64_t
-ooms_count(int fd)
-{
-	return host_read_number(fd, "\noom_kill ");
-}
+ * the right to open it.  The number is 0 when there is no descriptor, or when
+ * the engine has removed the cgroup, which it does soon after the container's
+ * end. */
+static const char oom_kills[] = "\noom_kill ";
 
 /* The descriptor came from the cell: only a file of a cgroup is accepted, since
  * reading it never blocks. */
@@ -264,7 +250,8 @@ ooms_accept(struct container *c, int *attached)
 static void
 container_note_oom(struct container *c)
 {
-	if (c->state != CONTAINER_LEASED || ooms_count(c->ooms_fd) <= c->ooms)
+	if (c->state != CONTAINER_LEASED ||
+	    host_read_number(c->ooms_fd, oom_kills) <= c->ooms)
 		return;
 	c->out_of_memory = true;
 	log_info("out of memory cell=%s", c->name);
@@ -295,18 +282,26 @@ ready_read(struct container *c, const struct frame_view *view)
 }
 
 /* The kernel's paths must be hidden from runs, by the cell's namespaces or by
- * docker's masks.  False: neither hides them, and the cell ends. */
+ * docker's masks.  False: neither hides them, or namespaces are demanded, and
+ * the cell ends. */
 static bool
-ready_is_covered(struct container *c)
+ready_is_allowed(struct container *c)
 {
 	bool covers = c->isolation == ISOLATION_RUN;
+	char why[200];
 
 	if (c->class->reuse != REUSE_ANYONE)
 		return true;
+	if (!covers && strcmp(c->host->config->api_isolation, "run") == 0) {
+		(void)snprintf(why, sizeof(why),
+		    "runs cannot have namespaces of their own here: %s",
+		    c->isolation_reason);
+		container_fail(c, REFUSAL_START, why);
+		return false;
+	}
 	c->host->needs_masks = !covers;
 	/* namespaces work after all, but masks forbid to mount /proc */
-	if (covers && c->masked)
-		c->retire = true;
+	c->retire = c->retire || (covers && c->masked);
 	if (covers || c->masked)
 		return true;
 	log_info("no namespaces for its runs: the next one has the engine's "
@@ -317,28 +312,13 @@ ready_is_covered(struct container *c)
 }
 
 static bool
-ready_is_allowed(struct container *c)
-{
-	char why[200];
-
-	if (c->isolation != ISOLATION_CELL ||
-	    strcmp(c->host->config->api_isolation, "run") != 0)
-		return true;
-	(void)snprintf(why, sizeof(why),
-	    "runs cannot have namespaces of their own here: %s",
-	    c->isolation_reason);
-	container_fail(c, REFUSAL_START, why);
-	return false;
-}
-
-static bool
 container_ready(struct container *c, const struct frame_view *view)
 {
 	char trouble[160];
 
 	if (!ready_read(c, view))
 		return false;
-	if (!ready_is_allowed(c) || !ready_is_covered(c))
+	if (!ready_is_allowed(c))
 		return true;
 	if (frame_get_text(view, TAG_TROUBLE, trouble, sizeof(trouble)))
 		log_at(preload_is_auto(c->host->config->preload) ?
@@ -460,14 +440,6 @@ pidfd_on_death(void *arg, int fd, uint32_t events)
 
 /* ---- the start ---- */
 
-/* docker run has more time than the cell, since its own error says more than a
- * timeout. */
-static int
-run_ms(const struct container *c)
-{
-	return (int)c->host->config->start_ms + RUN_MORE_MS;
-}
-
 /* The cell has connected; READY follows.  When its first process dies, the
  * kernel has killed all others in the container.  (A broker in a pid namespace
  * of its own cannot see that process, and asks docker.) */
@@ -551,7 +523,7 @@ run_failed(struct container *c, const struct process_result *result)
 		stop_waiting(c);
 		/* Docker may have created the container without starting it. */
 		docker_start(&c->tool, c->host, DOCKER_REMOVE, c->name,
-		    run_ms(c), repair_on_removed, c);
+		    repair_on_removed, c);
 	} else if (why == DOCKER_ENGINE) {
 		container_fail(c, REFUSAL_ENGINE, text);
 		engine_report(c->host->engine, ENGINE_DOWN, end.text);
@@ -618,7 +590,7 @@ watch_on_timer(void *arg)
 		    watch_on_timer, c);
 	else
 		docker_start(&c->tool, c->host, DOCKER_WAIT, c->name,
-		    (int)c->host->config->start_ms, wait_on_end, c);
+		    wait_on_end, c);
 }
 
 /* The cell did not connect within IL_TUNE_START_SECONDS. */
@@ -659,8 +631,10 @@ container_run(struct container *c)
 		apparmor_choose(c->host->config->api_apparmor) :
 		"");
 	container_set(c, CONTAINER_STARTING);
-	subprocess_start(&c->run, c->host->loop, &argv, run_ms(c), run_on_end,
-	    c);
+	/* docker run has more time than the cell, since its own error says more
+	 * than a timeout. */
+	subprocess_start(&c->run, c->host->loop, &argv,
+	    (int)c->host->config->start_ms + RUN_MORE_MS, run_on_end, c);
 	c->called = true;
 	c->run_ms = c->since_ms;
 	container_timer(c, c->host->config->start_ms, start_on_timer);
@@ -672,28 +646,12 @@ container_run(struct container *c)
 static void
 lease_on_timer(void *arg)
 {
-	container_broken(arg, "the lease lasted too long");
-}
+	const struct container *c = arg;
 
-static void
-release_on_timer(void *arg)
-{
-	container_broken(arg, "the cell did not come back from its lease");
-}
-
-/* Add what the operator lets pip do: the broker alone says so.  The container's
- * environment and argv would show an index's password. */
-static void
-serve_add_policy(struct frame *frame, const struct container *c)
-{
-	const struct config *config = c->host->config;
-
-	if (!c->class->network)
-		return;
-	if (*config->pip_index_url != '\0')
-		frame_add_text(frame, TAG_INDEX_URL, config->pip_index_url);
-	frame_add_int(frame, TAG_SDIST, config->pip_allow_sdist ? 1 : 0);
-	frame_add_int(frame, TAG_CA, *config->pip_ca_bundle != '\0' ? 1 : 0);
+	container_broken(arg,
+	    c->state == CONTAINER_LEASED ?
+		"the lease lasted too long" :
+		"the cell did not come back from its lease");
 }
 
 /* Send the cell the frame with one end of a new socket pair.  Returns the other
@@ -719,18 +677,27 @@ int
 container_lease(struct container *c, int64_t lease_ms, enum access access,
     bool keep_session, const char *folder)
 {
+	const struct config *config = c->host->config;
 	struct frame frame;
 	struct err err;
 	int client_end;
 
-	c->ooms = ooms_count(c->ooms_fd);
+	c->ooms = host_read_number(c->ooms_fd, oom_kills);
 	frame_start(&frame, FRAME_SERVE);
-	serve_add_policy(&frame, c);
+	/* What the operator lets pip do: the container's environment and argv
+	 * would show an index's password. */
+	if (c->class->network) {
+		if (*config->pip_index_url != '\0')
+			frame_add_text(&frame, TAG_INDEX_URL,
+			    config->pip_index_url);
+		frame_add_int(&frame, TAG_SDIST, config->pip_allow_sdist);
+		frame_add_int(&frame, TAG_CA, *config->pip_ca_bundle != '\0');
+	}
 	frame_add_int(&frame, TAG_ACCESS, access);
 	if (*folder != '\0')
 		frame_add_text(&frame, TAG_FOLDER, folder);
 	c->keep_session = keep_session && c->class->has_sessions &&
-	    c->host->config->sessions > 0;
+	    config->sessions > 0;
 	if (c->keep_session)
 		frame_add_int(&frame, TAG_KEEP, 1);
 	client_end = send_end(c, &frame, &err);
@@ -778,6 +745,6 @@ container_release(struct container *c)
 		container_idle(c);
 		return;
 	}
-	container_timer(c, RELEASE_MS, release_on_timer);
+	container_timer(c, RELEASE_MS, lease_on_timer);
 	container_set(c, CONTAINER_RELEASING);
 }

@@ -45,9 +45,10 @@ struct container {
 	uint32_t uid, owner;	  /* of the code; of the files that it mounts */
 	uint32_t imports, absent; /* modules; of those, the missing ones */
 	bool standby, adopting, adopted; /* prepare.c */
-	bool derived, claimed;	    /* image has byte code; policy.c's mark */
-	char python[32];	    /* from READY; "" before */
-	int64_t isolation;	    /* from READY: enum isolation; 0: unset */
+	bool gives;	       /* prepare.c: the volume gets another owner */
+	bool derived, claimed; /* image has byte code; policy.c's mark */
+	char python[32];       /* from READY; "" before */
+	int64_t isolation;     /* from READY: enum isolation; 0: unset */
 	char isolation_reason[128]; /* from READY: why not more */
 	int64_t runs;		    /* finished leases */
 	bool retire, masked;	    /* not to be leased again; docker.c */
@@ -110,19 +111,11 @@ void cells_release(struct cells *cells);
 
 /* ---- for the policy ---- */
 
-/* Order of a container.  writable: the first volume is mounted for writing;
- * grows: all that it may grow by is reserved. */
-struct cell_order {
-	const struct cell_class *class;
-	const char *sandbox; /* "" for none */
-	const struct image_entry *interpreter;
-	const char *packages;
-	uint32_t imports;
-	bool writable, grows;
-};
-
-/* Begin a container.  The first state, PREPARING, may fail at once. */
-void container_new(struct host *host, const struct cell_order *order);
+/* Begin a container for the ticket's class, sandbox and interpreter.  writable:
+ * the first volume is mounted for writing; grows: all that it may grow by is
+ * reserved.  The first state, PREPARING, may fail at once. */
+void container_new(struct host *host, const struct ticket *ticket,
+    uint32_t imports, bool writable, bool grows);
 /* Release all that the container holds, and free it. */
 void container_free(struct container *c);
 /* PREPARED → STARTING. */
@@ -164,8 +157,9 @@ void container_release_volumes(struct container *c);
 
 /* PREPARING → PREPARED; also called for a second try. */
 void prepare_begin(struct container *c);
-/* The standby cell becomes the cell of the order's sandbox. */
-void standby_adopt(struct container *c, const struct cell_order *order);
+/* The standby cell becomes the cell of the ticket's sandbox. */
+void standby_adopt(struct container *c, const struct ticket *ticket,
+    bool writable, bool grows);
 /* The adopted cell is PREPARED: let its mounter mount the volumes. */
 void standby_mount(struct container *c);
 /* Act on a mounter's state; it may be freed. */

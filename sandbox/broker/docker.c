@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The classes of cells, and the command lines of docker.  The row of its class
- * and the words of docker run say what a container may see, reach and use.  All
- * functions but docker_start() are pure, and a test reads the words.
+ * The classes of cells, words of commands, and the command lines of docker.
+ * The row of its class and the words of docker run say what a container may
+ * see, reach and use.  All functions but docker_start…() are pure, and a test
+ * reads the words.
  */
 #include "broker/engine.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/basics.h"
-#include "base/config.h"
 #include "broker/container.h"
-#include "broker/workspace.h"
 #include "protocol/counters.h"
+
+#define WORD_MAX 65536
+#define LISTED_MAX 64
 
 /* ---- classes of cells ---- */
 
@@ -165,29 +169,62 @@ class_has_folder(const struct cell_class *class, const struct config *config,
 	return false;
 }
 
-/* Read the version, "3.13", that the name of an interpreter begins with. */
-static bool
-minor_of(const char *interpreter, char minor[IMAGES_NAME_MAX + 1])
-{
-	int len = 0;
-
-	images_minor(interpreter, minor);
-	(void)sscanf(minor, "%*[0-9].%*[0-9]%n", &len);
-	return len > 0 && minor[len] == '\0';
-}
-
 bool
 api_packages_target(const char *interpreter,
     char target[API_PACKAGES_TARGET_MAX])
 {
 	char minor[IMAGES_NAME_MAX + 1];
+	int len = 0;
 
-	(void)snprintf(target, API_PACKAGES_TARGET_MAX, "%s", "");
-	if (!minor_of(interpreter, minor))
+	*target = '\0';
+	images_minor(interpreter, minor);
+	(void)sscanf(minor, "%*[0-9].%*[0-9]%n", &len);
+	if (len == 0 || minor[len] != '\0')
 		return false;
 	(void)snprintf(target, API_PACKAGES_TARGET_MAX,
 	    "/snekbox/user_base/lib/python%s/site-packages", minor);
 	return true;
+}
+
+/* ---- words of a command ---- */
+
+void
+argv_addf(struct argv *argv, const char *fmt, ...)
+{
+	auto_buf struct buf word = BUF_INIT(WORD_MAX);
+	va_list ap;
+
+	va_start(ap, fmt);
+	buf_addv(&word, fmt, ap);
+	va_end(ap);
+	if (word.overflow || argv->count == ARGV_MAX)
+		log_fatal(1, "more than %d words, or than %d bytes", ARGV_MAX,
+		    WORD_MAX);
+	argv->words[argv->count++] = buf_steal(&word, NULL);
+	argv->words[argv->count] = NULL;
+}
+
+/* Add several words, up to a NULL. */
+static void
+argv_add_all(struct argv *argv, const char *const *words)
+{
+	for (; *words != NULL; words++)
+		argv_addf(argv, "%s", *words);
+}
+
+void
+argv_init(struct argv *argv, const char *const *words)
+{
+	*argv = (struct argv){ .count = 0 };
+	argv_add_all(argv, words);
+}
+
+void
+argv_release(struct argv *argv)
+{
+	for (size_t i = 0; i < argv->count; i++)
+		free(argv->words[i]);
+	*argv = (struct argv){ .count = 0 };
 }
 
 /* ---- docker run ---- */
@@ -219,40 +256,20 @@ static const char user_tmpfs[] =
 static const char data_tmpfs[] =
     "/mnt:rw,noexec,nosuid,nodev,size=4k,nr_inodes=2,mode=0755";
 
-/*
- * Add one field of a --mount, which is a line of CSV: quoted when the value
- * holds a separator.
- */
-static void
-csv_add(struct buf *line, const char *key, const char *value)
-{
-	bool quote = strpbrk(value, ",\"\r\n") != NULL;
-
-	if (line->len > 0)
-		buf_addc(line, ',');
-	if (quote)
-		buf_addc(line, '"');
-	buf_adds(line, key);
-	buf_addc(line, '=');
-	for (; *value != '\0'; value++) {
-		if (*value == '"')
-			buf_addc(line, '"');
-		buf_addc(line, *value);
-	}
-	if (quote)
-		buf_addc(line, '"');
-}
-
+/* A --mount is a line of CSV: the source is quoted, since it may hold a
+ * separator. */
 static void
 add_bind(struct argv *argv, const char *source, const char *target)
 {
-	auto_buf struct buf line = BUF_INIT(16384);
+	auto_buf struct buf quoted = BUF_INIT(16384);
 
-	csv_add(&line, "type", "bind");
-	csv_add(&line, "src", source);
-	csv_add(&line, "dst", target);
-	csv_add(&line, "readonly", "true");
-	argv_option(argv, "--mount", "%s", buf_str(&line));
+	for (; *source != '\0'; source++) {
+		if (*source == '"')
+			buf_addc(&quoted, '"');
+		buf_addc(&quoted, *source);
+	}
+	argv_addf(argv, "--mount=type=bind,\"src=%s\",dst=%s,readonly=true",
+	    buf_str(&quoted), target);
 }
 
 /* Mount an entry of the container's own folder (workspace.c). */
@@ -272,58 +289,13 @@ static void
 add_device(struct argv *argv, const struct container *c, int number,
     const char *target, bool writable)
 {
-	auto_buf struct buf line = BUF_INIT(16384);
-	auto_free char *label = xprintf("inline.instance=%s",
-	    c->host->instance);
-	auto_free char *device = xprintf("device=/dev/loop%d", number);
-
-	csv_add(&line, "type", "volume");
-	csv_add(&line, "dst", target);
-	csv_add(&line, "volume-nocopy", "true");
-	csv_add(&line, "volume-label", label);
-	csv_add(&line, "volume-opt", "type=ext4");
-	csv_add(&line, "volume-opt", device);
-	csv_add(&line, "volume-opt",
-	    writable ? "o=nosuid,nodev,discard,noinit_itable" :
-		       "o=ro,nosuid,nodev");
-	argv_option(argv, "--mount", "%s", buf_str(&line));
-}
-
-static void
-add_volume(struct argv *argv, const struct container *c, size_t i)
-{
-	add_device(argv, c, c->volumes[i].device, c->class->mounts[i].target,
-	    i == 0 && c->writable);
-}
-
-/* All cells of a version mount the same packages, for reading. */
-static void
-add_api_packages(struct argv *argv, const struct container *c)
-{
-	char target[API_PACKAGES_TARGET_MAX];
-
-	if (c->api_packages.device >= 0 &&
-	    api_packages_target(c->interpreter.name, target))
-		add_device(argv, c, c->api_packages.device, target, false);
-}
-
-/* A missing volume is an empty folder, for reading. */
-static void
-add_nothing(struct argv *argv, const struct container *c, size_t i)
-{
-	argv_option(argv, "--tmpfs",
-	    "%s:ro,nosuid,nodev,size=4k,mode=0755,uid=%" PRIu32 ",gid=%" PRIu32,
-	    c->class->mounts[i].target, c->uid, c->uid);
-}
-
-/* A standby cell has an empty folder where a volume will be mounted; no user of
- * the cell owns it. */
-static void
-docker_add_empty(struct argv *argv, const struct container *c, size_t i)
-{
-	argv_option(argv, "--tmpfs",
-	    "%s:rw,noexec,nosuid,nodev,size=4k,nr_inodes=4,mode=0755",
-	    c->class->mounts[i].target);
+	argv_addf(argv,
+	    "--mount=type=volume,dst=%s,volume-nocopy=true,"
+	    "volume-label=inline.instance=%s,volume-opt=type=ext4,"
+	    "volume-opt=device=/dev/loop%d,\"volume-opt=o=%s\"",
+	    target, c->host->instance, number,
+	    writable ? "nosuid,nodev,discard,noinit_itable" :
+		       "ro,nosuid,nodev");
 }
 
 /* Limit the cell's throughput on the device. */
@@ -340,36 +312,71 @@ add_rates(struct argv *argv, const struct container *c, int device)
 
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		if (rates[i].rate != 0)
-			argv_option(argv, rates[i].option,
-			    "/dev/loop%d:%" PRId64, device, rates[i].rate);
+			argv_addf(argv, "%s=/dev/loop%d:%" PRId64,
+			    rates[i].option, device, rates[i].rate);
 	}
 }
 
-/* Name, labels, user, network and confinement of the container. */
+/* Mount the volumes.  A missing one is an empty folder, for reading.  A standby
+ * cell has an empty folder where a volume will be mounted; no user of the cell
+ * owns it. */
+static void
+add_volumes(struct argv *argv, const struct container *c)
+{
+	const struct class_mount *mount = c->class->mounts;
+
+	for (size_t i = 0; mount[i].volume != NULL; i++) {
+		int device = c->volumes[i].device;
+
+		if (c->standby)
+			argv_addf(argv,
+			    "--tmpfs=%s:rw,noexec,nosuid,nodev,size=4k,"
+			    "nr_inodes=4,mode=0755",
+			    mount[i].target);
+		else if (device < 0)
+			argv_addf(argv,
+			    "--tmpfs=%s:ro,nosuid,nodev,size=4k,mode=0755,"
+			    "uid=%" PRIu32 ",gid=%" PRIu32,
+			    mount[i].target, c->uid, c->uid);
+		else
+			add_device(argv, c, device, mount[i].target,
+			    i == 0 && c->writable);
+		if (device >= 0)
+			add_rates(argv, c, device);
+	}
+}
+
+/* All cells of a version mount the same packages, for reading. */
+static void
+add_api_packages(struct argv *argv, const struct container *c)
+{
+	char target[API_PACKAGES_TARGET_MAX];
+
+	if (c->api_packages.device >= 0 &&
+	    api_packages_target(c->interpreter.name, target))
+		add_device(argv, c, c->api_packages.device, target, false);
+}
+
+/* Sandbox, user, network and confinement of a cell. */
 static void
 add_identity(struct argv *argv, const struct container *c, const char *apparmor)
 {
 	const struct config *config = c->host->config;
 	const char *network = c->class->network ? config->pip_network : "none";
 
-	argv_option(argv, "--name", "%s", c->name);
-	argv_option(argv, "--label", "inline.instance=%s", c->host->instance);
-	argv_option(argv, "--label", "inline.class=%s", c->class->name);
-	argv_option(argv, "--label", "inline.sandbox=%s", c->sandbox);
+	argv_addf(argv, "--label=inline.sandbox=%s", c->sandbox);
 	if (*config->sandbox_runtime != '\0')
-		argv_option(argv, "--runtime", "%s", config->sandbox_runtime);
-	argv_option(argv, "--user", "%" PRIu32 ":%" PRIu32, c->uid, c->uid);
-	argv_option(argv, "--network", "%s", network);
+		argv_addf(argv, "--runtime=%s", config->sandbox_runtime);
+	argv_addf(argv, "--user=%" PRIu32 ":%" PRIu32, c->uid, c->uid);
+	argv_addf(argv, "--network=%s", network);
 	if (strcmp(network, "none") == 0)
-		argv_option(argv, "--dns-option", "timeout:0");
-	argv_option(argv, "--security-opt", "seccomp=%s/%s", config->lib_dir,
-	    c->class->seccomp);
+		argv_addf(argv, "--dns-option=timeout:0");
 	/* jail.py hides the same paths as the engine's masks, beneath which the
 	 * kernel would let nobody mount a /proc. */
 	if (c->class->reuse == REUSE_ANYONE && !c->masked)
-		argv_option(argv, "--security-opt", "systempaths=unconfined");
+		argv_addf(argv, "--security-opt=systempaths=unconfined");
 	if (*apparmor != '\0')
-		argv_option(argv, "--security-opt", "apparmor=%s", apparmor);
+		argv_addf(argv, "--security-opt=apparmor=%s", apparmor);
 }
 
 /* Add a folder in memory.  All users may write to /tmp, where the APIs'
@@ -387,11 +394,12 @@ add_folder(struct argv *argv, const struct cell_class *class,
 	int64_t inodes = pages > 1024 ? pages : 1024;
 
 	if (strcmp(folder->path, "/dev/shm") == 0) {
-		argv_option(argv, "--shm-size", "%" PRId64, folder->size);
+		argv_addf(argv, "--shm-size=%" PRId64, folder->size);
 		return;
 	}
-	argv_option(argv, "--tmpfs",
-	    "%s:rw,%s,nosuid,nodev,mode=%s,size=%" PRId64 ",nr_inodes=%" PRId64,
+	argv_addf(argv,
+	    "--tmpfs=%s:rw,%s,nosuid,nodev,mode=%s,size=%" PRId64
+	    ",nr_inodes=%" PRId64,
 	    folder->path, is_tmp && class->in_memory ? "noexec" : "exec", owner,
 	    folder->size, inodes);
 }
@@ -400,8 +408,8 @@ add_folder(struct argv *argv, const struct cell_class *class,
 static void
 add_tmpfs(struct argv *argv, const char *tmpfs, uint32_t uid)
 {
-	argv_option(argv, "--tmpfs", "%s,uid=%" PRIu32 ",gid=%" PRIu32, tmpfs,
-	    uid, uid);
+	argv_addf(argv, "--tmpfs=%s,uid=%" PRIu32 ",gid=%" PRIu32, tmpfs, uid,
+	    uid);
 }
 
 static int64_t
@@ -438,12 +446,12 @@ add_limits(struct argv *argv, const struct container *c)
 	struct class_folder folders[CLASS_FOLDERS];
 	size_t count = class_folders(c->class, config, folders);
 
-	argv_option(argv, "--memory", "%" PRId64, memory);
-	argv_option(argv, "--memory-swap", "%" PRId64, memory);
-	argv_option(argv, "--cpus", "%.2f", (double)config->milli_cpus / 1e3);
-	argv_option(argv, "--pids-limit", "%" PRId64, config->pids);
+	argv_addf(argv, "--memory=%" PRId64, memory);
+	argv_addf(argv, "--memory-swap=%" PRId64, memory);
+	argv_addf(argv, "--cpus=%.2f", (double)config->milli_cpus / 1e3);
+	argv_addf(argv, "--pids-limit=%" PRId64, config->pids);
 	/* explicit, since the engine may have a default limit */
-	argv_option(argv, "--ulimit", "fsize=%" PRId64 ":%" PRId64, file_max,
+	argv_addf(argv, "--ulimit=fsize=%" PRId64 ":%" PRId64, file_max,
 	    file_max);
 	for (size_t i = 0; i < count; i++)
 		add_folder(argv, c->class, &folders[i], c->uid);
@@ -456,7 +464,7 @@ add_limits(struct argv *argv, const struct container *c)
 		add_tmpfs(argv, user_tmpfs, c->uid);
 	}
 	if (c->class->sysctl != NULL)
-		argv_option(argv, "--sysctl", "%s", c->class->sysctl);
+		argv_addf(argv, "--sysctl=%s", c->class->sysctl);
 }
 
 /* Settings of a cell whose runs shall have namespaces of their own. */
@@ -469,14 +477,14 @@ add_settings(struct argv *argv, const struct container *c)
 	if (c->class->reuse != REUSE_ANYONE)
 		return;
 	if (strcmp(config->api_isolation, "cell") == 0)
-		argv_option(argv, "--env", "IL_CELL_ISOLATION=1");
+		argv_addf(argv, "--env=IL_CELL_ISOLATION=1");
 	if (c->imports == 0)
 		return;
 	if (preload_is_auto(config->preload))
 		preload_auto_names(c->imports, names);
-	argv_option(argv, "--env", "IL_CELL_PRELOAD=%s",
+	argv_addf(argv, "--env=IL_CELL_PRELOAD=%s",
 	    preload_is_auto(config->preload) ? names : config->preload);
-	argv_option(argv, "--env", "IL_CELL_PRELOAD_MEMORY=%" PRId64,
+	argv_addf(argv, "--env=IL_CELL_PRELOAD_MEMORY=%" PRId64,
 	    config->api_memory / 2);
 }
 
@@ -491,24 +499,18 @@ add_settings(struct argv *argv, const struct container *c)
 static void
 add_mounter(struct argv *argv, const struct container *c, const char *image)
 {
-	static const char *const rights[] = { "SYS_ADMIN", "SYS_CHROOT",
-		"SYS_PTRACE", "SETUID", "SETGID", "DAC_READ_SEARCH" };
 	const struct container *cell = c->cell;
 
-	argv_option(argv, "--name", "%s", c->name);
-	argv_option(argv, "--label", "inline.instance=%s", c->host->instance);
-	argv_option(argv, "--label", "inline.class=%s", c->class->name);
-	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++)
-		argv_option(argv, "--cap-add", "%s", rights[i]);
 	for (size_t i = 0; cell->class->mounts[i].volume != NULL; i++)
-		argv_option(argv, "--device-cgroup-rule", "b 7:%d rw",
+		argv_addf(argv, "--device-cgroup-rule=b 7:%d rw",
 		    cell->volumes[i].device);
-	argv_option(argv, "--security-opt", "seccomp=%s/%s",
-	    c->host->config->lib_dir, c->class->seccomp);
 	argv_add_all(argv,
-	    ARGV_WORDS("--security-opt", "apparmor=unconfined", "--user", "0:0",
-		"--network", "none", "--memory", "64m", "--memory-swap", "64m",
-		"--pids-limit", "8"));
+	    ARGV_WORDS("--cap-add=SYS_ADMIN", "--cap-add=SYS_CHROOT",
+		"--cap-add=SYS_PTRACE", "--cap-add=SETUID", "--cap-add=SETGID",
+		"--cap-add=DAC_READ_SEARCH",
+		"--security-opt=apparmor=unconfined", "--user=0:0",
+		"--network=none", "--memory=64m", "--memory-swap=64m",
+		"--pids-limit=8"));
 	docker_add_entry(argv, c->host, c->name, "socket", "/run/inline");
 	argv_add_all(argv, ARGV_WORDS("--entrypoint", "/mounter", image));
 }
@@ -519,6 +521,11 @@ docker_run_argv(struct argv *argv, const struct container *c, const char *image,
 {
 	argv_init(argv, ARGV_WORDS(c->host->config->docker_binary, "run"));
 	argv_add_all(argv, fixed_options);
+	argv_addf(argv, "--name=%s", c->name);
+	argv_addf(argv, "--label=inline.instance=%s", c->host->instance);
+	argv_addf(argv, "--label=inline.class=%s", c->class->name);
+	argv_addf(argv, "--security-opt=seccomp=%s/%s",
+	    c->host->config->lib_dir, c->class->seccomp);
 	if (c->class->mounts_for_another) {
 		add_mounter(argv, c, image);
 		return;
@@ -532,24 +539,12 @@ docker_run_argv(struct argv *argv, const struct container *c, const char *image,
 	docker_add_entry(argv, c->host, c->name, "group", "/etc/group");
 	if (c->class->network && *c->host->config->pip_ca_bundle != '\0')
 		add_bind(argv, c->host->config->pip_ca_bundle, "/run/ca.pem");
-	for (size_t i = 0; c->class->mounts[i].volume != NULL; i++) {
-		if (c->standby) {
-			docker_add_empty(argv, c, i);
-			add_rates(argv, c, c->volumes[i].device);
-			continue;
-		}
-		if (c->volumes[i].device < 0) {
-			add_nothing(argv, c, i);
-			continue;
-		}
-		add_volume(argv, c, i);
-		add_rates(argv, c, c->volumes[i].device);
-	}
+	add_volumes(argv, c);
 	add_api_packages(argv, c);
 	argv_add_all(argv, ARGV_WORDS("--entrypoint", "python3", image));
 	argv_add_all(argv, cell_command);
 	if (c->class->argument != NULL)
-		argv_add(argv, c->class->argument);
+		argv_addf(argv, "%s", c->class->argument);
 }
 
 /* ---- the other calls ---- */
@@ -564,7 +559,7 @@ void
 docker_argv_derive(struct argv *argv, const char *binary, const char *name,
     const char *instance, const char *image, const char *recipe)
 {
-	auto_free char *ours = xprintf("inline.instance=%s", instance);
+	auto_free char *ours = xprintf("--label=inline.instance=%s", instance);
 
 	argv_init(argv,
 	    ARGV_WORDS(binary, "run", "--pull", "never", "--init=false",
@@ -573,9 +568,9 @@ docker_argv_derive(struct argv *argv, const char *binary, const char *name,
 		"--ipc", "private", "--log-driver", "none", "--stop-signal",
 		"SIGKILL", "--oom-score-adj", "900", "--memory", "512m",
 		"--memory-swap", "512m", "--pids-limit", "64", "--cpus", "1",
-		"--cpu-shares", "256", "--workdir", "/", "--label", DERIVED,
-		"--label", ours, "--name", name, "--entrypoint", "python3",
-		image, "-I", "-B", "-c", recipe));
+		"--cpu-shares", "256", "--workdir", "/", "--label=" DERIVED,
+		ours, "--name", name, "--entrypoint", "python3", image, "-I",
+		"-B", "-c", recipe));
 }
 
 /* The image is swept like a derived one. */
@@ -584,37 +579,45 @@ docker_argv_import(struct argv *argv, const char *binary, const char *instance,
     const char *archive, const char *image)
 {
 	argv_init(argv, ARGV_WORDS(binary, "import"));
-	argv_option(argv, "--change", "LABEL " DERIVED);
-	argv_option(argv, "--change", "LABEL inline.instance=%s", instance);
-	argv_add(argv, archive);
-	argv_add(argv, image);
+	argv_addf(argv, "--change=LABEL " DERIVED);
+	argv_addf(argv, "--change=LABEL inline.instance=%s", instance);
+	argv_add_all(argv, ARGV_WORDS(archive, image));
 }
 
 #define CALL_WORDS 8
 #define OURS "label=inline.instance="
+#define ALL 20 /* of a start */
+#define PART 3
 static const char label_derived[] = "label=" DERIVED;
+/* The deadline of a call is so many twentieths of IL_TUNE_START_SECONDS, and at
+ * least so long. */
 static const struct {
+	int least_ms;
+	int twentieths;
 	const char *before; /* the subject, in the same word */
 	const char *words[CALL_WORDS];
 } calls[] = {
-	[DOCKER_REMOVE] = { "", { "rm", "--force", "--volumes" } },
-	[DOCKER_WAIT] = { "", { "wait" } },
-	[DOCKER_PROBE] = { "", { "image", "inspect", "--format", "{{.Id}}" } },
-	[DOCKER_LABELS] = { "",
+	[DOCKER_REMOVE] = { 20000, ALL, "", { "rm", "--force", "--volumes" } },
+	[DOCKER_WAIT] = { 0, ALL, "", { "wait" } },
+	[DOCKER_PROBE] = { 3000, PART, "",
+	    { "image", "inspect", "--format", "{{.Id}}" } },
+	[DOCKER_LABELS] = { 5000, PART, "",
 	    { "image", "inspect", "--format",
 		"{{.Id}} {{json .Config.Labels}}" } },
-	[DOCKER_PULL] = { "", { "pull", "--quiet" } },
-	[DOCKER_COMMIT] = { "",
+	[DOCKER_PULL] = { 30 * 60 * 1000, 0, "", { "pull", "--quiet" } },
+	[DOCKER_COMMIT] = { 5 * 60 * 1000, 0, "",
 	    { "commit", "--change", "USER 65532:65532", "--change",
 		"ENTRYPOINT []", "--change", "CMD [\"python3\"]" } },
-	[DOCKER_CELLS] = { OURS,
+	[DOCKER_CELLS] = { 3000, PART, OURS,
 	    { "ps", "--all", "--quiet", "--no-trunc", "--filter" } },
-	[DOCKER_VOLUMES] = { OURS, { "volume", "ls", "--quiet", "--filter" } },
-	[DOCKER_DERIVED] = { OURS,
+	[DOCKER_VOLUMES] = { 3000, PART, OURS,
+	    { "volume", "ls", "--quiet", "--filter" } },
+	[DOCKER_DERIVED] = { 5000, PART, OURS,
 	    { "image", "ls", "--format", "{{.Repository}}:{{.Tag}}", "--filter",
 		label_derived, "--filter" } },
-	[DOCKER_REMOVE_VOLUMES] = { "", { "volume", "rm", "--force" } },
-	[DOCKER_REMOVE_IMAGES] = { "", { "image", "rm" } },
+	[DOCKER_REMOVE_VOLUMES] = { 20000, ALL, "",
+	    { "volume", "rm", "--force" } },
+	[DOCKER_REMOVE_IMAGES] = { 5 * 60 * 1000, 0, "", { "image", "rm" } },
 };
 
 void
@@ -627,15 +630,50 @@ docker_argv(struct argv *argv, const char *binary, enum docker_call call,
 		argv_addf(argv, "%s%s", calls[call].before, subject);
 }
 
+static void
+call_start(struct subprocess *process, const struct host *host,
+    enum docker_call call, const struct argv *argv, subprocess_fn done,
+    void *arg)
+{
+	int64_t ms = host->config->start_ms * calls[call].twentieths / 20;
+
+	if (ms < calls[call].least_ms)
+		ms = calls[call].least_ms;
+	subprocess_start(process, host->loop, argv, (int)ms, done, arg);
+}
+
 void
 docker_start(struct subprocess *process, const struct host *host,
-    enum docker_call call, const char *subject, int timeout_ms,
-    subprocess_fn done, void *arg)
+    enum docker_call call, const char *subject, subprocess_fn done, void *arg)
 {
 	auto_argv struct argv argv;
 
 	docker_argv(&argv, host->config->docker_binary, call, subject);
-	subprocess_start(process, host->loop, &argv, timeout_ms, done, arg);
+	call_start(process, host, call, &argv, done, arg);
+}
+
+size_t
+docker_start_listed(struct subprocess *process, const struct host *host,
+    enum docker_call call, const char *list,
+    bool (*stays)(const void *arg, const char *name), subprocess_fn done,
+    void *arg)
+{
+	auto_argv struct argv argv;
+	char name[128];
+	size_t pos = 0;
+	size_t n = 0;
+
+	docker_argv(&argv, host->config->docker_binary, call, NULL);
+	while (n < LISTED_MAX &&
+	    docker_next(list, &pos, call == DOCKER_REMOVE_IMAGES, name)) {
+		if (stays != NULL && stays(arg, name))
+			continue;
+		argv_addf(&argv, "%s", name);
+		n++;
+	}
+	if (n > 0)
+		call_start(process, host, call, &argv, done, arg);
+	return n;
 }
 
 /* The CLI reports causes in words only, so phrases are searched; no user's code

@@ -1,38 +1,164 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Probe and sweep are two programs, and each runs once at a time.  Their
- * results go through engine_report() and sweep_end(), which schedule a pass
- * over everything.
+ * The pass over everything; base/process.h on the event loop; the state of the
+ * engine and of the images.
  *
- * The images have one step at a time: images_step() begins it, and is called
- * again at its end.  A pull runs in parallel.
+ * Before each step of a program all its descriptors leave the loop, and
+ * afterwards the open ones come back.  Probe and sweep are two programs, and
+ * each runs once at a time.  Their results go through engine_report() and
+ * sweep_end(), which schedule a pass.  The images have one step at a time:
+ * images_step() begins it, and is called again at its end.
  */
 #include "broker/engine.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "base/basics.h"
-#include "base/config.h"
 #include "base/loop.h"
 #include "base/text.h"
 
-#define PROBE_LEAST_MS 3000
-#define REMOVE_LEAST_MS 20000
-#define PULL_MS (30 * 60 * 1000)
+#define OUTPUT_MAX 65536
 #define PULL_AGAIN_MS (5 * 60 * 1000)
 #define RECHECK_MS 30000 /* between two probes */
 #define BAD_NEWS_MS 1000 /* age from which a bad state is probed again */
-#define SWEEP_BATCH 64
 #define SWEEP_ROUNDS 100
 #define SWEEP_PAUSE_MS 100
-#define INSPECT_MS 5000
 #define MAKE_MS (15 * 60 * 1000)
-#define COMMIT_MS (5 * 60 * 1000)
 #define ID_LEN 64
-#define OLD_MAX 32 /* images removed at one time */
+
+/* ---- the pass ---- */
+
+void
+host_schedule(struct host *host, int64_t at_ms)
+{
+	if (host->pass != NULL && host->pass_ms <= at_ms)
+		return;
+	host->pass_ms = at_ms;
+	loop_timer_set(host->loop, &host->pass, at_ms - clock_monotonic_ms(),
+	    host->run_pass, host);
+}
+
+int64_t
+host_read_number(int fd, const char *key)
+{
+	char text[512] = "\n";
+	const char *at;
+
+	if (fd < 0 || pread(fd, text + 1, sizeof(text) - 2, 0) <= 0)
+		return 0;
+	at = strstr(text, key);
+	return at == NULL ? 0 : strtoll(at + strlen(key), NULL, 10);
+}
+
+/* ---- programs ---- */
+
+static void subprocess_pump(void *arg);
+
+static void
+subprocess_on_fd(void *arg, int fd, uint32_t events)
+{
+	(void)fd;
+	(void)events;
+	subprocess_pump(arg);
+}
+
+/* Add the open pipes, the pidfd and the deadline to the loop, or remove them.
+ * They must be out of the loop before each pump, which closes descriptors. */
+static void
+subprocess_watch(struct subprocess *sub, bool on)
+{
+	const struct process *p = &sub->process;
+	const int fds[] = { p->pidfd, p->out_fd, p->err_fd, p->in_fd };
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
+		if (!on)
+			loop_remove(sub->loop, fds[i]);
+		else if (fds[i] >= 0)
+			loop_add(sub->loop, fds[i],
+			    fds[i] == p->in_fd ? EPOLLOUT : EPOLLIN,
+			    subprocess_on_fd, sub);
+	}
+	if (!on)
+		loop_timer_clear(sub->loop, &sub->timer);
+	else if (p->deadline_ms >= 0)
+		loop_timer_set(sub->loop, &sub->timer,
+		    p->deadline_ms - clock_monotonic_ms(), subprocess_pump,
+		    sub);
+}
+
+/* The result moves out first, since the callback may start the subprocess
+ * again. */
+static void
+subprocess_end(void *arg)
+{
+	struct subprocess *sub = arg;
+	struct process_result result = sub->process.result;
+
+	buf_init(&sub->process.result.out, 0);
+	buf_init(&sub->process.result.err, 0);
+	process_release(&sub->process);
+	sub->running = false;
+	sub->done(sub->arg, &result);
+	process_result_release(&result);
+}
+
+/* Read and write the pipes, and check the deadline. */
+static void
+subprocess_pump(void *arg)
+{
+	struct subprocess *sub = arg;
+
+	subprocess_watch(sub, false);
+	if (process_pump(&sub->process))
+		subprocess_end(sub);
+	else
+		subprocess_watch(sub, true);
+}
+
+void
+subprocess_start(struct subprocess *sub, struct loop *loop,
+    const struct argv *argv, int timeout_ms, subprocess_fn done, void *arg)
+{
+	struct process_spec spec = { .argv = (const char *const *)argv->words,
+		.input = argv->input,
+		.input_len = argv->input != NULL ? strlen(argv->input) : 0,
+		.output_max = OUTPUT_MAX,
+		.timeout_ms = timeout_ms };
+	struct process_result *result = &sub->process.result;
+	struct err err;
+
+	assert(!sub->running);
+	sub->loop = loop;
+	sub->done = done;
+	sub->arg = arg;
+	sub->running = true;
+	if (process_start(&sub->process, &spec, &err) == 0) {
+		subprocess_watch(sub, true);
+		return;
+	}
+	/* The loop reports it, like any other end. */
+	result->outcome = PROCESS_NOT_STARTED;
+	buf_adds(&result->err, err.text);
+	loop_timer_set(sub->loop, &sub->timer, 0, subprocess_end, sub);
+}
+
+void
+subprocess_cancel(struct subprocess *sub)
+{
+	if (!sub->running)
+		return;
+	subprocess_watch(sub, false);
+	process_release(&sub->process);
+	sub->running = false;
+}
+
+/* ---- the sweep ---- */
 
 static void engine_probe(void *arg);
 static void sweep_list(void *arg);
@@ -43,24 +169,6 @@ is_ending(const struct engine *e)
 {
 	return e->host->phase == PHASE_SWEEPING;
 }
-
-/* An inspection takes docker a small part of the time of a start. */
-static int
-probe_ms(const struct engine *e)
-{
-	const int64_t part_ms = e->host->config->start_ms * 3 / 20;
-
-	return part_ms > PROBE_LEAST_MS ? (int)part_ms : PROBE_LEAST_MS;
-}
-
-int
-engine_remove_ms(const struct config *config)
-{
-	return config->start_ms > REMOVE_LEAST_MS ? (int)config->start_ms :
-						    REMOVE_LEAST_MS;
-}
-
-/* ---- the sweep ---- */
 
 /* The state is fresh: the next probe is due RECHECK_MS from now. */
 static void
@@ -105,34 +213,16 @@ sweep_volumes_on_removed(void *arg, const struct process_result *result)
 	sweep_end(arg, true);
 }
 
-/* Remove the ids that an answer lists; returns their number. */
-static size_t
-sweep_remove(struct engine *e, enum docker_call call, const char *answer,
-    subprocess_fn done)
-{
-	const struct config *config = e->host->config;
-	auto_argv struct argv argv;
-	char id[128];
-	size_t n = 0;
-
-	docker_argv(&argv, config->docker_binary, call, NULL);
-	for (size_t pos = 0;
-	     n < SWEEP_BATCH && docker_next(answer, &pos, false, id); n++)
-		argv_add(&argv, id);
-	if (n > 0)
-		subprocess_start(&e->sweep, e->host->loop, &argv,
-		    engine_remove_ms(config), done, e);
-	return n;
-}
-
 /* Remove volumes that the engine did not remove with their containers. */
 static void
 sweep_volumes_on_list(void *arg, const struct process_result *result)
 {
+	struct engine *e = arg;
+
 	if (!process_succeeded(result) ||
-	    sweep_remove(arg, DOCKER_REMOVE_VOLUMES, buf_str(&result->out),
-		sweep_volumes_on_removed) == 0)
-		sweep_end(arg, true);
+	    docker_start_listed(&e->sweep, e->host, DOCKER_REMOVE_VOLUMES,
+		buf_str(&result->out), NULL, sweep_volumes_on_removed, e) == 0)
+		sweep_end(e, true);
 }
 
 /* `docker rm` fails where a container is being removed already, so only an
@@ -166,12 +256,12 @@ sweep_on_list(void *arg, const struct process_result *result)
 		sweep_end(e, false);
 		return;
 	}
-	n = sweep_remove(e, DOCKER_REMOVE, buf_str(&result->out),
-	    sweep_on_removed);
+	n = docker_start_listed(&e->sweep, e->host, DOCKER_REMOVE,
+	    buf_str(&result->out), NULL, sweep_on_removed, e);
 	/* No container is left: remove their volumes. */
 	if (n == 0)
 		docker_start(&e->sweep, e->host, DOCKER_VOLUMES,
-		    e->host->instance, probe_ms(e), sweep_volumes_on_list, e);
+		    e->host->instance, sweep_volumes_on_list, e);
 	else if (e->sweep_rounds++ == 0)
 		log_info(is_ending(e) ? "ending %zu containers" :
 					"removing %zu containers of an earlier "
@@ -179,14 +269,14 @@ sweep_on_list(void *arg, const struct process_result *result)
 		    n);
 }
 
-/* One round: list the containers, remove SWEEP_BATCH of them, list again. */
+/* One round: list the containers, remove some of them, list again. */
 static void
 sweep_list(void *arg)
 {
 	struct engine *e = arg;
 
 	docker_start(&e->sweep, e->host, DOCKER_CELLS, e->host->instance,
-	    probe_ms(e), sweep_on_list, e);
+	    sweep_on_list, e);
 }
 
 static void
@@ -271,8 +361,7 @@ engine_probe(void *arg)
 
 	if (!e->probe.running && !is_ending(e))
 		docker_start(&e->probe, e->host, DOCKER_PROBE,
-		    e->host->config->sandbox_image, probe_ms(e), probe_on_end,
-		    e);
+		    e->host->config->sandbox_image, probe_on_end, e);
 }
 
 /* ---- questions ---- */
@@ -318,7 +407,7 @@ static void images_step(struct images *d);
  * sandbox/cell/python.
  */
 static const char recipe[] =
-    "import compileall, importlib.util, os, re, shutil, sys\n"
+    "import compileall, importlib.util, os, re, sys\n"
     "from py_compile import PycInvalidationMode\n"
     "folders = [os.path.join(p, '') for p in sys.path if os.path.isdir(p)]\n"
     "for folder in folders:\n"
@@ -333,9 +422,7 @@ static const char recipe[] =
     "try:\n"
     "    import matplotlib.font_manager\n"
     "except Exception:\n"
-    "    pass\n"
-    "if not shutil.which('bash'):\n"
-    "    print('no bash')\n";
+    "    pass\n";
 
 static struct image *
 images_of(const struct images *d, const char *image)
@@ -370,34 +457,11 @@ images_is_needed(const struct images *d, const struct image *image)
 static bool
 may_pull(const struct images *d, const struct image *image)
 {
-	return image->state == IMAGE_MISSING &&
+	return d->host->config->pull_on_startup &&
+	    image->state == IMAGE_MISSING &&
 	    (image->pulled_ms < 0 ||
 		(images_is_needed(d, image) &&
 		    clock_monotonic_ms() - image->pulled_ms >= PULL_AGAIN_MS));
-}
-
-static void image_on_pulled(void *arg, const struct process_result *result);
-
-/* Pull the next missing image; the needed one comes first. */
-static void
-pull_next(struct images *d)
-{
-	struct image *image = NULL;
-
-	if (!d->host->config->pull_on_startup || d->pull.running)
-		return;
-	for (size_t i = d->count; i-- > 0;) {
-		if (may_pull(d, &d->all[i]) &&
-		    (image == NULL || !images_is_needed(d, image)))
-			image = &d->all[i];
-	}
-	if (image == NULL)
-		return;
-	image->pulled_ms = clock_monotonic_ms();
-	d->pulling = image;
-	log_info("pulling the image %s", image->of.image);
-	docker_start(&d->pull, d->host, DOCKER_PULL, image->of.image, PULL_MS,
-	    image_on_pulled, d);
 }
 
 /* A failed pull is logged here alone; the other images are still pulled. */
@@ -419,15 +483,26 @@ image_on_pulled(void *arg, const struct process_result *result)
 		if (!d->host->config->derive && !images_is_needed(d, image))
 			image->state = IMAGE_SETTLED;
 	}
-	pull_next(d);
 	images_step(d);
+}
+
+static void
+image_pull(struct images *d, struct image *image)
+{
+	image->pulled_ms = clock_monotonic_ms();
+	d->pulling = image;
+	log_info("pulling the image %s", image->of.image);
+	docker_start(&d->process, d->host, DOCKER_PULL, image->of.image,
+	    image_on_pulled, d);
 }
 
 /* ---- removing older images ---- */
 
 static bool
-is_current(const struct images *d, const char *name)
+is_current(const void *arg, const char *name)
 {
+	const struct images *d = arg;
+
 	for (size_t i = 0; i < d->count; i++) {
 		if (strcmp(d->all[i].name, name) == 0)
 			return true;
@@ -449,25 +524,10 @@ static void
 old_on_list(void *arg, const struct process_result *result)
 {
 	struct images *d = arg;
-	const char *list = process_succeeded(result) ? buf_str(&result->out) :
-						       "";
-	auto_argv struct argv argv;
-	char name[128];
-	size_t n = 0;
 
-	docker_argv(&argv, d->host->config->docker_binary, DOCKER_REMOVE_IMAGES,
-	    NULL);
-	for (size_t pos = 0;
-	     n < OLD_MAX && docker_next(list, &pos, true, name);) {
-		if (is_current(d, name))
-			continue;
-		argv_add(&argv, name);
-		n++;
-	}
-	if (n > 0)
-		subprocess_start(&d->process, d->host->loop, &argv, COMMIT_MS,
-		    step_on_end, d);
-	else
+	if (!process_succeeded(result) ||
+	    docker_start_listed(&d->process, d->host, DOCKER_REMOVE_IMAGES,
+		buf_str(&result->out), is_current, step_on_end, d) == 0)
 		images_step(d);
 }
 
@@ -486,7 +546,7 @@ commit_on_end(void *arg, const struct process_result *result)
 		log_warn("no byte code for the image %s: docker %s",
 		    d->at->of.image, process_describe(result).text);
 	docker_start(&d->process, d->host, DOCKER_REMOVE, d->container,
-	    COMMIT_MS, step_on_end, d);
+	    step_on_end, d);
 }
 
 /* The recipe has run: the container becomes an image. */
@@ -500,14 +560,10 @@ make_on_end(void *arg, const struct process_result *result)
 		commit_on_end(d, result);
 		return;
 	}
-	if (strcmp(buf_str(&result->out), "no bash\n") == 0)
-		log_info("the image %s has no bash: commands of sessions get "
-			 "its sh",
-		    d->at->of.image);
 	docker_argv(&argv, d->host->config->docker_binary, DOCKER_COMMIT,
 	    d->container);
-	argv_add(&argv, d->at->name);
-	subprocess_start(&d->process, d->host->loop, &argv, COMMIT_MS,
+	argv_addf(&argv, "%s", d->at->name);
+	subprocess_start(&d->process, d->host->loop, &argv, MAKE_MS,
 	    commit_on_end, d);
 }
 
@@ -572,7 +628,7 @@ image_on_inspected(void *arg, const struct process_result *result)
 			    "inline-derived:%016" PRIx64 "-%.*s",
 			    text_hash(recipe), ID_LEN, text + 7);
 			docker_start(&d->process, d->host, DOCKER_PROBE,
-			    image->name, INSPECT_MS, derived_on_inspected, d);
+			    image->name, derived_on_inspected, d);
 			return;
 		}
 		image->state = IMAGE_SETTLED;
@@ -580,13 +636,15 @@ image_on_inspected(void *arg, const struct process_result *result)
 	images_step(d);
 }
 
-/* Begin the next step, in this order: inspect all, derive missing images,
- * remove older ones.  (The loop goes backwards: the first image wins.) */
+/* Begin the next step, in this order: inspect all, derive images, pull missing
+ * ones, remove older ones.  (The loop goes backwards: the first image wins, and
+ * the needed one before all others.) */
 static void
 images_step(struct images *d)
 {
 	struct image *look = NULL;
 	struct image *bare = NULL;
+	struct image *missing = NULL;
 	bool known = true;
 
 	if (d->process.running)
@@ -601,28 +659,32 @@ images_step(struct images *d)
 		known = false;
 		if (image->inspected_ms != d->news_ms)
 			look = image;
+		if (may_pull(d, image) &&
+		    (missing == NULL || !images_is_needed(d, missing)))
+			missing = image;
 	}
 	if (look != NULL) {
 		look->inspected_ms = d->news_ms;
 		d->at = look;
 		docker_start(&d->process, d->host, DOCKER_LABELS,
-		    look->of.image, INSPECT_MS, image_on_inspected, d);
+		    look->of.image, image_on_inspected, d);
 		return;
 	}
 	if (!d->inspected)
 		host_schedule(d->host, 0);
 	d->inspected = true;
-	pull_next(d);
 	if (bare != NULL) {
 		d->at = bare;
 		derive_image(d);
 		d->cleaned = false;
+	} else if (missing != NULL) {
+		image_pull(d, missing);
 	} else if (known && !d->cleaned) {
 		/* Nothing is removed while the current names are unknown, as
 		 * when the engine is down. */
 		d->cleaned = true;
 		docker_start(&d->process, d->host, DOCKER_DERIVED,
-		    d->host->instance, INSPECT_MS, old_on_list, d);
+		    d->host->instance, old_on_list, d);
 	}
 }
 
@@ -643,12 +705,6 @@ images_update(struct images *d)
 	if (!engine->image && image != NULL)
 		image->state = IMAGE_UNKNOWN;
 	images_step(d);
-}
-
-bool
-images_are_known(const struct images *d)
-{
-	return d->inspected || !d->host->config->derive;
 }
 
 const char *
@@ -718,7 +774,6 @@ void
 images_release(struct images *d)
 {
 	subprocess_cancel(&d->process);
-	subprocess_cancel(&d->pull);
 	d->pulling = NULL;
 	free(d->all);
 	d->all = NULL;

@@ -44,9 +44,6 @@ struct engine {
 /* Cancel the probe and the sweep. */
 void engine_release(struct engine *e);
 
-/* Time limit of a removal by docker. */
-int engine_remove_ms(const struct config *config);
-
 /* Can a container be started now?  Begins a probe when the state is bad and
  * old. */
 enum engine_state engine_state(struct engine *e);
@@ -100,24 +97,20 @@ struct images {
 	char mounter[96];   /* the mounter's image: prepare.c imports it */
 	struct image *all;
 	size_t count;
-	bool inspected;	  /* all have been inspected once */
+	bool inspected;	  /* all, once: warm cells wait for that */
 	bool cleaned;	  /* older derived ones have been removed */
 	int64_t news_ms;  /* probed_ms of the engine when it was last heeded */
 	struct image *at; /* current image */
 	struct subprocess process; /* current step for it */
-	struct image *pulling;	   /* NULL: none */
-	struct subprocess pull;
+	struct image *pulling;	   /* the step is its pull; NULL: it is not */
 };
 
 void images_init(struct images *d, struct host *host);
-/* Cancel the current step and the pull; the sweep finds the container. */
+/* Cancel the current step; the sweep finds the container. */
 void images_release(struct images *d);
 /* After a new probe of a ready engine: inspect, pull and derive all images that
  * are not settled. */
 void images_update(struct images *d);
-/* False until all images were inspected once: standby and warm cells wait for
- * that. */
-bool images_are_known(const struct images *d);
 /* Name of the image that docker shall start a cell from: the derived one where
  * it is there. */
 const char *images_name(const struct images *d, const char *image);
@@ -139,7 +132,7 @@ extern const char mounter_image_id[];
 
 /*
  * Command lines of the Docker CLI, and the meaning of its answers.  All
- * functions but docker_start() are pure.
+ * functions but docker_start…() are pure.
  */
 
 /* Begin a new argv: run a recipe, Python, as root in a container of this image
@@ -177,8 +170,14 @@ void docker_argv(struct argv *argv, const char *binary, enum docker_call call,
     const char *subject);
 /* Run such a call: see subprocess_start(). */
 void docker_start(struct subprocess *process, const struct host *host,
-    enum docker_call call, const char *subject, int timeout_ms,
-    subprocess_fn done, void *arg);
+    enum docker_call call, const char *subject, subprocess_fn done, void *arg);
+/* Run such a call with the first ids of an answer, or names of derived images,
+ * but those for which stays(arg, name) is true; NULL: none.  Returns their
+ * number; with 0 nothing runs. */
+size_t docker_start_listed(struct subprocess *process, const struct host *host,
+    enum docker_call call, const char *list,
+    bool (*stays)(const void *arg, const char *name), subprocess_fn done,
+    void *arg);
 
 /* Cause of a failed call. */
 enum docker_failure {

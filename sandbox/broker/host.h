@@ -59,11 +59,15 @@ struct host {
 	int64_t pass_ms;
 };
 
+/* ---- engine.c ---- */
+
 /* Read the number behind the key, which begins with "\n", in a small file of
  * the kernel's.  0: there is none, or fd is -1. */
 int64_t host_read_number(int fd, const char *key);
 /* Schedule a pass at that monotonic time, or earlier; 0: soon. */
 void host_schedule(struct host *host, int64_t at_ms);
+
+/* ---- policy.c ---- */
 
 /*
  * Backoff after failed starts of containers: more starts do not help a slow or
@@ -91,7 +95,7 @@ bool pause_holds(const struct pause *pause, int64_t now_ms);
  * row a client that would have to wait for the backoff is refused at once. */
 bool pause_refuses(const struct pause *pause, int64_t now_ms);
 
-/* ---- programs ---- */
+/* ---- docker.c ---- */
 
 /*
  * Words of a command, on the heap, always NULL-terminated.  One word beyond
@@ -108,18 +112,15 @@ struct argv {
 /* Begin an argv with these words, up to a NULL. */
 void argv_init(struct argv *argv, const char *const *words);
 void argv_release(struct argv *argv);
-void argv_add(struct argv *argv, const char *word);
+/* Add a word. */
 void argv_addf(struct argv *argv, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* Add an option and its value. */
-void argv_option(struct argv *argv, const char *option, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Add several words, up to a NULL. */
-void argv_add_all(struct argv *argv, const char *const *words);
 
 #define auto_argv __attribute__((cleanup(argv_release)))
-/* Argument of argv_init() and argv_add_all(). */
+/* Argument of argv_init(). */
 #define ARGV_WORDS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
+/* ---- engine.c: programs ---- */
 
 /*
  * A program that runs in parallel to the event loop. `done` is called once,

@@ -35,17 +35,17 @@
  *
  * This file opens, connects and ends the parts in the right order: leases end
  * first, then cells, then the remaining containers.  The parts are three
- * floors.  Each calls only down; answers go up through function pointers.
+ * floors.  Each calls only down; the policy's answers go up to the clients.
  *
- *	clients	client.c (connections), requests.c, parked.c (sessions of the
- *		APIs), status.c, api_packages.c
+ *	clients	client.c (connections, leases), requests.c, status.c,
+ *		api_packages.c
  *	policy	policy.c (which ticket gets which cell), pool.c (idle cells)
  *	cells	container.c (a container's life), prepare.c (its volumes)
  *
- * Below the cells, engine.c knows the state of Docker and of the images;
- * docker.c has the classes of cells and docker's command lines; volume.c has
- * loop devices, locks and the reservations of the disk; workspace.c has the
- * folders of sandboxes and containers; host.c runs programs.
+ * Below the cells, engine.c runs programs and knows the state of Docker and of
+ * the images; docker.c has the classes of cells and docker's command lines;
+ * volume.c has loop devices, locks and the reservations of the disk;
+ * workspace.c has the folders of sandboxes and containers.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,15 +62,11 @@
 #include <unistd.h>
 
 #include "base/basics.h"
-#include "base/config.h"
-#include "base/process.h"
 #include "base/fd.h"
 #include "base/loop.h"
 #include "base/text.h"
 #include "broker/client.h"
 #include "broker/engine.h"
-#include "broker/workspace.h"
-#include "broker/volume.h"
 #include "protocol/lease.h"
 #include "volume/owner.h"
 
@@ -252,12 +248,10 @@ broker_pass(void *arg)
 	struct broker *b = arg;
 
 	policy_pass(&b->pool);
-	/* These are answered in each phase, since they need no cell. */
-	clients_answer(&b->clients);
+	clients_pass(&b->clients);
 	switch (b->host.phase) {
 	case PHASE_SERVING:
 		images_update(&b->images);
-		clients_serve_space(&b->clients);
 		break;
 	case PHASE_DRAINING:
 		/* The remaining leases do not end by themselves. */
@@ -313,7 +307,7 @@ broker_begin(struct broker *b)
 
 	images_init(&b->images, host);
 	cells_init(&b->cells);
-	policy_init(&b->pool, host, &requests_answers);
+	policy_init(&b->pool, host);
 	clients_open(&b->clients);
 	/* A volume that a cell may still write to counts, even after its name
 	 * is removed. */
@@ -349,8 +343,6 @@ broker_serve(const struct config *config, struct err *err)
 				.uids = &b.uids },
 		.engine = { .host = &b.host, .probed_ms = -1 },
 		.ledger.host = &b.host,
-		.clients.serve = requests_serve,
-		.clients.abandon = requests_abandon,
 		.instance_fd = -1,
 		.uids.fd = -1,
 		.signals = -1 };

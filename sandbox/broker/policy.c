@@ -9,10 +9,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/basics.h"
-#include "base/config.h"
 #include "broker/engine.h"
 #include "protocol/counters.h"
 
@@ -20,31 +20,51 @@
 #define WARM_PAUSE_MS 10000 /* after a failed start */
 
 void
-policy_init(struct pool *pool, struct host *host,
-    const struct policy_answers *answers)
+policy_init(struct pool *pool, struct host *host)
 {
 	*pool = (struct pool){ .host = host,
 		.cells = host->cells,
-		.answers = answers,
+		.notes = xcalloc(SESSION_NOTES, sizeof(*pool->notes)),
 		.counters = counters_open(host->config, COUNTERS_OF_BROKER),
 		.pause.most_ms = PAUSE_MOST_MS };
 	TAILQ_INIT(&pool->tickets);
-	TAILQ_INIT(&pool->removals);
-	TAILQ_INIT(&pool->sessions);
 }
 
-/* The client of a removal is answered; the folder is swept at the next start.
- */
 void
 policy_release(struct pool *pool)
 {
-	struct removal *removal;
+	free(pool->notes);
+}
 
-	while ((removal = TAILQ_FIRST(&pool->removals)) != NULL) {
-		TAILQ_REMOVE(&pool->removals, removal, link);
-		pool->answers->removed(removal, "removal cut short");
-	}
-	session_notes_release(pool);
+/* ---- backoff ---- */
+
+void
+pause_note_failure(struct pause *pause, enum refusal code, const char *text,
+    int64_t now_ms)
+{
+	pause->until_ms = now_ms +
+	    clock_backoff_ms(PAUSE_FIRST_MS, pause->most_ms, pause->failures);
+	pause->failures++;
+	pause->code = code;
+	(void)snprintf(pause->text, sizeof(pause->text), "%s", text);
+}
+
+void
+pause_note_success(struct pause *pause)
+{
+	*pause = (struct pause){ .most_ms = pause->most_ms };
+}
+
+bool
+pause_holds(const struct pause *pause, int64_t now_ms)
+{
+	return pause->failures > 0 && now_ms < pause->until_ms;
+}
+
+bool
+pause_refuses(const struct pause *pause, int64_t now_ms)
+{
+	return pause->failures > 1 && pause_holds(pause, now_ms);
 }
 
 /* ---- tickets ---- */
@@ -70,7 +90,7 @@ ticket_refuse(struct pool *pool, struct ticket *ticket, enum refusal code,
     const char *text)
 {
 	ticket_leave_queue(pool, ticket, LEASE_WAY_REFUSED + code);
-	pool->answers->refused(ticket, code, text);
+	client_refuse(ticket->client, code, text);
 }
 
 /* Are the volumes of the ticket there?  Only pip's CREATE makes missing
@@ -87,24 +107,28 @@ has_volumes(const struct pool *pool, const struct ticket *ticket)
 		    workspace_has(base, ticket->sandbox, ticket->packages)));
 }
 
-/* The answer comes from the loop, even when it is known at once. */
-void
+enum refusal
 policy_request(struct pool *pool, struct ticket *ticket)
 {
 	const struct container *c = pool_container_of(pool, ticket);
+	enum refusal code = REFUSAL_NONE;
 
-	ticket->refusal = REFUSAL_NONE;
 	if (!has_volumes(pool, ticket))
-		ticket->refusal = REFUSAL_NO_WORKSPACE;
+		code = REFUSAL_NO_WORKSPACE;
 	else if (pool->waiting >= WAITING_MAX &&
 	    (c == NULL || !pool_serves(c, ticket)))
-		ticket->refusal = REFUSAL_FULL;
+		code = REFUSAL_FULL;
+	if (code != REFUSAL_NONE) {
+		pool->counters->leases_total[class_index(ticket->class)]
+					    [LEASE_WAY_REFUSED + code]++;
+		return code;
+	}
 	ticket->since_ms = clock_monotonic_ms();
-	ticket->container = NULL;
 	ticket->waiting = true;
 	pool->waiting++;
 	TAILQ_INSERT_TAIL(&pool->tickets, ticket, link);
 	host_schedule(pool->host, 0);
+	return REFUSAL_NONE;
 }
 
 void
@@ -142,7 +166,7 @@ grant(struct container *c, struct ticket *ticket, struct pool *pool,
 					     LEASE_WAY_WARM);
 	ticket->container = c;
 	c->ticket = ticket;
-	pool->answers->granted(ticket, c->name, client_end, access);
+	ticket_granted(ticket, c->name, client_end, access);
 }
 
 /* A ticket for read access is served while a run goes on.  True: the ticket has
@@ -161,7 +185,7 @@ serve_reader(struct pool *pool, struct ticket *ticket, struct container *c)
 		return true;
 	}
 	ticket_leave_queue(pool, ticket, LEASE_WAY_LOOK);
-	pool->answers->granted(ticket, c->name, client_end, ACCESS_LOOK);
+	ticket_granted(ticket, c->name, client_end, ACCESS_LOOK);
 	return true;
 }
 
@@ -236,8 +260,8 @@ serve_by(struct pool *pool, struct ticket *ticket, struct container *c)
 	return true;
 }
 
-/* Do the next step for the first ticket whose sandbox has a container, or that
- * is refused.  True: something was done. */
+/* Do the next step for the first ticket whose sandbox has a container.  True:
+ * something was done. */
 static bool
 policy_serve_one(struct pool *pool)
 {
@@ -246,13 +270,6 @@ policy_serve_one(struct pool *pool)
 	TAILQ_FOREACH(ticket, &pool->tickets, link) {
 		struct container *c = pool_container_of(pool, ticket);
 
-		if (ticket->refusal != 0) {
-			ticket_refuse(pool, ticket, ticket->refusal,
-			    ticket->refusal == REFUSAL_FULL ?
-				"too many are waiting for a cell" :
-				"there is no such workspace");
-			return true;
-		}
 		if (c == NULL)
 			continue;
 		if (pool_serves(c, ticket)) {
@@ -304,19 +321,18 @@ claim_coming(struct pool *pool, const struct ticket *ticket)
 static bool
 start_for(struct pool *pool, struct ticket *ticket, struct container *standby)
 {
-	struct cell_order order = { .class = ticket->class,
-		.sandbox = ticket->sandbox,
-		.interpreter = &ticket->interpreter,
-		.packages = ticket->packages,
-		.imports = warm_imports(pool, ticket) };
-	enum admission admission = admission_to_new(pool, ticket, &order);
+	bool writable;
+	bool grows;
+	enum admission admission = admission_to_new(pool, ticket, &writable,
+	    &grows);
 
 	if (admission != ADMIT)
 		return refuse_disk(pool, ticket, admission);
 	if (standby != NULL)
-		standby_adopt(standby, &order);
+		standby_adopt(standby, ticket, writable, grows);
 	else
-		container_new(pool->host, &order);
+		container_new(pool->host, ticket, warm_imports(pool, ticket),
+		    writable, grows);
 	return true;
 }
 
@@ -428,7 +444,7 @@ start_one(struct pool *pool)
 		slots->full = true;
 		/* All cells are leased for as long as their clients like. */
 		if (class->lasting && slots->leased >= slots->taken) {
-			if (pool->answers->evict(ticket))
+			if (parked_evict(ticket))
 				return true;
 			ticket_refuse(pool, ticket, REFUSAL_FULL,
 			    "all of them are leased");
@@ -604,7 +620,7 @@ policy_settle(struct pool *pool, struct container *c)
 		ticket->container = NULL;
 		pool->counters
 		    ->cell_memory_ends_total[0][class] += c->out_of_memory;
-		pool->answers->lost(ticket, c->out_of_memory);
+		ticket_lost(ticket, c->out_of_memory);
 	}
 	if (c->state >= CONTAINER_ENDING)
 		session_note_end(pool, c);
@@ -616,33 +632,11 @@ policy_settle(struct pool *pool, struct container *c)
 	}
 }
 
-/* Delete the files of a sandbox when nothing uses them any more.  Its
- * containers from before the removal may still have the volumes; newer ones
- * have none of them. */
-static void
-settle_removal(struct pool *pool, struct removal *removal)
-{
-	const struct container *c;
-	struct err err;
-	int rc;
-
-	TAILQ_FOREACH(c, &pool->cells->all, link) {
-		if (c->number <= removal->number &&
-		    strcmp(c->sandbox, removal->sandbox) == 0)
-			return;
-	}
-	TAILQ_REMOVE(&pool->removals, removal, link);
-	rc = folder_delete(pool->host->base, removal->retired, 0, &err);
-	pool->answers->removed(removal, rc == 0 ? NULL : err.text);
-}
-
 /* The order matters: a container that is gone must be settled before its
  * sandbox gets another one. */
 void
 policy_pass(struct pool *pool)
 {
-	struct removal *removal;
-	struct removal *removal_next;
 	struct container *c;
 	struct container *next;
 
@@ -653,11 +647,6 @@ policy_pass(struct pool *pool)
 	for (c = TAILQ_FIRST(&pool->cells->all); c != NULL; c = next) {
 		next = TAILQ_NEXT(c, link);
 		policy_settle(pool, c);
-	}
-	for (removal = TAILQ_FIRST(&pool->removals); removal != NULL;
-	     removal = removal_next) {
-		removal_next = TAILQ_NEXT(removal, link);
-		settle_removal(pool, removal);
 	}
 	if (pool->host->phase == PHASE_SERVING)
 		policy_serve(pool);
@@ -681,18 +670,15 @@ policy_end(struct pool *pool, bool leases)
 }
 
 void
-policy_remove(struct pool *pool, struct removal *removal)
+policy_end_sandbox(struct pool *pool, const char *sandbox)
 {
 	struct container *c;
 
-	removal->number = pool->host->serial;
-	(void)session_recall(pool, removal->sandbox);
+	(void)session_recall(pool, sandbox);
 	TAILQ_FOREACH(c, &pool->cells->all, link) {
-		if (strcmp(c->sandbox, removal->sandbox) == 0) {
+		if (strcmp(c->sandbox, sandbox) == 0) {
 			c->has_session = false;
 			container_end(c, true);
 		}
 	}
-	TAILQ_INSERT_TAIL(&pool->removals, removal, link);
-	host_schedule(pool->host, 0);
 }

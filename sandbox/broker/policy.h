@@ -29,29 +29,15 @@ struct ticket {
 	struct container *container; /* of the lease; NULL: none */
 	bool waiting, cold, no_standby;
 	int64_t since_ms;
-	enum refusal refusal; /* decided at once, sent from the loop */
 };
 
-/* Removal of a workspace, whose folder has been renamed to `retired`. */
-struct removal {
-	TAILQ_ENTRY(removal) link;
+/* End of a sandbox's session.  A sandbox without a note had no session in this
+ * life of the broker. */
+struct session_note {
 	char sandbox[33];
-	char retired[64];
-	unsigned int number;   /* wait for containers up to this number */
-	struct client *client; /* NULL: hung up */
+	enum kept_end why;
 };
-
-/* Answers to the owner of tickets and removals; each may free them. */
-struct policy_answers {
-	void (*granted)(struct ticket *ticket, const char *cell, int client_end,
-	    enum access access);
-	void (*refused)(struct ticket *ticket, enum refusal code,
-	    const char *text);
-	/* The cell of a granted ticket has ended by itself. */
-	void (*lost)(struct ticket *ticket, bool out_of_memory);
-	bool (*evict)(struct ticket *ticket); /* parked_evict() */
-	void (*removed)(struct removal *removal, const char *failure);
-};
+#define SESSION_NOTES 10000 /* 400 KiB; beyond, the oldest goes */
 
 /* Modules that a warm cell shall have imported: all that IL_PRELOAD names, or
  * with "auto" those of two leases within IL_TUNE_WARM_SECONDS.  Masks are those
@@ -64,38 +50,49 @@ struct preload {
 struct pool {
 	struct host *host;
 	struct cells *cells;
-	const struct policy_answers *answers;
 	TAILQ_HEAD(ticket_list, ticket) tickets;
-	TAILQ_HEAD(removal_list, removal) removals;
 	size_t waiting;
 	char python[32];
 	int64_t isolation; /* from the last API cell; 0: none yet */
 	char isolation_reason[128];
-	int64_t warm_not_ms; /* no warm cell is started before */
-	struct pause pause;  /* after failed starts */
-	int64_t came_up_ms;  /* monotonic: last successful start */
-	TAILQ_HEAD(session_note_list, session_note) sessions; /* pool.c */
-	size_t session_count;
+	int64_t warm_not_ms;	    /* no warm cell is started before */
+	struct pause pause;	    /* after failed starts */
+	int64_t came_up_ms;	    /* monotonic: last successful start */
+	struct session_note *notes; /* a ring */
+	size_t note_next;
 	struct preload preload;
 	struct counters *counters;
 };
 
 /* ---- policy.c ---- */
 
-void policy_init(struct pool *pool, struct host *host,
-    const struct policy_answers *answers);
+void policy_init(struct pool *pool, struct host *host);
 void policy_release(struct pool *pool);
-/* Queue the ticket; the answer comes later, from the loop. */
-void policy_request(struct pool *pool, struct ticket *ticket);
+/* Queue the ticket; the answer comes later, from the loop.
+ * REFUSAL_NO_WORKSPACE and REFUSAL_FULL: it is not queued. */
+enum refusal policy_request(struct pool *pool, struct ticket *ticket);
 /* Take the ticket out of the queue, or end its lease. */
 void policy_withdraw(struct pool *pool, struct ticket *ticket);
-/* End the cells of the sandbox, delete its files, answer. */
-void policy_remove(struct pool *pool, struct removal *removal);
+/* The sandbox is removed: end its cells, and forget its session. */
+void policy_end_sandbox(struct pool *pool, const char *sandbox);
 /* Act on the state of each container, then serve tickets. */
 void policy_pass(struct pool *pool);
 /* End idle and starting cells; leases: all cells.  False: nothing is left to
  * wait for, except leases of a lasting class. */
 bool policy_end(struct pool *pool, bool leases);
+
+/* ---- answers, which are the clients' (client.c, requests.c) ---- */
+
+/* The ticket has a cell: its name, the client's end of the lease. */
+void ticket_granted(struct ticket *ticket, const char *cell, int client_end,
+    enum access access);
+/* The cell of a granted ticket has ended by itself.  The ticket is freed. */
+void ticket_lost(struct ticket *ticket, bool out_of_memory);
+/* The ticket's client is refused and freed. */
+void client_refuse(struct client *client, enum refusal code, const char *text);
+/* Evict a session at rest for that ticket's, which has the same owner.  False:
+ * there is none. */
+bool parked_evict(struct ticket *ticket);
 
 /* ---- pool.c ---- */
 
@@ -119,8 +116,11 @@ struct pool_count {
 };
 
 void pool_count(const struct pool *pool, struct pool_count *count);
-/* Find the one container of the ticket's sandbox, which counts until its end
- * was settled; for a class in memory the best that can serve the ticket now. */
+/* Find the one container of the sandbox, which counts until its end was
+ * settled; NULL: there is none. */
+struct container *pool_cell_of(const struct pool *pool, const char *sandbox);
+/* Find the container of the ticket's sandbox; for a class in memory the best
+ * that can serve the ticket now. */
 struct container *pool_container_of(const struct pool *pool,
     const struct ticket *ticket);
 /* Are class, sandbox and interpreter the ticket's, and do the imports suit? */
@@ -139,7 +139,6 @@ void cell_end_idle(struct container *c, enum kept_end why);
 void session_note_end(struct pool *pool, struct container *c);
 /* Why did the sandbox's last session end?  The note goes. */
 enum kept_end session_recall(struct pool *pool, const char *sandbox);
-void session_notes_release(struct pool *pool);
 
 /* A lease was requested for a program that seems to import these. */
 void preload_note(struct preload *p, uint32_t mask, int64_t now_ms);
@@ -163,9 +162,10 @@ enum admission pool_make_room(struct pool *pool, int fd, int64_t bytes,
  * that it gets; the space for that is reserved. */
 enum admission admission_to(struct pool *pool, const struct ticket *ticket,
     struct container *c, enum access *granted);
-/* Admit the ticket to a new container, and set how its volume is mounted. */
+/* Admit the ticket to a new container, and set how its volume is mounted (see
+ * container_new()). */
 enum admission admission_to_new(struct pool *pool, const struct ticket *ticket,
-    struct cell_order *order);
+    bool *writable, bool *grows);
 
 /* A lease was requested: note the modules that its run imports. */
 void warm_note(struct pool *pool, const struct ticket *ticket);

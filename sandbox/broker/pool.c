@@ -12,10 +12,8 @@
 #include <string.h>
 
 #include "base/basics.h"
-#include "base/config.h"
 #include "broker/engine.h"
 
-#define NOTES_MAX 10000 /* 500 KiB; beyond, the oldest goes */
 #define ABSENT_MS (INT64_C(600) * 1000)
 /* For idle cells to end and their devices to be cleared. */
 #define ROOM_WAIT_MS 5000
@@ -61,19 +59,28 @@ is_better(const struct container *c, const struct container *other,
 }
 
 struct container *
+pool_cell_of(const struct pool *pool, const char *sandbox)
+{
+	struct container *c;
+
+	TAILQ_FOREACH(c, &pool->cells->all, link) {
+		if (strcmp(c->sandbox, sandbox) == 0)
+			return c;
+	}
+	return NULL;
+}
+
+struct container *
 pool_container_of(const struct pool *pool, const struct ticket *ticket)
 {
 	struct container *found = NULL;
 	struct container *c;
 
+	if (!ticket->class->in_memory)
+		return pool_cell_of(pool, ticket->sandbox);
 	TAILQ_FOREACH(c, &pool->cells->all, link) {
-		if (!ticket->class->in_memory) {
-			if (strcmp(c->sandbox, ticket->sandbox) == 0)
-				return c;
-		} else if (pool_serves(c, ticket) &&
-		    is_better(c, found, ticket)) {
+		if (pool_serves(c, ticket) && is_better(c, found, ticket))
 			found = c;
-		}
 	}
 	return found;
 }
@@ -123,46 +130,20 @@ pool_is_coming(const struct container *c)
  * sandbox.  The cell reports it when a lease is over, and only where the client
  * had asked for it.  It ends after IL_SESSION_SECONDS without a lease.  There
  * are IL_TUNE_SESSIONS at most; the one used longest ago is evicted first.
- *
- * The reason why a session ended is remembered until its owner comes.  A
- * sandbox without a note had no session in this life of the broker.
+ * The reason why a session ended is remembered until its owner comes.
  */
-struct session_note {
-	TAILQ_ENTRY(session_note) link;
-	char sandbox[33];
-	enum kept_end why;
-};
-
-static void
-session_note_free(struct pool *pool, struct session_note *note)
-{
-	TAILQ_REMOVE(&pool->sessions, note, link);
-	pool->session_count--;
-	free(note);
-}
-
-void
-session_notes_release(struct pool *pool)
-{
-	while (!TAILQ_EMPTY(&pool->sessions))
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it is unlinked */
-		session_note_free(pool, TAILQ_FIRST(&pool->sessions));
-}
-
 enum kept_end
 session_recall(struct pool *pool, const char *sandbox)
 {
-	struct session_note *note;
-	enum kept_end why = KEPT_RESTARTED;
+	for (size_t i = 0; i < SESSION_NOTES; i++) {
+		struct session_note *note = &pool->notes[i];
 
-	TAILQ_FOREACH(note, &pool->sessions, link) {
 		if (strcmp(note->sandbox, sandbox) == 0) {
-			why = note->why;
-			session_note_free(pool, note);
-			break;
+			*note->sandbox = '\0';
+			return note->why;
 		}
 	}
-	return why;
+	return KEPT_RESTARTED;
 }
 
 void
@@ -174,14 +155,9 @@ session_note_end(struct pool *pool, struct container *c)
 		return;
 	c->has_session = false;
 	(void)session_recall(pool, c->sandbox);
-	if (pool->session_count >= NOTES_MAX)
-		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it is unlinked */
-		session_note_free(pool, TAILQ_FIRST(&pool->sessions));
-	note = xcalloc(1, sizeof(*note));
+	note = &pool->notes[pool->note_next++ % SESSION_NOTES];
 	memcpy(note->sandbox, c->sandbox, sizeof(note->sandbox));
 	note->why = c->session_end != 0 ? c->session_end : KEPT_DIED;
-	TAILQ_INSERT_TAIL(&pool->sessions, note, link);
-	pool->session_count++;
 	log_debug("session ended: %d cell=%s sandbox=%s", (int)note->why,
 	    c->name, c->sandbox);
 }
@@ -374,15 +350,15 @@ admission_to(struct pool *pool, const struct ticket *ticket,
 }
 
 enum admission
-admission_to_new(struct pool *pool, const struct ticket *ticket,
-    struct cell_order *order)
+admission_to_new(struct pool *pool, const struct ticket *ticket, bool *writable,
+    bool *grows)
 {
 	enum admission admission;
 	struct err err;
 	auto_close int fd = -1;
 
-	order->writable = true;
-	order->grows = false;
+	*writable = true;
+	*grows = false;
 	if (ticket->class->in_memory || !wants_to_write(ticket))
 		return ADMIT;
 	fd = workspace_volume_open(pool->host->base, ticket->sandbox,
@@ -392,8 +368,8 @@ admission_to_new(struct pool *pool, const struct ticket *ticket,
 	admission = admission_by(pool_make_room(pool, fd,
 				     ledger_volume_bytes(fd), NULL,
 				     ticket->since_ms),
-	    ticket, &order->writable);
-	order->grows = order->writable;
+	    ticket, writable);
+	*grows = *writable;
 	return admission;
 }
 
@@ -412,56 +388,59 @@ wanted(const struct pool *pool)
 	return preload_wanted(&pool->preload, config, clock_monotonic_ms());
 }
 
-/* Class and interpreter of warm cells, with or without the imports. */
-static void
-warm_kind(const struct pool *pool, struct ticket *kind, bool imports)
+/* A kind of warm cells: those with imports, or those without. */
+struct kind {
+	struct ticket ticket; /* such a cell serves it */
+	int64_t count;	      /* of the cells that stay warm */
+};
+
+static struct kind
+kind_of(const struct pool *pool, bool imports)
 {
-	*kind = (struct ticket){ .class = class_find("api"),
-		.imports = imports ? wanted(pool) : 0 };
-	(void)images_find(pool->host->config->sandbox_images, "",
-	    &kind->interpreter);
+	const struct config *config = pool->host->config;
+	uint32_t mask = wanted(pool);
+	int64_t split = mask != 0 && config->api_warm > 0;
+	int64_t most = config->api_cells - split;
+	struct kind kind = { .ticket = { .class = class_find("api"),
+				 .imports = imports ? mask : 0 },
+		.count = imports	    ? split :
+		    config->api_warm < most ? config->api_warm :
+					      most };
+
+	(void)images_find(config->sandbox_images, "", &kind.ticket.interpreter);
+	return kind;
+}
+
+static bool
+is_of_interpreter(const struct ticket *ticket, const struct kind *kind)
+{
+	return strcmp(ticket->interpreter.name,
+		   kind->ticket.interpreter.name) == 0;
 }
 
 void
 warm_note(struct pool *pool, const struct ticket *ticket)
 {
-	struct ticket kind;
+	struct kind kind = kind_of(pool, false);
 
-	warm_kind(pool, &kind, false);
-	if (ticket->class == kind.class &&
-	    strcmp(ticket->interpreter.name, kind.interpreter.name) == 0)
+	if (ticket->class == kind.ticket.class &&
+	    is_of_interpreter(ticket, &kind))
 		preload_note(&pool->preload, ticket->imports,
 		    clock_monotonic_ms());
-}
-
-/* Number of warm cells, with or without the imports. */
-static int64_t
-warm_count(const struct pool *pool, bool imports)
-{
-	const struct config *config = pool->host->config;
-	bool split = wanted(pool) != 0 && config->api_warm > 0;
-
-	if (imports)
-		return split;
-	return config->api_warm < config->api_cells - split ?
-	    config->api_warm :
-	    config->api_cells - split;
 }
 
 uint32_t
 warm_imports(const struct pool *pool, const struct ticket *ticket)
 {
-	struct ticket kind;
-	bool ready;
+	struct kind kind = kind_of(pool, true);
+	bool ready = is_of_interpreter(ticket, &kind);
 
-	warm_kind(pool, &kind, true);
-	ready = strcmp(ticket->interpreter.name, kind.interpreter.name) == 0;
 	if (ticket->class->reuse != REUSE_ANYONE ||
-	    (ticket->imports & kind.imports) == 0 ||
-	    (ready && ticket->client != NULL && warm_count(pool, true) != 0) ||
+	    (ticket->imports & kind.ticket.imports) == 0 ||
+	    (ready && ticket->client != NULL && kind.count != 0) ||
 	    (!ready && preload_is_auto(pool->host->config->preload)))
 		return 0;
-	return kind.imports;
+	return kind.ticket.imports;
 }
 
 /* Is the cell one of those that stay warm?  The ones used last are. */
@@ -469,21 +448,20 @@ static bool
 stays_warm(const struct pool *pool, const struct container *c)
 {
 	const struct container *other;
-	struct ticket kind;
+	struct kind kind = kind_of(pool, c->imports != 0);
 	int64_t before = 0;
 
-	warm_kind(pool, &kind, c->imports != 0);
-	if (!pool_matches(c, &kind))
+	if (!pool_matches(c, &kind.ticket))
 		return false;
 	TAILQ_FOREACH(other, &pool->cells->all, link) {
-		if (other != c && pool_serves(other, &kind) &&
+		if (other != c && pool_serves(other, &kind.ticket) &&
 		    (other->imports != 0) == (c->imports != 0) &&
 		    (other->since_ms > c->since_ms ||
 			(other->since_ms == c->since_ms &&
 			    other->number < c->number)))
 			before++;
 	}
-	return before < warm_count(pool, c->imports != 0);
+	return before < kind.count;
 }
 
 /* Is there a derived image by now?  A cell that serves many clients is worth
@@ -583,20 +561,20 @@ warm_end_worn(struct pool *pool)
 {
 	const struct config *config = pool->host->config;
 	struct pool_count count;
-	struct ticket kind;
 	struct container *c;
 	bool room;
 
 	pool_count(pool, &count);
 	room = count.slots[BUDGET_RUNS].taken < config->api_cells;
 	TAILQ_FOREACH(c, &pool->cells->all, link) {
+		struct kind kind;
+
 		if (c->state != CONTAINER_IDLE || !is_worn(pool, c))
 			continue;
-		warm_kind(pool, &kind, c->imports != 0);
-		if (warm_count(pool, c->imports != 0) == 0 ||
-		    !pool_matches(c, &kind) ||
+		kind = kind_of(pool, c->imports != 0);
+		if (kind.count == 0 || !pool_matches(c, &kind.ticket) ||
 		    c->runs >= 2 * config->api_runs ||
-		    !may_stay(pool, c, &kind, room))
+		    !may_stay(pool, c, &kind.ticket, room))
 			container_end(c, false);
 	}
 }
@@ -604,7 +582,7 @@ warm_end_worn(struct pool *pool)
 /* Number of warm cells, ready or coming, less the cells that tickets wait for.
  */
 static int64_t
-count_ready(const struct pool *pool, const struct ticket *kind, bool imports)
+count_ready(const struct pool *pool, const struct kind *kind, bool imports)
 {
 	const struct container *c;
 	const struct ticket *ticket;
@@ -613,26 +591,13 @@ count_ready(const struct pool *pool, const struct ticket *kind, bool imports)
 	TAILQ_FOREACH(c, &pool->cells->all, link)
 		n += (c->state == CONTAINER_IDLE || pool_is_coming(c)) &&
 		    (!is_worn(pool, c) || c->state <= CONTAINER_STARTING) &&
-		    (c->imports != 0) == imports && pool_matches(c, kind);
+		    (c->imports != 0) == imports &&
+		    pool_matches(c, &kind->ticket);
 	/* a waiting ticket takes the first cell that comes up */
 	TAILQ_FOREACH(ticket, &pool->tickets, link)
-		n -= !imports && ticket->class == kind->class &&
-		    strcmp(ticket->interpreter.name, kind->interpreter.name) ==
-			0;
+		n -= !imports && ticket->class == kind->ticket.class &&
+		    is_of_interpreter(ticket, kind);
 	return n;
-}
-
-static void
-start_kind(struct pool *pool, const struct ticket *kind)
-{
-	const struct cell_order order = { .class = kind->class,
-		.sandbox = "",
-		.interpreter = &kind->interpreter,
-		.packages = "",
-		.imports = warm_imports(pool, kind),
-		.writable = true };
-
-	container_new(pool->host, &order);
 }
 
 /* Start one more warm cell of the kind where one is missing.  True: one was
@@ -640,12 +605,12 @@ start_kind(struct pool *pool, const struct ticket *kind)
 static bool
 refill_kind(struct pool *pool, bool imports)
 {
-	struct ticket kind;
+	struct kind kind = kind_of(pool, imports);
 
-	warm_kind(pool, &kind, imports);
-	if (count_ready(pool, &kind, imports) >= warm_count(pool, imports))
+	if (count_ready(pool, &kind, imports) >= kind.count)
 		return false;
-	start_kind(pool, &kind);
+	container_new(pool->host, &kind.ticket,
+	    warm_imports(pool, &kind.ticket), true, false);
 	host_schedule(pool->host, 0); /* there may be another one to start */
 	return true;
 }
@@ -669,15 +634,6 @@ mounter_may_start(struct pool *pool)
 	return false;
 }
 
-/* Class and interpreter of standby cells. */
-static void
-standby_kind(const struct pool *pool, struct ticket *kind)
-{
-	*kind = (struct ticket){ .class = class_find("user") };
-	(void)images_find(pool->host->config->chat_images, "",
-	    &kind->interpreter);
-}
-
 /* Begin another standby cell where there are fewer than IL_TUNE_SPARE_CELLS and
  * no ticket waits. */
 static void
@@ -686,7 +642,7 @@ standby_refill(struct pool *pool)
 	const struct config *config = pool->host->config;
 	const struct container *c;
 	struct pool_count count;
-	struct ticket kind;
+	struct ticket kind = { .class = class_find("user") };
 	int64_t count_standby = 0;
 
 	TAILQ_FOREACH(c, &pool->cells->all, link)
@@ -697,8 +653,8 @@ standby_refill(struct pool *pool)
 	    count.slots[BUDGET_SANDBOXES].taken >= config->cells ||
 	    !mounter_may_start(pool))
 		return;
-	standby_kind(pool, &kind);
-	start_kind(pool, &kind);
+	(void)images_find(config->chat_images, "", &kind.interpreter);
+	container_new(pool->host, &kind, 0, true, false);
 }
 
 /* Waiting tickets come first: no warm cell is begun while the engine has as
@@ -711,7 +667,8 @@ warm_refill(struct pool *pool)
 	struct pool_count count;
 
 	pool_count(pool, &count);
-	if (count.starting >= most || !images_are_known(pool->host->images) ||
+	if (count.starting >= most ||
+	    (config->derive && !pool->host->images->inspected) ||
 	    engine_state(pool->host->engine) != ENGINE_READY)
 		return;
 	if (clock_monotonic_ms() < pool->warm_not_ms) {

@@ -31,12 +31,10 @@
 #include <string.h>
 
 #include "base/basics.h"
-#include "base/config.h"
 #include "base/fd.h"
 #include "base/loop.h"
-#include "broker/container.h"
 #include "broker/engine.h"
-#include "broker/volume.h"
+#include "broker/policy.h"
 #include "volume/owner.h"
 
 #define VOLUME_WAIT_MS 15000 /* for an older container to unlock a volume */
@@ -81,10 +79,14 @@ known_volume(struct host *host, const char *name)
 }
 
 /* The volume is opened for reading only, and so is the device; the journal is
- * empty (publish_on_checked()).  NULL: there is no volume. */
-static const struct attachment *
-find_volume(struct host *host, const char *interpreter)
+ * empty (publish_on_checked()).  docker mounts the device by its number,
+ * perhaps after a newer volume was published.  The cell's own descriptor keeps
+ * the number from being reused until then. */
+static void
+api_packages_attach(struct host *host, const char *interpreter,
+    struct attachment *a)
 {
+	struct cells *cells = host->cells;
 	struct attachment volume = { -1, -1, -1 };
 	struct api_packages_volume *known;
 	char target[API_PACKAGES_TARGET_MAX];
@@ -92,46 +94,33 @@ find_volume(struct host *host, const char *interpreter)
 	auto_close int folder = -1;
 	struct err err;
 
+	attachment_detach(a);
 	if (!api_packages_target(interpreter, target))
-		return NULL;
+		return;
 	workspace_packages_name(interpreter, name);
 	known = known_volume(host, name);
-	if (known != NULL)
-		return &known->volume;
-	folder = workspace_open_folder(host->base, API_PACKAGES_ID);
-	if (folder >= 0)
-		volume.volume_fd = openat(folder, name,
-		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (volume.volume_fd < 0)
-		return NULL;
-	if (attachment_attach(&volume, &err) != 0) {
-		log_err("no packages for Python %s: %s", interpreter, err.text);
-		attachment_release(&volume);
-		return NULL;
+	if (known == NULL) {
+		folder = workspace_open_folder(host->base, API_PACKAGES_ID);
+		if (folder >= 0)
+			volume.volume_fd = openat(folder, name,
+			    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		if (volume.volume_fd < 0)
+			return;
+		if (attachment_attach(&volume, &err) != 0) {
+			log_err("no packages for Python %s: %s", interpreter,
+			    err.text);
+			attachment_release(&volume);
+			return;
+		}
+		cells->packages = xrealloc(cells->packages,
+		    (cells->package_count + 1) * sizeof(*cells->packages));
+		known = &cells->packages[cells->package_count++];
+		memcpy(known->name, name, sizeof(name));
+		known->volume = volume;
 	}
-	host->cells->packages = xrealloc(host->cells->packages,
-	    (host->cells->package_count + 1) * sizeof(*host->cells->packages));
-	known = &host->cells->packages[host->cells->package_count++];
-	memcpy(known->name, name, sizeof(name));
-	known->volume = volume;
-	return &known->volume;
-}
-
-/* docker mounts the device by its number, perhaps after a newer volume was
- * published.  The cell's own descriptor keeps the number from being reused
- * until then. */
-static void
-api_packages_attach(struct host *host, const char *interpreter,
-    struct attachment *a)
-{
-	const struct attachment *volume = find_volume(host, interpreter);
-
-	attachment_detach(a);
-	if (volume == NULL)
-		return;
-	a->device_fd = fcntl(volume->device_fd, F_DUPFD_CLOEXEC, 0);
+	a->device_fd = fcntl(known->volume.device_fd, F_DUPFD_CLOEXEC, 0);
 	if (a->device_fd >= 0)
-		a->device = volume->device;
+		a->device = known->volume.device;
 	else
 		log_err("no packages for Python %s: %m", interpreter);
 }
@@ -172,11 +161,11 @@ refusal_of(const struct err *err)
 					    REFUSAL_START;
 }
 
-/* File name of the current volume; NULL after the last one. */
+/* File name of the i-th volume; NULL after the last one. */
 static const char *
-volume_name(const struct container *c)
+volume_name(const struct container *c, size_t i)
 {
-	return class_volume(c->class, c->volume_next, c->packages);
+	return class_volume(c->class, i, c->packages);
 }
 
 /* Step 4: the volume is locked, whole and its user's: attach it, and go on. */
@@ -195,63 +184,59 @@ volume_attach(struct container *c)
 	prepare_next(c);
 }
 
+static void fix_on_end(void *arg, const struct process_result *result);
+
 /* Run a program on the file of the volume. */
 static void
-volume_run(struct container *c, const char *const *words, subprocess_fn done)
+volume_run(struct container *c, const char *const *words)
 {
 	auto_argv struct argv argv;
 
 	argv_init(&argv, words);
 	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->sandbox,
-	    volume_name(c));
-	subprocess_start(&c->tool, c->host->loop, &argv, CHECK_MS, done, c);
-}
-
-/* The change of owner has ended. */
-static void
-give_on_end(void *arg, const struct process_result *result)
-{
-	struct container *c = arg;
-
-	if (!process_succeeded(result)) {
-		log_err("-u: %s sandbox=%s", process_describe(result).text,
-		    c->sandbox);
-		container_fail(c, REFUSAL_START,
-		    "the sandbox's files could not be given to its user");
-		return;
-	}
-	log_info("%s belongs to uid=%u now sandbox=%s", volume_name(c),
-	    c->owner, c->sandbox);
-	volume_attach(c);
+	    volume_name(c, c->volume_next));
+	subprocess_start(&c->tool, c->host->loop, &argv, CHECK_MS, fix_on_end,
+	    c);
 }
 
 /* Step 3: the volume's files are given to the sandbox's user where another owns
  * them.  That is the user that all sandboxes once had, or one that another
- * sandbox has, too.  A program does it, since it takes a while. */
+ * sandbox has, too.  A program does it, since it takes a while; c->gives: it
+ * has. */
 static void
-check_on_end(void *arg, const struct process_result *result)
+fix_on_end(void *arg, const struct process_result *result)
 {
 	struct container *c = arg;
 	struct process_end end = process_describe(result);
+	const char *volume = volume_name(c, c->volume_next);
 	char uid[16];
 
-	/* 1: errors were corrected. */
-	if (result->outcome != PROCESS_EXITED || result->code > 1) {
-		log_err("e2fsck: %s sandbox=%s", end.text, c->sandbox);
+	/* 1, of e2fsck: errors were corrected. */
+	if (result->outcome != PROCESS_EXITED ||
+	    result->code > (c->gives ? 0 : 1)) {
+		log_err("%s: %s sandbox=%s", c->gives ? "-u" : "e2fsck",
+		    end.text, c->sandbox);
 		container_fail(c, REFUSAL_START,
-		    result->outcome == PROCESS_NOT_STARTED ?
+		    c->gives ?
+			"the sandbox's files could not be given to its user" :
+			result->outcome == PROCESS_NOT_STARTED ?
 			end.text :
 			"the sandbox's file system is damaged");
 		return;
 	}
-	log_warn("checked %s: %s sandbox=%s", volume_name(c), end.text,
-	    c->sandbox);
-	if (owner_of(c->volumes[c->volume_next].volume_fd) == c->owner) {
-		volume_attach(c);
-		return;
-	}
+	if (c->gives)
+		log_info("%s belongs to uid=%u now sandbox=%s", volume,
+		    c->owner, c->sandbox);
+	else
+		log_warn("checked %s: %s sandbox=%s", volume, end.text,
+		    c->sandbox);
+	c->gives = !c->gives &&
+	    owner_of(c->volumes[c->volume_next].volume_fd) != c->owner;
 	(void)snprintf(uid, sizeof(uid), "%u", c->owner);
-	volume_run(c, ARGV_WORDS("/proc/self/exe", "-u", uid), give_on_end);
+	if (c->gives)
+		volume_run(c, ARGV_WORDS("/proc/self/exe", "-u", uid));
+	else
+		volume_attach(c);
 }
 
 /* Step 2: e2fsck works on the file, which is locked and has no device.  Without
@@ -266,8 +251,7 @@ volume_check(struct container *c)
 	volume_run(c,
 	    c->repaired || workspace_volume_damaged(volume->volume_fd) ?
 		ARGV_WORDS("e2fsck", "-p", "-f") :
-		ARGV_WORDS("e2fsck", "-p"),
-	    check_on_end);
+		ARGV_WORDS("e2fsck", "-p"));
 }
 
 /* Is there a reason to check it? */
@@ -301,7 +285,7 @@ prepare_next(struct container *c)
 	struct attachment *volume = &c->volumes[c->volume_next];
 	struct err err;
 
-	if (volume_name(c) == NULL) {
+	if (volume_name(c, c->volume_next) == NULL) {
 		if (c->class->in_memory)
 			api_packages_attach(c->host, c->interpreter.name,
 			    &c->api_packages);
@@ -313,10 +297,11 @@ prepare_next(struct container *c)
 		return;
 	}
 	volume->volume_fd = workspace_volume_open(c->host->base, c->sandbox,
-	    volume_name(c), &err);
+	    volume_name(c, c->volume_next), &err);
 	/* No packages of this version are installed yet. */
 	if (volume->volume_fd < 0 && err.code == ERR_NOT_FOUND &&
-	    volume_name(c) == c->packages && !c->class->network) {
+	    volume_name(c, c->volume_next) == c->packages &&
+	    !c->class->network) {
 		attachment_detach(volume);
 		c->volume_next++;
 		prepare_next(c);
@@ -326,10 +311,10 @@ prepare_next(struct container *c)
 		container_fail(c, refusal_of(&err), err.text);
 		return;
 	}
-	lock_wait_start(&c->wait, volume->volume_fd, VOLUME_WAIT_MS,
-	    volume_on_locked, c);
+	lock_wait_start(&c->wait, c->host->loop, volume->volume_fd,
+	    VOLUME_WAIT_MS, volume_on_locked, c);
 	/* An older container has the lock: can the engine end that? */
-	if (lock_wait_is_on(&c->wait))
+	if (c->wait.timer != NULL)
 		(void)engine_refresh(c->host->engine, FRESH_MS);
 }
 
@@ -351,40 +336,27 @@ uid_is_used(const struct container *c, uint32_t uid)
 	return false;
 }
 
-/* Read the uid from the first volume that has one of its own; 0: none has. */
-static int
-sandbox_uid(const struct container *c, uint32_t *uid, struct err *err)
-{
-	*uid = 0;
-	for (size_t i = c->class->installs; i < 2 && *uid == 0; i++) {
-		auto_close int fd = workspace_volume_open(c->host->base,
-		    c->sandbox, i == 0 ? WORKSPACE_VOLUME : c->packages, err);
-		uint32_t owner = fd >= 0 ? owner_of(fd) : 0;
-
-		if (fd < 0 && (i == 0 || err->code != ERR_NOT_FOUND))
-			return -1;
-		if (uid_is_of_one_sandbox(owner))
-			*uid = owner;
-	}
-	return 0;
-}
-
 /* Set c->uid: a cell in memory has a number of its own, others the one of the
- * sandbox's volumes.  Where the volumes have none, or one that another
- * container uses now, a new number is chosen and the volumes are given to it.
+ * sandbox's volume.  Where the volume has none, or one that another container
+ * uses now, a new number is chosen and the volumes are given to it.
  * ERR_NOT_FOUND: there is no such sandbox. */
 static int
 choose_uid(struct container *c, struct err *err)
 {
+	auto_close int fd = -1;
+
 	if (c->class->in_memory || c->standby) {
 		do
 			c->uid = uids_take_for_memory(c->host->uids);
 		while (uid_is_used(c, c->uid));
 		return 0;
 	}
-	if (sandbox_uid(c, &c->owner, err) != 0)
+	fd = workspace_volume_open(c->host->base, c->sandbox,
+	    c->class->installs ? c->packages : WORKSPACE_VOLUME, err);
+	if (fd < 0)
 		return -1;
-	if (c->owner == 0 || uid_is_used(c, c->owner)) {
+	c->owner = owner_of(fd);
+	if (!uid_is_of_one_sandbox(c->owner) || uid_is_used(c, c->owner)) {
 		if (uids_take(c->host->uids, &c->owner, err) != 0)
 			return -1;
 		log_info("new user of the sandbox: uid=%u"
@@ -514,21 +486,6 @@ mounter_start(struct container *cell)
 	container_run(m);
 }
 
-/* The volumes are mounted: the mounts now own the devices. */
-static void
-standby_done(struct container *c, const char *trouble)
-{
-	if (trouble != NULL) {
-		container_fail(c, REFUSAL_START, trouble);
-		return;
-	}
-	container_release_volumes(c);
-	container_timer(c, -1, NULL);
-	c->adopting = false;
-	c->adopted = true;
-	container_set(c, CONTAINER_IDLE);
-}
-
 /* Act on the mounter's answer.  False: the frame is no answer. */
 static bool
 mounter_read_answer(struct container *m, const struct frame_view *view)
@@ -552,11 +509,19 @@ mounter_read_answer(struct container *m, const struct frame_view *view)
 		return true;
 	}
 	mounter_end(c);
-	if (why == ATTACH_DONE)
-		pause_note_success(&c->host->cells->mount_pause);
-	standby_done(c, why == ATTACH_DONE ? NULL : text);
-	if (why == ATTACH_HOST)
-		note_failed_mount(c->host->cells, text);
+	if (why != ATTACH_DONE) {
+		container_fail(c, REFUSAL_START, text);
+		if (why == ATTACH_HOST)
+			note_failed_mount(c->host->cells, text);
+		return true;
+	}
+	pause_note_success(&c->host->cells->mount_pause);
+	/* The mounts now own the devices. */
+	container_release_volumes(c);
+	container_timer(c, -1, NULL);
+	c->adopting = false;
+	c->adopted = true;
+	container_set(c, CONTAINER_IDLE);
 	return true;
 }
 
@@ -598,12 +563,22 @@ mounter_send(const struct container *c, struct err *err)
 
 /* ---- entry points ---- */
 
-/* Reserve empty devices, and start a mounter for them. */
-static void
-standby_prepare(struct container *c)
+/* The user is chosen first, then the volumes are prepared.  A standby cell gets
+ * empty devices and a mounter for them. */
+void
+prepare_begin(struct container *c)
 {
 	struct err err;
 
+	c->volume_next = 0;
+	if (choose_uid(c, &err) != 0) {
+		container_fail(c, refusal_of(&err), err.text);
+		return;
+	}
+	if (!c->standby) {
+		prepare_next(c);
+		return;
+	}
 	for (size_t i = 0; i < CLASS_VOLUMES; i++) {
 		if (attachment_reserve(&c->volumes[i], &err) != 0) {
 			container_fail(c, REFUSAL_START, err.text);
@@ -613,63 +588,40 @@ standby_prepare(struct container *c)
 	mounter_start(c);
 }
 
-/* The user is chosen first, then the volumes are prepared. */
-void
-prepare_begin(struct container *c)
-{
-	struct err err;
-
-	c->volume_next = 0;
-	if (choose_uid(c, &err) != 0)
-		container_fail(c, refusal_of(&err), err.text);
-	else if (c->standby)
-		standby_prepare(c);
-	else
-		prepare_next(c);
-}
-
-/* Reserve room for the volumes.  A volume that cannot be opened ends the start
- * later (prepare_next()). */
+/* Take what the ticket says, reserve room for the volumes, and begin to
+ * prepare. A volume that cannot be opened ends the start later
+ * (prepare_next()). */
 static void
-prepare_reserve(struct container *c, bool grows)
+prepare_order(struct container *c, const struct ticket *ticket, bool writable,
+    bool grows)
 {
-	const struct class_mount *mounts = c->class->mounts;
 	struct err err;
 
-	for (size_t i = 0; mounts[i].volume != NULL; i++) {
-		int fd = workspace_volume_open(c->host->base, c->sandbox,
-		    class_volume(c->class, i, c->packages), &err);
-
-		c->reserved[i] = reservation_of_volume(c->host->ledger, fd);
-	}
+	c->writable = writable;
+	memcpy(c->sandbox, ticket->sandbox, sizeof(c->sandbox));
+	memcpy(c->packages, ticket->packages, sizeof(c->packages));
+	container_set(c, CONTAINER_PREPARING);
+	for (size_t i = 0; !c->standby && volume_name(c, i) != NULL; i++)
+		c->reserved[i] = reservation_of_volume(c->host->ledger,
+		    workspace_volume_open(c->host->base, c->sandbox,
+			volume_name(c, i), &err));
 	if (c->reserved[0] != NULL)
 		c->reserved[0]->grows = grows;
-}
-
-/* Take what the order says, and begin to prepare. */
-static void
-prepare_order(struct container *c, const struct cell_order *order)
-{
-	c->writable = order->writable;
-	(void)snprintf(c->sandbox, sizeof(c->sandbox), "%s", order->sandbox);
-	(void)snprintf(c->packages, sizeof(c->packages), "%s", order->packages);
-	container_set(c, CONTAINER_PREPARING);
-	if (!c->standby)
-		prepare_reserve(c, order->grows);
 	prepare_begin(c);
 }
 
 /* The cell never returns to standby.  It gets a new number, since it uses no
  * volume of a sandbox of this name that was removed before. */
 void
-standby_adopt(struct container *c, const struct cell_order *order)
+standby_adopt(struct container *c, const struct ticket *ticket, bool writable,
+    bool grows)
 {
 	c->standby = false;
 	c->adopting = true;
 	c->number = ++c->host->serial;
 	for (size_t i = 0; i < CLASS_VOLUMES; i++)
 		cleanup_close(&c->volumes[i].volume_fd);
-	prepare_order(c, order);
+	prepare_order(c, ticket, writable, grows);
 }
 
 static void
@@ -690,14 +642,15 @@ standby_mount(struct container *c)
 }
 
 void
-container_new(struct host *host, const struct cell_order *order)
+container_new(struct host *host, const struct ticket *ticket, uint32_t imports,
+    bool writable, bool grows)
 {
-	struct container *c = container_alloc(host, order->class);
+	struct container *c = container_alloc(host, ticket->class);
 
-	c->interpreter = *order->interpreter;
-	c->imports = order->imports;
-	c->standby = *order->sandbox == '\0' && !c->class->in_memory &&
+	c->interpreter = ticket->interpreter;
+	c->imports = imports;
+	c->standby = *ticket->sandbox == '\0' && !c->class->in_memory &&
 	    !c->class->installs;
-	prepare_order(c, order);
+	prepare_order(c, ticket, writable, grows);
 	TAILQ_INSERT_TAIL(&host->cells->all, c, link);
 }

@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The requests of clients.  Every field is checked before anything is done.
- * Requests that take space at once wait until the ledger has it: making a
- * workspace, and bytes that il-api writes itself.
+ * The requests but LEASE: sessions, removing and making a workspace, and bytes
+ * that il-api writes itself.  Requests that need space, or a cell that is in
+ * use, wait: each pass tries to answer them, in the order of their connections.
+ *
+ * Sessions of the APIs are leases that outlive the connections of their
+ * clients.  A session is the client whose LEASE has named it.  PARK closes its
+ * connection, while the lease and the client's end of the socket to the cell
+ * stay here.  RESUME gives both to another client of the same owner.  A client
+ * that hangs up without PARK ends its session, since the broker cannot know
+ * what was left half done in the cell.
  */
 #include "broker/client.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/basics.h"
-#include "base/config.h"
-#include "protocol/frame.h"
-#include "protocol/lease.h"
+#include "base/loop.h"
 #include "volume/owner.h"
+
+#define MORE_MS 600000 /* of a lease over its session's life */
+/* A session is at rest while it is parked.  After so long it may be evicted for
+ * a new session of the same owner. */
+#define EVICTED_AFTER_MS 10000
 
 #define CREATIONS_MAX 4
 
@@ -34,394 +42,369 @@
 #define RESERVE_EACH (INT64_C(18) << 20)
 #define RESERVE_PROCESSES 40 /* besides the ones of runs and of sessions */
 
-/* Undo the request that the state stands for. */
-void
-requests_abandon(struct client *client)
-{
-	struct clients *clients = client->clients;
-
-	switch (client->state) {
-	case CLIENT_IDLE:
-	case CLIENT_HAS_SPACE:
-		break;
-	case CLIENT_WANTS_LEASE:
-	case CLIENT_PARKED:
-		policy_withdraw(clients->host->pool, &client->ticket);
-		break;
-	case CLIENT_WAITS_TO_CREATE:
-	case CLIENT_WAITS_TO_RESERVE:
-		TAILQ_REMOVE(&clients->waiting, client, turn);
-		(void)close(client->room_fd);
-		break;
-	case CLIENT_ASKS_KEPT:
-	case CLIENT_RESUMES:
-		TAILQ_REMOVE(&clients->asking, client, turn);
-		break;
-	case CLIENT_STAGES:
-		stage_abandon(client);
-		break;
-	case CLIENT_PUBLISHES:
-		publish_abandon(client);
-		break;
-	case CLIENT_LISTS:
-		subprocess_cancel(&client->tool);
-		break;
-	case CLIENT_CREATES:
-		creation_cancel(&client->creation);
-		break;
-	case CLIENT_REMOVES:
-		client->removal->client = NULL;
-		break;
-	}
-	client->state = CLIENT_IDLE;
-	parked_release(client);
-}
-
-/* Refuse what the client's program may not ask for. */
-static void
-request_forbid(struct client *client, const char *what)
-{
-	char text[128];
-
-	(void)snprintf(text, sizeof(text), "%s may not ask for %s",
-	    client_title(client), what);
-	client_refuse(client, REFUSAL_INPUT, text);
-}
-
-static bool
-request_read_id(const struct frame_view *view, char id[33])
-{
-	return frame_get_text(view, TAG_SANDBOX, id, 33) &&
-	    workspace_id_valid(id);
-}
-
-/* ---- leases ---- */
-
-/* A client that is gone by now is closed, which ends the lease.  A client with
- * read access during a run has no lease: nothing ends with it. */
-static void
-request_granted(struct ticket *ticket, const char *cell, int client_end,
-    enum access access)
-{
-	struct frame frame;
-	bool sent;
-
-	frame_start(&frame, FRAME_GRANTED);
-	frame_add_int(&frame, TAG_COLD, ticket->cold ? 1 : 0);
-	frame_add_text(&frame, TAG_CELL_NAME, cell);
-	frame_add_int(&frame, TAG_ACCESS, access);
-	if (ticket->keep_session && !ticket->container->has_session)
-		frame_add_int(&frame, TAG_ENDED,
-		    session_recall(ticket->client->clients->host->pool,
-			ticket->sandbox));
-	sent = client_send(ticket->client, &frame, client_end);
-	if (ticket->client->session.id[0] != '\0')
-		ticket->client->session.cell_fd = client_end;
-	else
-		(void)close(client_end);
-	log_info("%s%s after %" PRId64 " ms cell=%s sandbox=%s",
-	    access == ACCESS_LOOK ? "reads during its run" :
-		ticket->cold	  ? "leased cold" :
-				    "leased warm",
-	    access == ACCESS_READ ? ", to read only," : "",
-	    clock_monotonic_ms() - ticket->since_ms, cell, ticket->sandbox);
-	if (!sent)
-		client_close(ticket->client);
-}
-
-static void
-request_refused(struct ticket *ticket, enum refusal code, const char *text)
-{
-	client_refuse(ticket->client, code, text);
-}
-
-/* Only an end for lack of memory is reported.  The client sees any other end on
- * its socket to the cell. */
-static void
-request_lost(struct ticket *ticket, bool out_of_memory)
-{
-	struct frame frame;
-
-	if (out_of_memory && ticket->client->fd >= 0) {
-		frame_start(&frame, FRAME_LOST);
-		frame_add_int(&frame, TAG_REASON, REASON_MEMORY);
-		(void)client_send(ticket->client, &frame, -1);
-	}
-	client_close(ticket->client);
-}
-
-/* Read the sandbox of a lease and the access to it.  False: the fields make no
- * sense. */
-static bool
-lease_read_sandbox(struct ticket *ticket, const struct frame_view *view)
-{
-	int64_t access = ACCESS_WRITE;
-	int64_t keep = 0;
-
-	(void)frame_get_int(view, TAG_ACCESS, &access);
-	(void)frame_get_int(view, TAG_KEEP, &keep);
-	ticket->keep_session = keep != 0 && ticket->class->has_sessions;
-	ticket->access = (enum access)access;
-	return frame_get_text(view, TAG_SANDBOX, ticket->sandbox,
-		   sizeof(ticket->sandbox)) &&
-	    (ticket->class->installs ?
-		    strcmp(ticket->sandbox, API_PACKAGES_ID) == 0 :
-		    workspace_id_valid(ticket->sandbox)) &&
-	    (access == ACCESS_WRITE || access == ACCESS_TIDY ||
-		access == ACCESS_ANY ||
-		(access == ACCESS_LOOK && ticket->class->concurrent_reads &&
-		    !ticket->keep_session));
-}
-
-static void
-lease_read_imports(struct ticket *ticket, const struct config *config,
-    const struct frame_view *view)
-{
-	int64_t imports;
-
-	if (!frame_get_int(view, TAG_IMPORTS, &imports))
-		return;
-	ticket->imports = (uint32_t)imports;
-	ticket->no_imports = (imports & PRELOAD_APART) != 0 &&
-	    preload_is_auto(config->preload);
-}
-
-/* Read a LEASE. A class either needs a sandbox or allows none. */
+/* Wait for a later pass, which comes soon. */
 static enum refusal
-lease_read(struct ticket *ticket, const struct config *config,
-    const struct frame_view *view)
+request_wait(struct client *client, enum client_state state)
 {
-	const unsigned char *data;
-	size_t len;
-	bool sandbox = frame_get_bytes(view, TAG_SANDBOX, &data, &len);
-
-	if (ticket->class == NULL ||
-	    !frame_get_int(view, TAG_LEASE_MS, &ticket->lease_ms) ||
-	    ticket->lease_ms < 1 || ticket->lease_ms > LIMIT_WALL_MS ||
-	    (ticket->class->in_memory ? sandbox :
-					!lease_read_sandbox(ticket, view)))
-		return REFUSAL_INPUT;
-	if (frame_get_bytes(view, TAG_FOLDER, &data, &len) &&
-	    (!frame_get_text(view, TAG_FOLDER, ticket->folder,
-		 sizeof(ticket->folder)) ||
-		!class_has_folder(ticket->class, config, ticket->folder)))
-		return REFUSAL_INPUT;
-	lease_read_imports(ticket, config, view);
-	/* A cell that is reused has its interpreter already. */
-	ticket->any_interpreter = ticket->class->reuse == REUSE_SANDBOX &&
-	    !frame_get_bytes(view, TAG_INTERPRETER, &data, &len);
-	if (!client_names_interpreter(view,
-		ticket->class->in_memory || ticket->class->installs ?
-		    config->sandbox_images :
-		    config->chat_images,
-		&ticket->interpreter))
-		return REFUSAL_INTERPRETER;
-	if (ticket->class->installs)
-		api_packages_staging(ticket->interpreter.name,
-		    ticket->packages);
-	else
-		workspace_packages_name(ticket->interpreter.name,
-		    ticket->packages);
+	client->state = state;
+	client->since_ms = clock_monotonic_ms();
+	host_schedule(client->host, 0);
 	return REFUSAL_NONE;
 }
 
-static void
-request_lease(struct client *client, const struct frame_view *view)
+/* ---- sessions of people ---- */
+
+/* A client that asks while the cell is being released waits for it, but not for
+ * a run that goes on.  ilctl ends any idle cell, to copy its volumes. */
+void
+kept_answer(struct client *client)
 {
-	const struct host *host = client->clients->host;
-	struct ticket *ticket = &client->ticket;
-	char class[CLASS_NAME_MAX] = "";
-	enum refusal code;
-
-	(void)frame_get_text(view, TAG_CLASS, class, sizeof(class));
-	ticket->class = class_find(class);
-	if (ticket->class != NULL &&
-	    ticket->class->program != client->listener->program) {
-		request_forbid(client, ticket->class->name);
-		return;
-	}
-	code = lease_read(ticket, host->config, view);
-	if (code == REFUSAL_NONE)
-		code = parked_read(client, view);
-	if (code != REFUSAL_NONE) {
-		client_refuse(client, code,
-		    code == REFUSAL_INTERPRETER ? "no such interpreter" :
-			code == REFUSAL_BUSY	? "the session exists" :
-						  "a malformed LEASE");
-		return;
-	}
-	ticket->client = client;
-	client->state = CLIENT_WANTS_LEASE;
-	warm_note(host->pool, ticket);
-	policy_request(host->pool, ticket);
-}
-
-/* ---- sessions ---- */
-
-/* End the sandbox's idle cell, so that ilctl can copy its volumes. */
-static void
-cells_end_idle(const struct client *client)
-{
-	struct container *c;
-
-	TAILQ_FOREACH(c, &client->clients->host->cells->all, link) {
-		if (c->state != CONTAINER_IDLE ||
-		    strcmp(c->sandbox, client->ticket.sandbox) != 0)
-			continue;
-		if (c->has_session)
-			cell_end_idle(c, KEPT_GAVE_WAY);
-		else
-			container_end(c, false);
-	}
-}
-
-static void
-request_kept_answer(struct client *client, struct container *c)
-{
+	struct container *c = pool_cell_of(client->host->pool,
+	    client->ticket.sandbox);
+	int64_t due_ms = client->since_ms + POOL_BUSY_MS;
+	bool ctl = client->listener->program == PROGRAM_CTL;
+	bool idle = c != NULL && c->state == CONTAINER_IDLE;
 	struct frame frame;
 
+	if (c != NULL && c->state == CONTAINER_RELEASING)
+		return;
+	if (c != NULL && c->state == CONTAINER_LEASED) {
+		if (clock_monotonic_ms() >= due_ms)
+			client_refuse(client, REFUSAL_BUSY,
+			    "the cell is leased");
+		else
+			host_schedule(client->host, due_ms);
+		return;
+	}
 	frame_start(&frame, FRAME_GRANTED);
-	if (c != NULL) {
+	if (idle && c->has_session) {
 		frame_add_int(&frame, TAG_KEPT, 1);
 		frame_add_int(&frame, TAG_REST_MS,
 		    clock_monotonic_ms() - c->since_ms);
 	}
-	if (client->retire && client->listener->program == PROGRAM_CTL)
-		cells_end_idle(client);
-	else if (c != NULL && client->retire)
-		cell_end_idle(c, KEPT_STOPPED);
+	if (idle && client->retire && (ctl || c->has_session))
+		cell_end_idle(c, ctl ? KEPT_GAVE_WAY : KEPT_STOPPED);
 	(void)client_send(client, &frame, -1);
 	client_close(client);
 }
 
-/* Returns the idle cell that holds a session of this sandbox, or NULL. *used:
- * the sandbox's cell that is leased or being released, or NULL. */
-static struct container *
-session_cell_of(const struct host *host, const char *sandbox,
-    const struct container **used)
+/* Is there a session for the next run, and shall it end? */
+enum refusal
+request_kept(struct client *client, const struct frame_view *view)
 {
-	struct container *c;
+	int64_t retire = 0;
 
-	*used = NULL;
-	TAILQ_FOREACH(c, &host->cells->all, link) {
-		if (strcmp(c->sandbox, sandbox) != 0)
-			continue;
-		if (c->state == CONTAINER_LEASED ||
-		    c->state == CONTAINER_RELEASING)
-			*used = c;
-		if (c->state == CONTAINER_IDLE && c->has_session)
-			return c;
+	if (!client_read_id(view, client->ticket.sandbox))
+		return REFUSAL_INPUT;
+	(void)frame_get_int(view, TAG_RETIRE, &retire);
+	client->retire = retire != 0;
+	return request_wait(client, CLIENT_ASKS_KEPT);
+}
+
+/* ---- sessions of the APIs ---- */
+
+/* The session of that id, in use or parked; NULL: there is none. */
+static struct client *
+parked_find(const struct clients *clients, const char *id)
+{
+	struct client *client;
+
+	TAILQ_FOREACH(client, &clients->all, link) {
+		if ((client->state == CLIENT_WANTS_LEASE ||
+			client->state == CLIENT_PARKED) &&
+		    strcmp(client->session.id, id) == 0)
+			return client;
 	}
 	return NULL;
 }
 
-/* A client that asks while the cell is being released waits for it, but not for
- * a run that goes on. */
-static void
-kept_answer(struct client *client)
+static bool
+has_same_owner(const struct session *a, const struct session *b)
 {
-	struct host *host = client->clients->host;
-	int64_t due_ms = client->since_ms + POOL_BUSY_MS;
-	const struct container *used;
-	struct container *c = session_cell_of(host, client->ticket.sandbox,
-	    &used);
+	unsigned char differs = 0;
 
-	if (used == NULL)
-		request_kept_answer(client, c);
-	else if (used->state == CONTAINER_LEASED &&
-	    clock_monotonic_ms() >= due_ms)
-		client_refuse(client, REFUSAL_BUSY, "the cell is leased");
-	else if (used->state == CONTAINER_LEASED)
-		host_schedule(host, due_ms);
+	/* The time of the comparison does not depend on the bytes. */
+	for (size_t i = 0; i < sizeof(a->owner); i++)
+		differs |= a->owner[i] ^ b->owner[i];
+	return differs == 0;
+}
+
+static bool
+parked_read_names(struct client *client, const struct frame_view *view,
+    bool needs_id)
+{
+	struct session *session = &client->session;
+	const unsigned char *data;
+	size_t len;
+
+	if (!frame_get_bytes(view, TAG_TOKEN, &data, &len) ||
+	    len != sizeof(session->owner))
+		return false;
+	memcpy(session->owner, data, len);
+	return (!needs_id && !client_has_field(view, TAG_SESSION)) ||
+	    (frame_get_text(view, TAG_SESSION, session->id,
+		 sizeof(session->id)) &&
+		strlen(session->id) == sizeof(session->id) - 1 &&
+		strspn(session->id, "0123456789abcdef") == strlen(session->id));
+}
+
+enum refusal
+parked_read(struct client *client, const struct frame_view *view)
+{
+	struct session *session = &client->session;
+	bool exists;
+
+	session->rest_ms = LIMIT_WALL_MS;
+	session->rests = frame_get_int(view, TAG_REST_MS, &session->rest_ms);
+	if (!client->ticket.class->lasting || session->rest_ms < 1 ||
+	    !parked_read_names(client, view, true))
+		return REFUSAL_INPUT;
+	session->life_ms = client->ticket.lease_ms;
+	client->ticket.lease_ms += MORE_MS;
+	exists = parked_find(client->clients, session->id) != NULL;
+	return exists ?
+	    client_because(client, REFUSAL_BUSY, "the session exists") :
+	    REFUSAL_NONE;
+}
+
+/* Time of the session's end without further requests (monotonic). */
+static int64_t
+parked_end_ms(const struct client *client)
+{
+	const struct session *session = &client->session;
+
+	return client->state == CLIENT_PARKED &&
+		session->rest_ms < session->until_ms - client->since_ms ?
+	    client->since_ms + session->rest_ms :
+	    session->until_ms;
+}
+
+static void
+parked_on_timer(void *arg)
+{
+	const struct client *client = arg;
+
+	log_info("a session has ended cell=%s", client->ticket.container->name);
+	client_close(arg);
+}
+
+static void
+parked_set_timer(struct client *client)
+{
+	loop_timer_set(client->host->loop, &client->timer,
+	    parked_end_ms(client) - clock_monotonic_ms(), parked_on_timer,
+	    client);
+}
+
+/* Find the owner's session that is evicted next, of the same kind unless
+ * any_kind is true: the two kinds have slots of their own.  NULL: there is
+ * none, and asker->next_ms is the time until one of all sessions may be evicted
+ * or ends. */
+static struct client *
+find_evicted(struct client *asker, bool any_kind)
+{
+	int64_t now_ms = clock_monotonic_ms();
+	int64_t next_ms = EVICTED_AFTER_MS;
+	struct client *oldest = NULL;
+	struct client *client;
+
+	TAILQ_FOREACH(client, &asker->clients->all, link) {
+		int64_t left_ms;
+
+		if (client->session.until_ms == 0)
+			continue;
+		left_ms = parked_end_ms(client) - now_ms;
+		if (client->state == CLIENT_PARKED &&
+		    (any_kind ||
+			client->session.rests == asker->session.rests) &&
+		    has_same_owner(&client->session, &asker->session)) {
+			left_ms = client->since_ms + EVICTED_AFTER_MS - now_ms;
+			if (oldest == NULL ||
+			    client->since_ms < oldest->since_ms)
+				oldest = client;
+		}
+		if (left_ms < next_ms)
+			next_ms = left_ms;
+	}
+	asker->next_ms = next_ms > 0 ? next_ms : 0;
+	return oldest != NULL && now_ms >= oldest->since_ms + EVICTED_AFTER_MS ?
+	    oldest :
+	    NULL;
+}
+
+bool
+parked_evict(struct ticket *ticket)
+{
+	struct client *client = ticket->client->session.id[0] == '\0' ?
+	    NULL :
+	    find_evicted(ticket->client, true);
+
+	if (client == NULL)
+		return false;
+	log_info("a session is evicted for a new one of its owner cell=%s",
+	    client->ticket.container->name);
+	client_close(client);
+	return true;
+}
+
+enum refusal
+request_end_session(struct client *client, const struct frame_view *view)
+{
+	bool named = client_has_field(view, TAG_SESSION);
+	struct client *found;
+	int64_t evict = 0;
+	int64_t rests = 0;
+
+	if (!parked_read_names(client, view, false))
+		return REFUSAL_INPUT;
+	(void)frame_get_int(view, TAG_RETIRE, &evict);
+	client->session.rests = frame_get_int(view, TAG_REST_MS, &rests);
+	found = named ? parked_find(client->clients, client->session.id) :
+			find_evicted(client, false);
+	if (found == NULL || !has_same_owner(&found->session, &client->session))
+		return named ? client_because(client, REFUSAL_NO_WORKSPACE,
+				   "there is no such session") :
+			       client_because(client, REFUSAL_FULL,
+				   "no session may be evicted yet");
+	if (named || evict != 0)
+		client_close(found);
+	client_done(client);
+	return REFUSAL_NONE;
+}
+
+/* The cell has closed its end: it serves this lease no longer. */
+static void
+parked_on_cell_end(void *arg, int fd, uint32_t events)
+{
+	(void)fd;
+	(void)events;
+	client_close(arg);
 }
 
 void
-clients_answer(struct clients *clients)
+parked_park(struct client *client)
 {
-	struct client *client;
-	struct client *next;
+	struct loop *loop = client->host->loop;
+	struct session *session = &client->session;
 
-	for (client = TAILQ_FIRST(&clients->asking); client != NULL;
-	     client = next) {
-		next = TAILQ_NEXT(client, turn);
-		if (client->state == CLIENT_RESUMES)
-			parked_answer(client);
-		else
-			kept_answer(client);
-	}
-}
-
-/* Is there a session for the next run, and shall it end? */
-static void
-request_kept(struct client *client, const struct frame_view *view)
-{
-	struct clients *clients = client->clients;
-	int64_t retire = 0;
-
-	if (!request_read_id(view, client->ticket.sandbox)) {
-		client_refuse(client, REFUSAL_INPUT, "a malformed KEPT");
+	if (session->cell_fd < 0) {
+		client_close(client);
 		return;
 	}
-	(void)frame_get_int(view, TAG_RETIRE, &retire);
-	client->retire = retire != 0;
+	loop_close(loop, &client->fd);
+	loop_add(loop, session->cell_fd, 0, parked_on_cell_end, client);
+	client->state = CLIENT_PARKED;
 	client->since_ms = clock_monotonic_ms();
-	client->state = CLIENT_ASKS_KEPT;
-	TAILQ_INSERT_TAIL(&clients->asking, client, turn);
-	host_schedule(clients->host, 0);
+	if (session->until_ms == 0)
+		session->until_ms = client->since_ms + session->life_ms;
+	parked_set_timer(client);
+	host_schedule(client->host, 0);
+}
+
+/* The session gets the connection of the client that has waited for it, which
+ * is freed. */
+static void
+parked_lend(struct client *session, struct client *waiting)
+{
+	struct frame frame;
+
+	loop_remove(session->host->loop, session->session.cell_fd);
+	client_move(waiting, session);
+	session->state = CLIENT_WANTS_LEASE;
+	parked_set_timer(session);
+	frame_start(&frame, FRAME_GRANTED);
+	frame_add_text(&frame, TAG_CELL_NAME, session->ticket.container->name);
+	if (!client_send(session, &frame, session->session.cell_fd))
+		parked_park(session); /* the client has given up */
+}
+
+/* One client may wait for a session that is in use.  A waiting client occupies
+ * a process of il-api; with more of them the commands of one session could make
+ * all others wait. */
+static bool
+is_second(const struct client *waiting)
+{
+	const struct client *other;
+
+	TAILQ_FOREACH(other, &waiting->clients->all, link) {
+		if (other == waiting)
+			return false;
+		if (other->state == CLIENT_RESUMES &&
+		    strcmp(other->session.id, waiting->session.id) == 0)
+			return true;
+	}
+	return false;
+}
+
+void
+parked_answer(struct client *client)
+{
+	struct client *found = parked_find(client->clients, client->session.id);
+
+	if (found == NULL || !has_same_owner(&found->session, &client->session))
+		client_refuse(client, REFUSAL_NO_WORKSPACE,
+		    "there is no such session");
+	else if (found->state == CLIENT_PARKED)
+		parked_lend(found, client);
+	else if (is_second(client))
+		client_refuse(client, REFUSAL_BUSY,
+		    "another client waits for the session");
+}
+
+enum refusal
+request_resume(struct client *client, const struct frame_view *view)
+{
+	return parked_read_names(client, view, true) ?
+	    request_wait(client, CLIENT_RESUMES) :
+	    REFUSAL_INPUT;
 }
 
 /* ---- removing workspaces ---- */
 
-/* The client may have hung up meanwhile; the removal went on. */
-static void
-request_removed(struct removal *removal, const char *trouble)
+/* Delete the files when nothing uses them any more.  Containers from before the
+ * request may still have the volumes; newer ones have none of them. */
+void
+remove_answer(struct client *client)
 {
-	struct client *client = removal->client;
-
-	if (trouble != NULL)
-		log_err("%s sandbox=%s", trouble, removal->sandbox);
-	if (client != NULL) {
-		client->state = CLIENT_IDLE;
-		if (trouble == NULL)
-			client_done(client);
-		else
-			client_refuse(client, REFUSAL_START, trouble);
-	}
-	free(removal);
-}
-
-/* The sandbox's folder is renamed at once, so no cell is started for it any
- * more.  Its files are deleted when its cells are gone. */
-static void
-request_remove(struct client *client, const struct frame_view *view)
-{
-	const struct host *host = client->clients->host;
-	struct removal *removal;
-	char id[33];
-	char retired[64];
+	const struct host *host = client->host;
+	const struct container *c;
 	struct err err;
-	int rc;
 
-	if (!request_read_id(view, id)) {
-		client_refuse(client, REFUSAL_INPUT, "a malformed REMOVE");
-		return;
+	TAILQ_FOREACH(c, &host->cells->all, link) {
+		if (c->number <= client->number &&
+		    strcmp(c->sandbox, client->ticket.sandbox) == 0)
+			return;
 	}
-	rc = workspace_retire(host->base, id, retired, &err);
-	if (rc < 0) {
-		client_refuse(client, REFUSAL_START, err.text);
-		return;
-	}
-	if (rc > 0) {
+	if (folder_delete(host->base, client->retired, 0, &err) == 0) {
 		client_done(client);
 		return;
 	}
-	removal = xcalloc(1, sizeof(*removal));
-	memcpy(removal->sandbox, id, sizeof(id));
-	memcpy(removal->retired, retired, sizeof(retired));
-	removal->client = client;
-	client->removal = removal;
-	client->state = CLIENT_REMOVES;
-	policy_remove(host->pool, removal);
+	log_err("%s sandbox=%s", err.text, client->ticket.sandbox);
+	client_refuse(client, REFUSAL_START, err.text);
+}
+
+/* The sandbox's folder is renamed at once, so no cell is started for it any
+ * more. */
+enum refusal
+request_remove(struct client *client, const struct frame_view *view)
+{
+	struct host *host = client->host;
+	char *id = client->ticket.sandbox;
+	struct err err;
+	int rc;
+
+	if (!client_read_id(view, id))
+		return REFUSAL_INPUT;
+	rc = workspace_retire(host->base, id, client->retired, &err);
+	if (rc < 0)
+		return client_because(client, REFUSAL_START, err.text);
+	if (rc > 0) {
+		client_done(client);
+		return REFUSAL_NONE;
+	}
+	client->number = host->serial;
+	policy_end_sandbox(host->pool, id);
+	return request_wait(client, CLIENT_REMOVES);
 }
 
 /* ---- making a workspace ---- */
@@ -449,7 +432,7 @@ count_in(const struct clients *clients, enum client_state state)
 	const struct client *client;
 	int64_t count = 0;
 
-	LIST_FOREACH(client, &clients->all, link)
+	TAILQ_FOREACH(client, &clients->all, link)
 		count += client->state == state;
 	return count;
 }
@@ -461,7 +444,6 @@ creation_choose_uid(struct creation *c, const struct host *host,
     struct err *err)
 {
 	auto_close int fd = -1;
-
 	bool apis = strcmp(c->id, API_PACKAGES_ID) == 0;
 
 	if (c->only_packages && (!apis || c->copied[0] != '\0')) {
@@ -480,16 +462,14 @@ creation_choose_uid(struct creation *c, const struct host *host,
 static void
 space_grant(struct client *client, bool room)
 {
-	struct host *host = client->clients->host;
+	struct host *host = client->host;
 	bool creates = client->state == CLIENT_WAITS_TO_CREATE;
 	struct err err;
 
 	client->state = CLIENT_IDLE;
 	if (room)
 		client->reservation = reservation_of_bytes(host->ledger,
-		    client->room_fd, client->bytes);
-	else
-		(void)close(client->room_fd);
+		    steal_fd(&client->room_fd), client->bytes);
 	if (client->reservation == NULL) {
 		client_refuse(client, REFUSAL_DISK,
 		    "the disk has no room for that");
@@ -505,69 +485,49 @@ space_grant(struct client *client, bool room)
 
 /* The queue is first come, first served.  Only a few creations run at a time,
  * since many new users must not starve the leases. */
-static void
-space_serve(struct client *client)
+void
+space_answer(struct client *client)
 {
-	struct clients *clients = client->clients;
 	enum admission room = ADMIT_NEVER;
 	int64_t bytes = client->bytes;
 
+	if (client->host->phase != PHASE_SERVING)
+		return;
 	if (client->state == CLIENT_WAITS_TO_CREATE) {
-		if (count_in(clients, CLIENT_CREATES) >= CREATIONS_MAX)
+		if (count_in(client->clients, CLIENT_CREATES) >= CREATIONS_MAX)
 			return;
 		/* A new sandbox must have room to be written to. */
 		if (!client->creation.only_packages)
 			bytes += volume_total_bytes(&client->creation.sizes[0]);
 	}
 	if (ledger_has_files(client->room_fd))
-		room = pool_make_room(clients->host->pool, client->room_fd,
+		room = pool_make_room(client->host->pool, client->room_fd,
 		    bytes, NULL, client->since_ms);
-	if (room == ADMIT_LATER)
-		return;
-	TAILQ_REMOVE(&clients->waiting, client, turn);
-	space_grant(client, room == ADMIT);
+	if (room != ADMIT_LATER)
+		space_grant(client, room == ADMIT);
 }
 
-void
-clients_serve_space(struct clients *clients)
-{
-	struct client *client;
-	struct client *next;
-
-	for (client = TAILQ_FIRST(&clients->waiting); client != NULL;
-	     client = next) {
-		next = TAILQ_NEXT(client, turn);
-		space_serve(client);
-	}
-}
-
-/* The loop serves it with the other clients. */
-static void
+static enum refusal
 space_wait(struct client *client, enum client_state state, int64_t bytes,
     int room_fd)
 {
-	struct clients *clients = client->clients;
-
-	if (room_fd < 0) {
-		client_refuse(client, REFUSAL_DISK, "there is no such folder");
-		return;
-	}
+	if (room_fd < 0)
+		return client_because(client, REFUSAL_DISK,
+		    "there is no such folder");
 	client->bytes = bytes;
 	client->room_fd = room_fd;
-	client->since_ms = clock_monotonic_ms();
-	client->state = state;
-	TAILQ_INSERT_TAIL(&clients->waiting, client, turn);
-	host_schedule(clients->host, 0);
+	return request_wait(client, state);
 }
 
-void
+enum refusal
 space_wait_to_create(struct client *client, int64_t bytes)
 {
-	space_wait(client, CLIENT_WAITS_TO_CREATE, CREATION_BYTES + bytes,
-	    fcntl(client->clients->host->base, F_DUPFD_CLOEXEC, 0));
+	return space_wait(client, CLIENT_WAITS_TO_CREATE,
+	    CREATION_BYTES + bytes,
+	    fcntl(client->host->base, F_DUPFD_CLOEXEC, 0));
 }
 
-/* ---- the requests ---- */
+/* ---- making a workspace, and reserving space ---- */
 
 /* Creations that run or wait count, too. */
 static bool
@@ -584,26 +544,26 @@ is_one_too_many(const struct clients *clients)
 /* Read a CREATE: a sandbox of some size, or the packages of a version in a
  * sandbox that is there. */
 static enum refusal
-create_read(struct creation *c, const struct config *config,
-    const struct frame_view *view)
+create_read(struct client *client, const struct frame_view *view)
 {
+	const struct config *config = client->host->config;
+	struct creation *c = &client->creation;
 	struct volume_size *sizes = c->sizes;
 	struct image_entry entry;
-	const unsigned char *data;
-	size_t len;
+	enum refusal code;
 
-	c->only_packages = frame_get_bytes(view, TAG_INTERPRETER, &data, &len);
-	sizes[0] = (struct volume_size){ 0 };
-	if (!request_read_id(view, c->id))
+	c->only_packages = client_has_field(view, TAG_INTERPRETER);
+	if (!client_read_id(view, c->id) ||
+	    (!c->only_packages &&
+		(!frame_get_int(view, TAG_QUOTA_BYTES, &sizes[0].bytes) ||
+		    !frame_get_int(view, TAG_QUOTA_FILES, &sizes[0].files) ||
+		    sizes[0].bytes < QUOTA_MIN || sizes[0].bytes > QUOTA_MAX ||
+		    sizes[0].files < 1 || sizes[0].files > FILES_MAX)))
 		return REFUSAL_INPUT;
-	if (!c->only_packages &&
-	    (!frame_get_int(view, TAG_QUOTA_BYTES, &sizes[0].bytes) ||
-		!frame_get_int(view, TAG_QUOTA_FILES, &sizes[0].files) ||
-		sizes[0].bytes < QUOTA_MIN || sizes[0].bytes > QUOTA_MAX ||
-		sizes[0].files < 1 || sizes[0].files > FILES_MAX))
-		return REFUSAL_INPUT;
-	if (!client_names_interpreter(view, config->chat_images, &entry))
-		return REFUSAL_INTERPRETER;
+	code = client_read_interpreter(client, view, config->chat_images,
+	    &entry);
+	if (code != REFUSAL_NONE)
+		return code;
 	workspace_packages_name(entry.name, c->packages);
 	/* The client asks for a size, the operator limits it. */
 	if (sizes[0].bytes > config->quota)
@@ -616,35 +576,29 @@ create_read(struct creation *c, const struct config *config,
 }
 
 /* Make the sandbox or its packages, unless they are there. */
-static void
+enum refusal
 request_create(struct client *client, const struct frame_view *view)
 {
-	const struct host *host = client->clients->host;
+	int base = client->host->base;
 	struct creation *c = &client->creation;
-	enum refusal code = create_read(c, host->config, view);
+	enum refusal code = create_read(client, view);
 	bool exists;
 
-	if (code != REFUSAL_NONE) {
-		client_refuse(client, code, "a malformed CREATE");
-		return;
-	}
-	exists = workspace_has(host->base, c->id, WORKSPACE_VOLUME);
-	if (c->only_packages && !exists) {
-		client_refuse(client, REFUSAL_NO_WORKSPACE,
+	if (code != REFUSAL_NONE)
+		return code;
+	exists = workspace_has(base, c->id, WORKSPACE_VOLUME);
+	if (c->only_packages && !exists)
+		return client_because(client, REFUSAL_NO_WORKSPACE,
 		    "there is no such workspace");
-		return;
-	}
-	if (c->only_packages ? workspace_has(host->base, c->id, c->packages) :
+	if (c->only_packages ? workspace_has(base, c->id, c->packages) :
 			       exists) {
 		client_done(client);
-		return;
+		return REFUSAL_NONE;
 	}
-	if (!c->only_packages && is_one_too_many(client->clients)) {
-		client_refuse(client, REFUSAL_SANDBOXES,
+	if (!c->only_packages && is_one_too_many(client->clients))
+		return client_because(client, REFUSAL_SANDBOXES,
 		    "there are IL_SANDBOXES sandboxes");
-		return;
-	}
-	space_wait_to_create(client, 0);
+	return space_wait_to_create(client, 0);
 }
 
 /* Open a folder on the file system of the APIs' files.  The APIs make their
@@ -676,7 +630,7 @@ reserve_left(const struct clients *clients)
 		RESERVE_PROCESSES);
 	const struct client *other;
 
-	LIST_FOREACH(other, &clients->all, link) {
+	TAILQ_FOREACH(other, &clients->all, link) {
 		if (other->state == CLIENT_HAS_SPACE ||
 		    other->state == CLIENT_WAITS_TO_RESERVE)
 			left -= other->bytes;
@@ -686,80 +640,16 @@ reserve_left(const struct clients *clients)
 
 /* Reserve bytes that il-api writes itself, for as long as the connection lasts.
  */
-static void
+enum refusal
 request_reserve(struct client *client, const struct frame_view *view)
 {
 	int64_t bytes;
 
-	if (!frame_get_int(view, TAG_SIZE, &bytes) || bytes < 1) {
-		client_refuse(client, REFUSAL_INPUT, "a malformed RESERVE");
-		return;
-	}
-	if (bytes > reserve_left(client->clients)) {
-		client_refuse(client, REFUSAL_DISK,
+	if (!frame_get_int(view, TAG_SIZE, &bytes) || bytes < 1)
+		return REFUSAL_INPUT;
+	if (bytes > reserve_left(client->clients))
+		return client_because(client, REFUSAL_DISK,
 		    "il-api has reserved as much as it may");
-		return;
-	}
-	space_wait(client, CLIENT_WAITS_TO_RESERVE, bytes,
-	    files_place(client->clients->host->config));
-}
-
-/* ---- the table of requests ---- */
-
-const struct policy_answers requests_answers = { .granted = request_granted,
-	.refused = request_refused,
-	.lost = request_lost,
-	.evict = parked_evict,
-	.removed = request_removed };
-
-#define BY(program) (1U << PROGRAM_##program)
-
-/* The requests, and the programs that may make them. */
-static const struct {
-	enum frame_kind kind;
-	unsigned int programs;
-	const char *name;
-	void (*serve)(struct client *client, const struct frame_view *view);
-} requests[] = {
-	{ FRAME_LEASE, BY(WORKER) | BY(API) | BY(CTL), "LEASE", request_lease },
-	{ FRAME_CREATE, BY(WORKER), "CREATE", request_create },
-	{ FRAME_STAGE, BY(CTL), "STAGE", request_stage },
-	{ FRAME_PUBLISH, BY(CTL), "PUBLISH", request_publish },
-	{ FRAME_PACKAGES, BY(CTL), "PACKAGES", request_packages },
-	{ FRAME_CELLS, BY(CTL), "CELLS", request_cells },
-	{ FRAME_RESUME, BY(API), "RESUME", request_resume },
-	{ FRAME_END_SESSION, BY(API), "END_SESSION", request_end_session },
-	{ FRAME_KEPT, BY(WORKER) | BY(CTL), "KEPT", request_kept },
-	{ FRAME_REMOVE, BY(WORKER) | BY(CTL), "REMOVE", request_remove },
-	{ FRAME_RESERVE, BY(API), "RESERVE", request_reserve },
-	{ FRAME_STATUS, BY(WORKER) | BY(API) | BY(CTL), "STATUS",
-	    request_status },
-};
-
-/* A request that this program may not make is refused before any field is read.
- */
-void
-requests_serve(struct client *client, const struct frame_view *view)
-{
-	const char *what = "an unknown request";
-
-	/* After its request a client sends PARK, or nothing. */
-	if (client->state != CLIENT_IDLE) {
-		if (view->kind == FRAME_PARK)
-			parked_park(client);
-		else
-			client_close(client);
-		return;
-	}
-	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
-		if (requests[i].kind != view->kind)
-			continue;
-		if ((requests[i].programs & 1U << client->listener->program) !=
-		    0) {
-			requests[i].serve(client, view);
-			return;
-		}
-		what = requests[i].name;
-	}
-	request_forbid(client, what);
+	return space_wait(client, CLIENT_WAITS_TO_RESERVE, bytes,
+	    files_place(client->host->config));
 }

@@ -10,12 +10,9 @@
 #include <unistd.h>
 
 #include "base/basics.h"
-#include "base/config.h"
 #include "base/loop.h"
 #include "broker/client.h"
 #include "broker/engine.h"
-#include "broker/volume.h"
-#include "broker/workspace.h"
 #include "protocol/counters.h"
 #include "protocol/lease.h"
 
@@ -41,30 +38,14 @@ start_pending_ms(const struct pool *pool)
 	return now_ms - oldest_ms;
 }
 
-/* Add the engine's state: whether it answers, and whether starts succeed. */
-static void
-add_engine(struct frame *frame, const struct host *host)
-{
-	const struct engine *engine = host->engine;
-	const struct pause *pause = &host->pool->pause;
-	bool starts = pause->failures == 0 || !engine->up || !engine->image;
-
-	frame_add_int(frame, TAG_ENGINE, engine->up ? 1 : 0);
-	frame_add_int(frame, TAG_IMAGE, engine->image ? 1 : 0);
-	if (engine->probed_ms >= 0)
-		frame_add_int(frame, TAG_ENGINE_AGE,
-		    clock_monotonic_ms() - engine->probed_ms);
-	frame_add_text(frame, TAG_TROUBLE,
-	    starts ? engine->trouble : pause->text);
-	frame_add_int(frame, TAG_START_FAILURES, pause->failures);
-	frame_add_int(frame, TAG_START_PENDING, start_pending_ms(host->pool));
-}
-
 /* Begin a status with all that needs no walk over the sandboxes. */
 static void
 status_start(struct frame *frame, const struct host *host)
 {
 	const struct pool *pool = host->pool;
+	const struct engine *engine = host->engine;
+	bool starts = pool->pause.failures == 0 || !engine->up ||
+	    !engine->image;
 	struct pool_count count;
 	struct ledger_space space = { 0 };
 	struct err err;
@@ -72,7 +53,15 @@ status_start(struct frame *frame, const struct host *host)
 	pool_count(pool, &count);
 	(void)ledger_measure(host->ledger, host->base, &space, &err);
 	frame_start(frame, FRAME_STATUS_IS);
-	add_engine(frame, host);
+	frame_add_int(frame, TAG_ENGINE, engine->up);
+	frame_add_int(frame, TAG_IMAGE, engine->image);
+	if (engine->probed_ms >= 0)
+		frame_add_int(frame, TAG_ENGINE_AGE,
+		    clock_monotonic_ms() - engine->probed_ms);
+	frame_add_text(frame, TAG_TROUBLE,
+	    starts ? engine->trouble : pool->pause.text);
+	frame_add_int(frame, TAG_START_FAILURES, pool->pause.failures);
+	frame_add_int(frame, TAG_START_PENDING, start_pending_ms(pool));
 	frame_add_text(frame, TAG_IMAGE_NAME, host->config->sandbox_image);
 	frame_add_text(frame, TAG_IMAGES, host->config->sandbox_images);
 	frame_add_text(frame, TAG_CHAT_IMAGES, host->config->chat_images);
@@ -98,7 +87,7 @@ counted_state(const struct container *c)
 	return c->state == CONTAINER_LEASED ? COUNTED_LEASED : COUNTED_ENDING;
 }
 
-/* For whoever reads the counters after this status. */
+/* The counters are read after this status. */
 static void
 count_cells(const struct clients *clients, const struct pool *pool)
 {
@@ -114,7 +103,7 @@ count_cells(const struct clients *clients, const struct pool *pool)
 	for (size_t i = 0; i < COUNTED_CLASSES; i++)
 		for (size_t k = 0; k < COUNTED_STATES; k++)
 			pool->counters->cells[i][k] = cells[i][k];
-	LIST_FOREACH(client, &clients->all, link)
+	TAILQ_FOREACH(client, &clients->all, link)
 		sessions += client->session.cell_fd >= 0;
 	pool->counters->api_sessions[0][0] = sessions;
 }
@@ -122,10 +111,10 @@ count_cells(const struct clients *clients, const struct pool *pool)
 /* The answer has the last known state, at once: clients ask when something is
  * wrong, and must not wait for that.  A probe follows where the state is old.
  */
-void
+enum refusal
 request_status(struct client *client, const struct frame_view *view)
 {
-	const struct host *host = client->clients->host;
+	const struct host *host = client->host;
 	struct frame frame;
 
 	(void)view;
@@ -135,6 +124,7 @@ request_status(struct client *client, const struct frame_view *view)
 	(void)client_send(client, &frame, -1);
 	client_close(client);
 	(void)engine_refresh(host->engine, FRESH_MS);
+	return REFUSAL_NONE;
 }
 
 /* Programs that may not ask read the same from a file. */
@@ -195,7 +185,7 @@ cell_frame(struct frame *frame, const struct container *c)
 }
 
 /* The answer is GRANTED, a frame for each cell, and their number. */
-void
+enum refusal
 request_cells(struct client *client, const struct frame_view *view)
 {
 	const struct container *c;
@@ -206,7 +196,7 @@ request_cells(struct client *client, const struct frame_view *view)
 	(void)view;
 	frame_start(&frame, FRAME_GRANTED);
 	sent = client_send(client, &frame, -1);
-	TAILQ_FOREACH(c, &client->clients->host->cells->all, link) {
+	TAILQ_FOREACH(c, &client->host->cells->all, link) {
 		if (count++ >= CELLS_LISTED || !sent)
 			continue;
 		cell_frame(&frame, c);
@@ -217,4 +207,5 @@ request_cells(struct client *client, const struct frame_view *view)
 	if (sent)
 		(void)client_send(client, &frame, -1);
 	client_close(client);
+	return REFUSAL_NONE;
 }

@@ -9,22 +9,16 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <linux/loop.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/basics.h"
@@ -37,54 +31,55 @@
 #define ATTACH_TRIES 32
 #define LOOP_MAJOR 7
 #define RESERVED_BYTES 4096
+#define LOCK_FIRST_MS 5 /* between two tries; doubles */
+#define LOCK_MOST_MS 100
 
-/* Open /dev/loopN; where no devtmpfs made the node, make it. */
+/* Open /dev/loopN, and make the node where no devtmpfs did; then put the volume
+ * on it.  -1: errno says why.  Direct I/O keeps a second copy out of the host's
+ * page cache.  The kernel falls back by itself where the volume's file system
+ * cannot do it. */
 static int
-device_open(int number)
+device_open(int number, int volume_fd)
 {
+	struct loop_config config = { .fd = (uint32_t)volume_fd,
+		.info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO };
 	char path[32];
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "/dev/loop%d", number);
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd >= 0 || errno != ENOENT)
-		return fd;
-	if (mknod(path, S_IFBLK | 0660,
-		makedev(LOOP_MAJOR, (unsigned int)number)) != 0 &&
-	    errno != EEXIST)
-		return -1;
-	return open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT &&
+	    (mknod(path, S_IFBLK | 0660,
+		 makedev(LOOP_MAJOR, (unsigned int)number)) == 0 ||
+		errno == EEXIST))
+		fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0 && ioctl(fd, LOOP_CONFIGURE, &config) != 0)
+		cleanup_close(&fd);
+	return fd;
 }
 
 /* Another process may take the free device first: then the next one is tried.
- * Direct I/O keeps a second copy out of the host's page cache.  The kernel
- * falls back by itself where the volume's file system cannot do it. */
+ */
 int
 attachment_attach(struct attachment *a, struct err *err)
 {
 	auto_close int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
-	struct loop_config config = { .fd = (uint32_t)a->volume_fd,
-		.info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO };
 
 	assert(a->volume_fd >= 0 && a->device_fd < 0);
 	if (control < 0)
 		return err_system(err, "open /dev/loop-control");
 	for (int i = 0; i < ATTACH_TRIES; i++) {
-		auto_close int fd = -1;
 		int number = ioctl(control, LOOP_CTL_GET_FREE);
 
 		if (number < 0)
 			return err_system(err, "find a free loop device");
-		fd = device_open(number);
-		if (fd < 0)
-			return err_system(err, "open /dev/loop%d", number);
-		if (ioctl(fd, LOOP_CONFIGURE, &config) == 0) {
-			a->device_fd = steal_fd(&fd);
-			a->device = number;
-			return 0;
-		}
-		if (errno != EBUSY)
+		a->device_fd = device_open(number, a->volume_fd);
+		if (a->device_fd < 0 && errno == EBUSY)
+			continue;
+		if (a->device_fd < 0)
 			return err_system(err, "configure /dev/loop%d", number);
+		a->device = number;
+		return 0;
 	}
 	return err_set(err, ERR_BUSY, "no loop device stays free");
 }
@@ -105,18 +100,13 @@ attachment_reserve(struct attachment *a, struct err *err)
 int
 attachment_replace(struct attachment *a, struct err *err)
 {
-	struct loop_config config = { .fd = (uint32_t)a->volume_fd,
-		.info.lo_flags = LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO };
-	auto_close int fd = -1;
-
 	assert(a->volume_fd >= 0 && a->device_fd >= 0);
 	(void)ioctl(a->device_fd, LOOP_CLR_FD);
 	cleanup_close(&a->device_fd);
-	fd = device_open(a->device);
-	if (fd < 0 || ioctl(fd, LOOP_CONFIGURE, &config) != 0)
-		return err_system(err, "configure /dev/loop%d", a->device);
-	a->device_fd = steal_fd(&fd);
-	return 0;
+	a->device_fd = device_open(a->device, a->volume_fd);
+	return a->device_fd >= 0 ?
+	    0 :
+	    err_system(err, "configure /dev/loop%d", a->device);
 }
 
 void
@@ -136,118 +126,45 @@ attachment_release(struct attachment *a)
 /* ---- the lock ---- */
 
 void
-lock_wait_init(struct lock_wait *w, struct loop *loop)
-{
-	*w = (struct lock_wait){ .loop = loop, .fd = -1, .child_fd = -1 };
-}
-
-bool
-lock_wait_is_on(const struct lock_wait *w)
-{
-	return w->child_fd >= 0;
-}
-
-/* Wait in flock(), and end with the lock or with the broker. */
-static void __attribute__((noreturn)) lock_wait_main(int fd, pid_t parent)
-{
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	/* No other descriptor of the broker may live on here. */
-	if (fd > 0)
-		(void)close_range(0, (unsigned int)fd - 1, 0);
-	(void)close_range((unsigned int)fd + 1, UINT32_MAX, 0);
-	_exit(TEMP_FAILURE_RETRY(flock(fd, LOCK_EX)) == 0 ? 0 : 1);
-}
-
-void
 lock_wait_stop(struct lock_wait *w)
 {
-	loop_timer_clear(w->loop, &w->deadline);
-	if (w->child_fd < 0)
-		return;
-	loop_close(w->loop, &w->child_fd);
-	(void)kill(w->child, SIGKILL);
-	(void)waitpid(w->child, NULL, 0);
+	if (w->loop != NULL)
+		loop_timer_clear(w->loop, &w->timer);
 }
 
-/* The child has the lock, and with it the broker; or the child died. */
 static void
-lock_wait_on_end(void *arg, int fd, uint32_t events)
+lock_wait_try(void *arg)
 {
 	struct lock_wait *w = arg;
 	struct err err;
 
-	(void)fd;
-	(void)events;
-	lock_wait_stop(w);
 	if (flock(w->fd, LOCK_EX | LOCK_NB) == 0) {
 		w->done(w->arg, NULL);
-		return;
+	} else if (errno != EWOULDBLOCK) {
+		(void)err_system(&err, "lock the volume");
+		w->done(w->arg, &err);
+	} else if (clock_monotonic_ms() >= w->due_ms) {
+		(void)err_set(&err, ERR_BUSY,
+		    "the volume is still in use by an older container");
+		w->done(w->arg, &err);
+	} else {
+		loop_timer_set(w->loop, &w->timer,
+		    clock_backoff_ms(LOCK_FIRST_MS, LOCK_MOST_MS, w->tries++),
+		    lock_wait_try, w);
 	}
-	(void)err_system(&err, "wait for the lock of the volume");
-	w->done(w->arg, &err);
-}
-
-/* The older container did not unlock the volume in time. */
-static void
-lock_wait_on_deadline(void *arg)
-{
-	struct lock_wait *w = arg;
-	struct err err;
-
-	lock_wait_stop(w);
-	(void)err_set(&err, ERR_BUSY,
-	    "the volume is still in use by an older container");
-	w->done(w->arg, &err);
-}
-
-/* Start the child and open its pidfd. */
-static int
-lock_wait_fork(struct lock_wait *w, struct err *err)
-{
-	pid_t parent = getpid();
-
-	w->child = fork();
-	if (w->child < 0)
-		return err_system(err, "fork");
-	if (w->child == 0)
-		lock_wait_main(w->fd, parent);
-	w->child_fd = (int)syscall(SYS_pidfd_open, w->child, 0);
-	if (w->child_fd >= 0)
-		return 0;
-	(void)err_system(err, "pidfd_open");
-	(void)kill(w->child, SIGKILL);
-	(void)waitpid(w->child, NULL, 0);
-	return -1;
 }
 
 void
-lock_wait_start(struct lock_wait *w, int fd, int ms, lock_wait_fn done,
-    void *arg)
+lock_wait_start(struct lock_wait *w, struct loop *loop, int fd, int64_t ms,
+    lock_wait_fn done, void *arg)
 {
-	struct err err;
-
-	assert(fd >= 0 && !lock_wait_is_on(w));
-	w->fd = fd;
-	w->done = done;
-	w->arg = arg;
-	/* Most volumes are unlocked: no child is needed. */
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-		done(arg, NULL);
-		return;
-	}
-	if (errno != EWOULDBLOCK) {
-		(void)err_system(&err, "lock the volume");
-		done(arg, &err);
-	} else if (lock_wait_fork(w, &err) != 0) {
-		done(arg, &err);
-	} else {
-		loop_add(w->loop, w->child_fd, EPOLLIN, lock_wait_on_end, w);
-		if (ms >= 0)
-			loop_timer_set(w->loop, &w->deadline, ms,
-			    lock_wait_on_deadline, w);
-	}
+	assert(fd >= 0 && w->timer == NULL);
+	*w = (struct lock_wait){ .loop = loop,
+		.fd = fd,
+		.due_ms = ms < 0 ? INT64_MAX : clock_monotonic_ms() + ms,
+		.done = done,
+		.arg = arg };
+	lock_wait_try(w);
 }
 
 /* ---- the ledger ---- */
@@ -424,7 +341,6 @@ reservation_of_bytes(struct ledger *ledger, int fd, int64_t bytes)
 	r->device = st.st_dev;
 	r->inode = st.st_ino;
 	r->bytes = bytes;
-	lock_wait_init(&r->wait, ledger->host->loop);
 	LIST_INSERT_HEAD(&ledger->all, r, link);
 	return r;
 }
@@ -481,7 +397,8 @@ reservation_leave(struct reservation *r)
 	if (r == NULL)
 		return;
 	r->leaving = true;
-	lock_wait_start(&r->wait, r->fd, -1, wait_on_lock, r);
+	lock_wait_start(&r->wait, r->ledger->host->loop, r->fd, -1,
+	    wait_on_lock, r);
 }
 
 /* Reserve for the volumes of one folder. */

@@ -42,28 +42,27 @@ void attachment_release(struct attachment *a);
 /* ---- the lock ---- */
 
 /*
- * Wait for flock(LOCK_EX) on an open file without blocking the loop. flock(2)
- * cannot be polled, so a child that shares the open file waits in it.  The lock
- * that it gets belongs to the open file, so the broker has it, too.
+ * Wait for flock(LOCK_EX) on an open file without blocking the loop.  flock(2)
+ * cannot be polled, so it is tried again, at first every 5 ms and later every
+ * 100 ms.
  */
 typedef void (*lock_wait_fn)(void *arg, const struct err *failure);
 
 struct lock_wait {
-	struct loop *loop;
-	int fd; /* borrowed */
-	pid_t child;
-	int child_fd; /* its pidfd; -1: no wait */
-	struct loop_timer *deadline;
+	struct loop *loop; /* NULL: there was no wait yet */
+	int fd;		   /* borrowed */
+	int tries;
+	int64_t due_ms;
+	struct loop_timer *timer; /* NULL: no wait is on */
 	lock_wait_fn done;
 	void *arg;
 };
 
-void lock_wait_init(struct lock_wait *w, struct loop *loop);
-/* Begin to wait. done is called once, now or later, with NULL when the file is
- * locked, or with the failure. ms < 0: without a limit. */
-void lock_wait_start(struct lock_wait *w, int fd, int ms, lock_wait_fn done,
-    void *arg);
-bool lock_wait_is_on(const struct lock_wait *w);
+/* Begin to wait; the wait is zeroed or over.  done is called once, now or
+ * later, with NULL when the file is locked, or with the failure. ms < 0:
+ * without a limit. */
+void lock_wait_start(struct lock_wait *w, struct loop *loop, int fd, int64_t ms,
+    lock_wait_fn done, void *arg);
 /* End the wait; safe when there is none. */
 void lock_wait_stop(struct lock_wait *w);
 

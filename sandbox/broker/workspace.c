@@ -10,17 +10,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/basics.h"
 #include "base/config.h"
 #include "base/fd.h"
-#include "broker/host.h"
+#include "base/file.h"
 
 /* Name of the packages before each minor version had its own volume. */
 #define OLD_PACKAGES_VOLUME "packages.ext4"
@@ -92,10 +92,8 @@ sweep_leftovers(int base, struct err *err)
 	if (dir == NULL)
 		return err_system(err, "list the workspaces");
 	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
-		if (strncmp(e->d_name, DRAFT_PREFIX, strlen(DRAFT_PREFIX)) !=
-			0 &&
-		    strncmp(e->d_name, RETIRED_PREFIX,
-			strlen(RETIRED_PREFIX)) != 0)
+		if (fnmatch(DRAFT_PREFIX "*", e->d_name, 0) != 0 &&
+		    fnmatch(RETIRED_PREFIX "*", e->d_name, 0) != 0)
 			continue;
 		log_info("removing the leftover %s", e->d_name);
 		if (folder_delete(base, e->d_name, 0, &left) != 0)
@@ -280,21 +278,16 @@ volume_total_bytes(const struct volume_size *size)
 	return (total + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-static const char *
-creation_volume(const struct creation *c, int which)
-{
-	return which == 0 ? WORKSPACE_VOLUME : c->packages;
-}
-
 /* Remove the draft. */
 static void
-creation_drop(const struct creation *c)
+creation_drop(struct creation *c)
 {
 	struct err err;
 
 	if (*c->draft != '\0' &&
 	    folder_delete(c->host->base, c->draft, 0, &err) != 0)
 		log_warn("%s sandbox=%s", err.text, c->id);
+	c->draft[0] = '\0';
 }
 
 static void
@@ -323,64 +316,59 @@ creation_on_task(void *arg, const struct process_result *result)
 	creation_fail(c, &err);
 }
 
-/* Make a sparse file in the draft, of the size of the volume. */
+/* The program of the next step.  Steps 0 and 1 make and fill the workspace's
+ * volume, 2 and 3 the packages'; a copy of a volume is not filled, and a sparse
+ * file stays sparse.  mkfs writes no tables and no journal: a new volume takes
+ * 4 MiB of disk.  debugfs reads commands on its standard input. */
 static int
-creation_make_file(const struct creation *c, int which, struct err *err)
+creation_argv(struct creation *c, struct argv *argv, struct err *err)
 {
-	char path[128];
+	int which = c->step / 2;
+	const char *base = c->host->config->base_dir;
+	auto_free char *path = xprintf("%s/%s", c->draft,
+	    which == 0 ? WORKSPACE_VOLUME : c->packages);
 	auto_close int fd = -1;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", c->draft,
-	    creation_volume(c, which));
-	fd = openat(c->host->base, path,
-	    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0 || ftruncate(fd, volume_total_bytes(&c->sizes[which])) != 0)
-		return err_system(err, "make %s", creation_volume(c, which));
-	return 0;
-}
-
-/* Tables and journal are not written: a new volume takes 4 MiB of disk. */
-static void
-creation_mkfs(const struct creation *c, int which, struct argv *argv)
-{
-	argv_init(argv,
-	    ARGV_WORDS("mkfs.ext4", "-q", "-F", "-t", "ext4", "-b", "4096",
-		"-I", "256", "-m", "0", "-e", "remount-ro", "-J", "size=4",
-		"-O", "^resize_inode"));
-	argv_option(argv, "-E",
-	    "root_owner=%" PRIu32 ":%" PRIu32 ",lazy_itable_init=1,nodiscard",
-	    c->uid, c->uid);
-	argv_option(argv, "-N", "%" PRId64, volume_inodes(&c->sizes[which]));
-}
-
-/* Fill a new volume: debugfs reads commands on its standard input. */
-static void
-creation_populate(struct creation *c, int which, struct argv *argv)
-{
-	argv_init(argv, ARGV_WORDS("debugfs", "-w", "-f", "-"));
-	if (which == 0)
-		(void)snprintf(c->script, sizeof(c->script), WORKSPACE_SCRIPT,
+	if (c->copied[0] != '\0') {
+		c->step = 3;
+		argv_init(argv,
+		    ARGV_WORDS("cp", "--sparse=always", "--reflink=auto",
+			"--"));
+		argv_addf(argv, "%s/%s/%s", base, c->id, c->copied);
+	} else if (c->step % 2 != 0) {
+		argv_init(argv, ARGV_WORDS("debugfs", "-w", "-f", "-"));
+		if (which == 0)
+			(void)snprintf(c->script, sizeof(c->script),
+			    WORKSPACE_SCRIPT, c->uid, c->uid);
+		else
+			(void)snprintf(c->script, sizeof(c->script),
+			    PACKAGES_SCRIPT);
+		argv->input = c->script;
+	} else {
+		fd = openat(c->host->base, path,
+		    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd < 0 ||
+		    ftruncate(fd, volume_total_bytes(&c->sizes[which])) != 0)
+			return err_system(err, "make %s", path);
+		argv_init(argv,
+		    ARGV_WORDS("mkfs.ext4", "-q", "-F", "-t", "ext4", "-b",
+			"4096", "-I", "256", "-m", "0", "-e", "remount-ro",
+			"-J", "size=4", "-O", "^resize_inode"));
+		argv_addf(argv,
+		    "-Eroot_owner=%" PRIu32 ":%" PRIu32
+		    ",lazy_itable_init=1,nodiscard",
 		    c->uid, c->uid);
-	else
-		(void)snprintf(c->script, sizeof(c->script), PACKAGES_SCRIPT);
-	argv->input = c->script;
-}
-
-/* Copy the volume; a sparse file stays sparse. */
-static void
-creation_copy(const struct creation *c, struct argv *argv)
-{
-	argv_init(argv,
-	    ARGV_WORDS("cp", "--sparse=always", "--reflink=auto", "--"));
-	argv_addf(argv, "%s/%s/%s", c->host->config->base_dir, c->id,
-	    c->copied);
+		argv_addf(argv, "-N%" PRId64, volume_inodes(&c->sizes[which]));
+	}
+	argv_addf(argv, "%s/%s", base, path);
+	return 0;
 }
 
 /* Rename the draft to the sandbox, or move the packages' volume from the draft
  * into the sandbox's folder.  The tools have synced the volumes; the folder and
  * its new name are synced here. */
 static int
-creation_publish(const struct creation *c, struct err *err)
+creation_publish(struct creation *c, struct err *err)
 {
 	int base = c->host->base;
 	const char *name = c->only_packages ? c->packages : c->id;
@@ -404,38 +392,19 @@ creation_publish(const struct creation *c, struct err *err)
 	return 0;
 }
 
-/* Steps 0 and 1 make and fill the workspace's volume, 2 and 3 the packages';
- * step 4 publishes. */
 static void
 creation_step(struct creation *c)
 {
 	auto_argv struct argv argv = { .count = 0 };
-	int which = c->step / 2;
 	struct err err;
 
-	if (c->step == 4) {
-		if (creation_publish(c, &err) != 0)
-			creation_fail(c, &err);
-		else
-			c->done(c->arg, NULL);
-		return;
-	}
-	if (c->copied[0] != '\0') {
-		c->step = 3; /* a copy is not filled */
-		creation_copy(c, &argv);
-	} else if (c->step % 2 == 0 &&
-	    creation_make_file(c, which, &err) != 0) {
+	if (c->step < 4 && creation_argv(c, &argv, &err) == 0)
+		subprocess_start(&c->process, c->host->loop, &argv, TOOL_MS,
+		    creation_on_task, c);
+	else if (c->step < 4 || creation_publish(c, &err) != 0)
 		creation_fail(c, &err);
-		return;
-	}
-	if (c->copied[0] == '\0' && c->step % 2 == 0)
-		creation_mkfs(c, which, &argv);
-	else if (c->copied[0] == '\0')
-		creation_populate(c, which, &argv);
-	argv_addf(&argv, "%s/%s/%s", c->host->config->base_dir, c->draft,
-	    creation_volume(c, which));
-	subprocess_start(&c->process, c->host->loop, &argv, TOOL_MS,
-	    creation_on_task, c);
+	else
+		c->done(c->arg, NULL);
 }
 
 void
@@ -449,13 +418,13 @@ creation_start(struct creation *c, struct host *host,
 	c->arg = arg;
 	c->step = c->only_packages ? 2 : 0;
 	unique_name(c->draft, DRAFT_PREFIX);
-	if (mkdirat(host->base, c->draft, 0700) != 0) {
-		(void)err_system(&err, "make a workspace");
-		c->draft[0] = '\0';
-		creation_fail(c, &err);
+	if (mkdirat(host->base, c->draft, 0700) == 0) {
+		creation_step(c);
 		return;
 	}
-	creation_step(c);
+	(void)err_system(&err, "make a workspace");
+	c->draft[0] = '\0';
+	creation_fail(c, &err);
 }
 
 void
@@ -467,13 +436,13 @@ creation_cancel(struct creation *c)
 
 /* ---- folders of containers ---- */
 
-#define DATABASE_MAX 1024
+#define PROGRAM_FILE_MAX (16 << 20)
 /* Source of the cell's program for this life of the broker. */
 #define PROGRAM "program"
 
 /* Uid of a process in a jail, as it sees itself:
  * sandbox/cell/supervisor/shared.h. */
-#define JAILED 65532
+#define JAILED "65532"
 
 /* ---- folders of containers: making ---- */
 
@@ -494,29 +463,13 @@ folder_make_entry(int at, const char *name, bool folder, struct err *err)
 	return steal_fd(&fd);
 }
 
-/* Copy a regular file of the program; anything else is left out. */
 static int
-copy_file(int from_folder, int to_folder, const char *name, struct err *err)
+folder_write_file(int at, const char *name, const char *text, size_t len,
+    struct err *err)
 {
-	auto_close int from = openat(from_folder, name,
-	    O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	auto_close int to = -1;
-	struct stat st;
-	off_t left;
-	ssize_t sent = 1;
+	auto_close int fd = folder_make_entry(at, name, false, err);
 
-	if (from < 0 || fstat(from, &st) != 0)
-		return err_system(err, "open %s", name);
-	if (!S_ISREG(st.st_mode))
-		return 0;
-	to = folder_make_entry(to_folder, name, false, err);
-	if (to < 0)
-		return -1;
-	for (left = st.st_size; left > 0 && sent > 0; left -= sent)
-		sent = sendfile(to, from, NULL, (size_t)left);
-	if (sent < 0)
-		return err_system(err, "copy %s", name);
-	return left == 0 ? 0 : err_set(err, ERR_SYSTEM, "%s is cut", name);
+	return fd < 0 ? -1 : fd_write_all(fd, text, len, err);
 }
 
 /* Copy the cell's program: its Python files and its library. */
@@ -529,25 +482,18 @@ copy_program(const char *parent, const char *name, int to, struct err *err)
 	if (dir == NULL)
 		return err_system(err, "list %s", program);
 	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
-		const char *dot = strrchr(e->d_name, '.');
+		auto_buf struct buf bytes = BUF_INIT(PROGRAM_FILE_MAX);
+		auto_free char *path = xprintf("%s/%s", program, e->d_name);
 
-		if (dot != NULL &&
-		    (strcmp(dot, ".py") == 0 || strcmp(dot, ".so") == 0) &&
-		    copy_file(dirfd(dir), to, e->d_name, err) != 0)
+		if (fnmatch("*.py", path, 0) != 0 &&
+		    fnmatch("*.so", path, 0) != 0)
+			continue;
+		if (file_read(path, &bytes, err) != 0 ||
+		    folder_write_file(to, e->d_name, buf_str(&bytes), bytes.len,
+			err) != 0)
 			return -1;
 	}
 	return 0;
-}
-
-static int
-folder_write_file(int at, const char *name, const struct buf *text,
-    struct err *err)
-{
-	auto_close int fd = folder_make_entry(at, name, false, err);
-
-	if (fd < 0)
-		return -1;
-	return fd_write_all(fd, text->data, text->len, err);
 }
 
 /*
@@ -557,39 +503,34 @@ folder_write_file(int at, const char *name, const struct buf *text,
 static int
 write_databases(int at, uint32_t uid, struct err *err)
 {
-	const uint32_t ids[] = { uid, JAILED };
-	auto_buf struct buf users = BUF_INIT(DATABASE_MAX);
-	auto_buf struct buf groups = BUF_INIT(DATABASE_MAX);
-
-	buf_adds(&users, "root:x:0:0:root:/root:/sbin/nologin\n");
-	buf_adds(&groups, "root:x:0:\ntty:x:5:\n");
-	for (size_t i = uid == JAILED ? 1 : 0; i < 2; i++) {
-		buf_addf(&users,
+	auto_free char *users =
+	    xprintf("root:x:0:0:root:/root:/sbin/nologin\n"
 		    "sandbox:x:%" PRIu32 ":%" PRIu32
-		    ":sandbox:/workspace:/bin/sh\n",
-		    ids[i], ids[i]);
-		buf_addf(&groups, "sandbox:x:%" PRIu32 ":\n", ids[i]);
-	}
-	buf_adds(&users,
-	    "nobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin\n");
-	buf_adds(&groups, "nogroup:x:65534:\n");
-	if (folder_write_file(at, "passwd", &users, err) != 0)
+		    ":sandbox:/workspace:/bin/sh\n"
+		    "sandbox:x:" JAILED ":" JAILED
+		    ":sandbox:/workspace:/bin/sh\n"
+		    "nobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin\n",
+		uid, uid);
+	auto_free char *groups = xprintf("root:x:0:\ntty:x:5:\n"
+					 "sandbox:x:%" PRIu32 ":\n"
+					 "sandbox:x:" JAILED ":\n"
+					 "nogroup:x:65534:\n",
+	    uid);
+
+	if (folder_write_file(at, "passwd", users, strlen(users), err) != 0)
 		return -1;
-	return folder_write_file(at, "group", &groups, err);
+	return folder_write_file(at, "group", groups, strlen(groups), err);
 }
 
 int
 folder_make(const struct host *host, const char *name, uint32_t uid,
     struct err *err)
 {
-	auto_close int all = workspace_open_folder(AT_FDCWD, host->cells_dir);
-	auto_close int own = -1;
+	auto_free char *path = xprintf("%s/%s", host->cells_dir, name);
+	auto_close int own = folder_make_entry(AT_FDCWD, path, true, err);
 	auto_close int socket = -1;
 	auto_close int copy = -1;
 
-	if (all < 0)
-		return err_system(err, "open %s", host->cells_dir);
-	own = folder_make_entry(all, name, true, err);
 	if (own < 0)
 		return -1;
 	socket = folder_make_entry(own, "socket", true, err);
@@ -602,7 +543,7 @@ folder_make(const struct host *host, const char *name, uint32_t uid,
 	    write_databases(own, uid, err) == 0)
 		return 0;
 	folder_remove(host->cells_dir, name, false);
-	return err_wrap(err, "%s/%s", host->cells_dir, name);
+	return err_wrap(err, "%s", path);
 }
 
 /* ---- folders of containers: removing ---- */

@@ -101,7 +101,7 @@ struct creation {
  * ERR_CONFLICT: another client has made it meanwhile. */
 void creation_start(struct creation *c, struct host *host,
     void (*done)(void *arg, const struct err *failure), void *arg);
-/* Cancel it and remove the draft. */
+/* Cancel it, if it is under way, and remove the draft. */
 void creation_cancel(struct creation *c);
 
 /* Size of the volume that can hold these files, and its number of inodes: pure.

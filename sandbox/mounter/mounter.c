@@ -177,16 +177,15 @@ add_number(char *end, const char *text, int64_t value)
 
 /* ---- mounts ---- */
 
-/* Note a failure.  These errors mean a damaged volume, and so does the one that
- * the caller names. */
+/* Note a failure.  These errors mean a damaged volume, too. */
 static void
-trouble_set(struct trouble *t, const char *at, long result, int of_volume)
+trouble_set(struct trouble *t, const char *at, long result, bool of_volume)
 {
 	const int code = (int)-result;
 
 	*t = (struct trouble){ at, code,
-		code == EUCLEAN || code == EIO || code == EBADMSG ||
-		    code == of_volume };
+		of_volume || code == EUCLEAN || code == EIO ||
+		    code == EBADMSG };
 }
 
 struct option {
@@ -245,17 +244,15 @@ mount_nothing(int64_t user)
 	return make_mount("tmpfs", options, false);
 }
 
+/* Open a file of that process.  Returns its descriptor, or -errno. */
 static long
-mounter_write_file(const char *path, const char *text, size_t len)
+open_of_process(long pid, const char *name, int flags)
 {
-	long fd = CALL(openat, AT_FDCWD, path, O_WRONLY | O_CLOEXEC, 0, 0);
-	long result = fd;
+	char path[48];
+	char *end = add_number(path, "/proc/", pid);
 
-	if (fd >= 0) {
-		result = CALL(write, fd, text, len, 0, 0);
-		(void)CALL(close, fd, 0, 0, 0, 0);
-	}
-	return result;
+	memcpy(end, name, strlen(name) + 1);
+	return CALL(openat, AT_FDCWD, path, flags | O_CLOEXEC, 0, 0);
 }
 
 /* Returns the descriptor of a user namespace in which owner is user, or -errno.
@@ -263,32 +260,28 @@ mounter_write_file(const char *path, const char *text, size_t len)
 static long
 make_users(int64_t owner, int64_t user)
 {
-	char path[48];
+	static const char *const maps[] = { "/uid_map", "/gid_map" };
 	char map[64];
 	char *end = add_number(map, "", owner);
-	long result;
 	long pid = CALL(clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0);
+	long result = pid;
 
 	if (pid == 0) {
 		for (;;)
 			(void)CALL(ppoll, 0, 0, 0, 0, 0);
 	}
-	if (pid < 0)
-		return pid;
-	end = add_number(end, " ", user);
-	end = add_number(end, " ", 1);
-	memcpy(add_number(path, "/proc/", pid), "/uid_map", 9);
-	result = mounter_write_file(path, map, (size_t)(end - map));
-	if (result >= 0) {
-		memcpy(add_number(path, "/proc/", pid), "/gid_map", 9);
-		result = mounter_write_file(path, map, (size_t)(end - map));
+	end = add_number(add_number(end, " ", user), " ", 1);
+	for (size_t i = 0; i < 2 && result >= 0; i++) {
+		long fd = open_of_process(pid, maps[i], O_WRONLY);
+
+		result = fd < 0 ? fd : CALL(write, fd, map, end - map, 0, 0);
+		if (fd >= 0)
+			(void)CALL(close, fd, 0, 0, 0, 0);
 	}
-	if (result >= 0) {
-		memcpy(add_number(path, "/proc/", pid), "/ns/user", 9);
-		result = CALL(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0,
-		    0);
-	}
-	(void)CALL(kill, pid, SIGKILL, 0, 0, 0);
+	if (result >= 0)
+		result = open_of_process(pid, "/ns/user", O_RDONLY);
+	if (pid > 0)
+		(void)CALL(kill, pid, SIGKILL, 0, 0, 0);
 	return result;
 }
 
@@ -318,62 +311,49 @@ put_mount(long mount, const char *target)
 	    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
-/* Make mounts of both volumes, or of an empty folder for missing packages; the
- * cell has none of them yet. */
-static bool
-mount_volumes(const struct request *r, long *mounts, struct trouble *t)
+/* Mount both volumes in the cell, or an empty folder for missing packages.  The
+ * cell sees none of them before all are ready.  The files of a volume become
+ * the user's; an empty folder is the user's already.  The outer volume comes
+ * first. */
+static void
+attach_volumes(const struct request *r, struct trouble *t)
 {
+	long mounts[VOLUMES];
+	long users;
+	long result = 0;
+	bool of_volume;
+
 	for (size_t i = 0; i < VOLUMES; i++) {
 		mounts[i] = r->devices[i] < 0 ?
 		    mount_nothing(r->user) :
 		    mount_volume(r->devices[i],
 			i == 0 && r->access == ACCESS_WRITE);
 		if (mounts[i] < 0) {
-			trouble_set(t, "mount", mounts[i], EINVAL);
-			return false;
+			trouble_set(t, "mount", mounts[i],
+			    mounts[i] == -EINVAL);
+			return;
 		}
 	}
-	return true;
-}
-
-/* The volumes' files become the user's; an empty folder is the user's already.
- */
-static bool
-give_volumes(const struct request *r, const long *mounts, struct trouble *t)
-{
-	long users = make_users(r->owner, r->user);
-	long result = users;
-
+	users = make_users(r->owner, r->user);
+	result = users;
 	for (size_t i = 0; i < VOLUMES && result >= 0; i++) {
 		if (r->devices[i] >= 0)
 			result = give_mount(mounts[i], users);
 	}
-	if (result < 0)
-		trouble_set(t, "give", result, 0);
-	return result >= 0;
-}
-
-/* Put both volumes into the cell; the outer one comes first. */
-static void
-attach_volumes(const struct request *r, struct trouble *t)
-{
-	long mounts[VOLUMES];
-	long result;
-
-	if (!mount_volumes(r, mounts, t) || !give_volumes(r, mounts, t))
+	if (result < 0) {
+		trouble_set(t, "give", result, false);
 		return;
+	}
 	result = CALL(setns, r->process, CLONE_NEWNS, 0, 0, 0);
 	if (result < 0) {
-		trouble_set(t, "enter", result, ESRCH);
+		trouble_set(t, "enter", result, result == -ESRCH);
 		return;
 	}
 	for (size_t i = 0; i < VOLUMES && result >= 0; i++)
 		result = put_mount(mounts[i], targets[i]);
-	if (result >= 0)
-		return;
-	trouble_set(t, "put", result, 0);
-	t->volume = t->volume || result == -ENOTDIR || result == -ELOOP ||
-	    result == -ENOENT;
+	of_volume = result == -ENOTDIR || result == -ELOOP || result == -ENOENT;
+	if (result < 0)
+		trouble_set(t, "put", result, of_volume);
 }
 
 /* ---- the broker ---- */
@@ -475,7 +455,7 @@ try_rights(struct trouble *t)
 	long given = users < 0 ? users : give_mount(mount, users);
 
 	if (given < 0 && given != -EINVAL)
-		trouble_set(t, mount < 0 ? "mount" : "give", given, 0);
+		trouble_set(t, mount < 0 ? "mount" : "give", given, false);
 	(void)CALL(close, mount, 0, 0, 0, 0);
 	(void)CALL(close, users, 0, 0, 0, 0);
 }

@@ -187,10 +187,12 @@ def needs_all():
     """Each of its rights, its devices and a call that came late to Linux."""
     is_(set(REFUSED), set(RIGHTS), "each right is tried")
     for right, (why, ahead) in REFUSED.items():
-        without("%s) word=AUDIT_WRITE;;" % right, why, ahead)
-    without("b\\ 7:*\\ rw) word='b 7:4095 rw';;",
+        without("--cap-add=%s) word=--cap-add=AUDIT_WRITE;;" % right, why,
+                ahead)
+    without("--device-cgroup-rule=*) word='--device-cgroup-rule=b 7:4095 rw';;",
             "mount: Operation not permitted", False)
-    without("seccomp=*/seccomp-mounter.json) word=seccomp=FOLDER/list.json;;",
+    without("--security-opt=seccomp=*/seccomp-mounter.json) "
+            "word=--security-opt=seccomp=FOLDER/list.json;;",
             "give: Function not implemented", True)
 
 
@@ -201,7 +203,7 @@ def last_word():
 case "$*" in *inline.class=mounter*)
   for word; do
     shift
-    [ "$word" = SYS_ADMIN ] && word=AUDIT_WRITE
+    [ "$word" = --cap-add=SYS_ADMIN ] && word=--cap-add=AUDIT_WRITE
     set -- "$@" "$word"
   done
   kill -STOP $PPID
@@ -345,7 +347,7 @@ def fails_and_recovers():
     script = docker_that(folder, """
 [ -e ${0%/*}/mended ] || for word; do
   shift
-  [ "$word" = SYS_CHROOT ] && word=AUDIT_WRITE
+  [ "$word" = --cap-add=SYS_CHROOT ] && word=--cap-add=AUDIT_WRITE
   set -- "$@" "$word"
 done""")
     with Broker(IL_TUNE_SPARE_CELLS="1", IL_TUNE_WARM_CELLS="0",
@@ -391,7 +393,7 @@ case "$*" in *inline.class=mounter*)
   shift 2
   for word; do
     shift
-    case "$word" in type=bind*) word=type=bind,src=FOLDER,dst=/x;; esac
+    case "$word" in --mount=*) word=--mount=type=bind,src=FOLDER,dst=/x;; esac
     set -- "$@" "$word"
   done
   echo >FOLDER/called

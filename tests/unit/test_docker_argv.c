@@ -58,19 +58,31 @@ static bool
 has(const struct argv *argv, const char *word)
 {
 	for (size_t i = 0; i < argv->count; i++) {
-		if (strcmp(argv->words[i], word) == 0)
+		size_t len = strcspn(argv->words[i], "=");
+
+		if (strcmp(argv->words[i], word) == 0 ||
+		    (word[0] == '-' && strlen(word) == len &&
+			memcmp(argv->words[i], word, len) == 0))
 			return true;
 	}
 	return false;
 }
 
-/* The word is there, and value comes right after it (at least once). */
+/* The option is there, and value comes right after it, or after "=" (at least
+ * once). */
 static bool
 has_pair(const struct argv *argv, const char *word, const char *value)
 {
-	for (size_t i = 0; i + 1 < argv->count; i++) {
-		if (strcmp(argv->words[i], word) == 0 &&
-		    strcmp(argv->words[i + 1], value) == 0)
+	size_t len = strlen(word);
+
+	for (size_t i = 0; i < argv->count; i++) {
+		const char *at = argv->words[i];
+
+		if (strncmp(at, word, len) == 0 &&
+		    (at[len] == '=' ? strcmp(at + len + 1, value) == 0 :
+			    at[len] == '\0' && argv->words[i + 1] != NULL ?
+				      strcmp(argv->words[i + 1], value) == 0 :
+				      false))
 			return true;
 	}
 	return false;
@@ -119,9 +131,10 @@ test_mounter(void)
 
 	docker_run_argv(&argv, &c, "inline-derived:1", "");
 	for (size_t i = 0; i < argv.count; i++) {
-		rights += strcmp(argv.words[i], "--cap-add") == 0;
-		mounts += strcmp(argv.words[i], "--mount") == 0;
-		devices += strcmp(argv.words[i], "--device-cgroup-rule") == 0;
+		rights += strncmp(argv.words[i], "--cap-add=", 10) == 0;
+		mounts += strncmp(argv.words[i], "--mount=", 8) == 0;
+		devices += strncmp(argv.words[i],
+			       "--device-cgroup-rule=", 21) == 0;
 	}
 	is_int((int64_t)rights, 6, "a mounter has six rights");
 	is_int((int64_t)mounts, 1, "its socket, of files");
@@ -175,16 +188,16 @@ test_confinement(void)
 		    "/tmp:rw,exec,nosuid,nodev,mode=1777,size=67108864,"
 		    "nr_inodes=16384" },
 		{ "--mount",
-		    "type=bind,src=/state/cells/il-abc-1-1/socket,"
+		    "type=bind,\"src=/state/cells/il-abc-1-1/socket\","
 		    "dst=/run/inline,readonly=true" },
 		{ "--mount",
-		    "type=bind,src=/state/cells/il-abc-1-1/cell,"
+		    "type=bind,\"src=/state/cells/il-abc-1-1/cell\","
 		    "dst=/run/cell,readonly=true" },
 		{ "--mount",
-		    "type=bind,src=/state/cells/il-abc-1-1/passwd,"
+		    "type=bind,\"src=/state/cells/il-abc-1-1/passwd\","
 		    "dst=/etc/passwd,readonly=true" },
 		{ "--mount",
-		    "type=bind,src=/state/cells/il-abc-1-1/group,"
+		    "type=bind,\"src=/state/cells/il-abc-1-1/group\","
 		    "dst=/etc/group,readonly=true" },
 		{ "--tmpfs",
 		    "/code:rw,noexec,nosuid,nodev,size=20m,nr_inodes=16,"
@@ -264,7 +277,7 @@ test_variants(void)
 	       "volume-opt=device=/dev/loop3,"
 	       "\"volume-opt=o=ro,nosuid,nodev\""),
 	    "a volume that is only read");
-	ok(!has(&argv, "/dev/loop4:50"), "and no other");
+	ok(!has(&argv, "--device-write-iops=/dev/loop4:50"), "and no other");
 }
 
 static void
@@ -304,7 +317,7 @@ test_in_memory(void)
 	       "gid=2013265921,size=53248,nr_inodes=1024"),
 	    "a folder of the cell's own");
 	for (size_t i = 0; i < argv.count; i++) {
-		if (strncmp(argv.words[i], "/code", 5) == 0)
+		if (strncmp(argv.words[i], "--tmpfs=/code", 13) == 0)
 			ok(false, "no folder for code");
 		if (strstr(argv.words[i], "type=volume") != NULL)
 			ok(false, "no volume");
@@ -315,7 +328,7 @@ test_in_memory(void)
 static void
 test_masks(void)
 {
-	static const char word[] = "systempaths=unconfined";
+	static const char word[] = "--security-opt=systempaths=unconfined";
 	const struct cell_class *class;
 
 	for (size_t i = 0; (class = class_at(i)) != NULL; i++) {
