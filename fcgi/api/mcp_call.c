@@ -417,8 +417,8 @@ static json_t *
 refuse_input(const struct mcp_file *file, size_t i, const struct err *err)
 {
 	const char *text =
-	    "there is no such file: it was never there, or its time is over. "
-	    "Give its content as text or base64.";
+	    "there is no file with this id: it was never there, or its time is "
+	    "over. Give its content as text or base64.";
 
 	if (err->code == ERR_TIMEOUT)
 		return NULL;
