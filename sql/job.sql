@@ -91,15 +91,16 @@ UPDATE jobs SET state = 'undeliverable', told_ms = :now_ms, token = '',
 	attachment_name = '', body = NULL, outcome = :why
 WHERE id = :id AND state IN ('claimed', 'started', 'finished', 'lost');
 
--- name: job_requeue
-UPDATE jobs SET state = 'queued', claimed_by = NULL, claimed_ms = NULL
+-- What a worker that died had claimed is queued again, what it had started is lost.
+-- name: job_recover
+UPDATE jobs SET state = CASE state WHEN 'claimed' THEN 'queued'
+		ELSE 'lost' END,
+	outcome = CASE state WHEN 'claimed' THEN outcome
+		ELSE 'interrupted' END,
+	claimed_by = CASE state WHEN 'claimed' THEN NULL ELSE claimed_by END,
+	claimed_ms = CASE state WHEN 'claimed' THEN NULL ELSE claimed_ms END
 WHERE state IN ('claimed', 'started', 'finished', 'lost')
-	AND state = 'claimed' AND claimed_by = :slot;
-
--- name: job_lose
-UPDATE jobs SET state = 'lost', outcome = 'interrupted'
-WHERE state IN ('claimed', 'started', 'finished', 'lost')
-	AND state = 'started' AND claimed_by = :slot;
+	AND state IN ('claimed', 'started') AND claimed_by = :slot;
 
 -- name: job_next_untold
 SELECT * FROM jobs

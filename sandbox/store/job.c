@@ -328,17 +328,8 @@ job_next_untold(struct db *db, int64_t slot, int64_t after, struct job *job,
 int
 job_recover(struct db *db, int64_t slot, struct err *err)
 {
-	static const enum statement halves[] = { STATEMENT_JOB_REQUEUE,
-		STATEMENT_JOB_LOSE };
-	int changes = db_begin(db, err);
-	int count = 0;
-
-	for (int i = 0; i < 2 && changes >= 0; i++) {
-		changes = db_change(db, halves[i],
-		    DB_VALUES(BIND(":slot", slot)), err);
-		count += changes;
-	}
-	return db_end(db, changes < 0 ? -1 : 0, err) == 0 ? count : -1;
+	return db_change(db, STATEMENT_JOB_RECOVER,
+	    DB_VALUES(BIND(":slot", slot)), err);
 }
 
 int

@@ -78,7 +78,7 @@ static const struct {
 	{ STATEMENT_RULE_FIND, "PRIMARY KEY (subject=? AND id=?)" },
 	{ STATEMENT_JOB_CLAIM, "jobs_queue" },
 	{ STATEMENT_JOB_NEXT_UNTOLD, "jobs_held" },
-	{ STATEMENT_JOB_REQUEUE, "jobs_held" },
+	{ STATEMENT_JOB_RECOVER, "jobs_held" },
 	{ STATEMENT_JOB_PRUNE, "jobs_received" },
 	{ STATEMENT_VIEW_COUNT, "views_user" },
 	{ STATEMENT_VIEW_FORGET, "views_user" },
