@@ -278,7 +278,7 @@ route_action(struct context *c)
 	c->job.version = c->view.version;
 	c->job.timeit = c->view.timeit;
 	c->job.keep = c->view.keep;
-	/* what is run again is shown to those who have seen it */
+	/* a repeated run is shown to the same people */
 	c->job.share = c->view.share != 0 &&
 	    commands[row->job].needs == COMMAND_NEEDS_SANDBOX;
 	if (c->view.page + row->step > 1)

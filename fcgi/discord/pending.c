@@ -26,7 +26,7 @@
 #define SKEW_MOST_MS 5000
 #define FRESH_MS 200 /* of a judgement: a burst asks once */
 
-/* What this process may know, and the verdict of it. */
+/* Facts that this process may know, and the verdict of them. */
 struct judgement {
 	struct condition_facts facts;
 	struct condition_verdict verdict;

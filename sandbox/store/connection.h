@@ -10,7 +10,7 @@
 
 #include "base/basics.h"
 
-/* What db.c and db_open.c share; no other file includes this. */
+/* Parts that db.c and db_open.c share; no other program file includes them. */
 
 /* A statement of sql/ on one connection. */
 struct stmt {
