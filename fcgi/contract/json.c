@@ -237,7 +237,7 @@ fields_read_int(struct field_error *error, const struct field *row,
 {
 	double real = json_real_value(value); /* 0 of anything else */
 	bool whole = row->kind == FIELD_WHOLE && json_is_real(value) &&
-	    fabs(real) < 1e15 && trunc(real) == real;
+	    fabs(real) < 1e15 && (double)(int64_t)real == real;
 	enum field_fault fault = whole || json_is_integer(value) ? FIELD_VALUE :
 								   FIELD_TYPE;
 

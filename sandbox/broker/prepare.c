@@ -314,7 +314,7 @@ prepare_next(struct container *c)
 	lock_wait_start(&c->wait, c->host->loop, volume->volume_fd,
 	    VOLUME_WAIT_MS, volume_on_locked, c);
 	/* An older container has the lock: can the engine end that? */
-	if (c->wait.timer != NULL)
+	if (c->wait.child != 0)
 		(void)engine_refresh(c->host->engine, FRESH_MS);
 }
 

@@ -9,16 +9,22 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <linux/loop.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/basics.h"
@@ -31,8 +37,6 @@
 #define ATTACH_TRIES 32
 #define LOOP_MAJOR 7
 #define RESERVED_BYTES 4096
-#define LOCK_FIRST_MS 5 /* between two tries; doubles */
-#define LOCK_MOST_MS 100
 
 /* Open /dev/loopN, and make the node where no devtmpfs did; then put the volume
  * on it.  -1: errno says why.  Direct I/O keeps a second copy out of the host's
@@ -125,46 +129,108 @@ attachment_release(struct attachment *a)
 
 /* ---- the lock ---- */
 
+/* Wait in flock(), and end with the lock or with the broker. */
+static void __attribute__((noreturn)) lock_wait_main(int fd, pid_t parent)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	/* No other descriptor of the broker may live on here. */
+	if (fd > 0)
+		(void)close_range(0, (unsigned int)fd - 1, 0);
+	(void)close_range((unsigned int)fd + 1, UINT32_MAX, 0);
+	_exit(TEMP_FAILURE_RETRY(flock(fd, LOCK_EX)) == 0 ? 0 : 1);
+}
+
 void
 lock_wait_stop(struct lock_wait *w)
 {
-	if (w->loop != NULL)
-		loop_timer_clear(w->loop, &w->timer);
+	if (w->child == 0)
+		return;
+	loop_timer_clear(w->loop, &w->timer);
+	loop_close(w->loop, &w->child_fd);
+	(void)kill(w->child, SIGKILL);
+	(void)waitpid(w->child, NULL, 0);
+	w->child = 0;
 }
 
+/* The child has the lock, and with it the broker; or the child died. */
 static void
-lock_wait_try(void *arg)
+lock_wait_on_end(void *arg, int fd, uint32_t events)
 {
 	struct lock_wait *w = arg;
 	struct err err;
 
+	(void)fd;
+	(void)events;
+	lock_wait_stop(w);
 	if (flock(w->fd, LOCK_EX | LOCK_NB) == 0) {
 		w->done(w->arg, NULL);
-	} else if (errno != EWOULDBLOCK) {
-		(void)err_system(&err, "lock the volume");
-		w->done(w->arg, &err);
-	} else if (clock_monotonic_ms() >= w->due_ms) {
-		(void)err_set(&err, ERR_BUSY,
-		    "the volume is still in use by an older container");
-		w->done(w->arg, &err);
-	} else {
-		loop_timer_set(w->loop, &w->timer,
-		    clock_backoff_ms(LOCK_FIRST_MS, LOCK_MOST_MS, w->tries++),
-		    lock_wait_try, w);
+		return;
 	}
+	(void)err_system(&err, "wait for the lock of the volume");
+	w->done(w->arg, &err);
+}
+
+/* The older container did not unlock the volume in time. */
+static void
+lock_wait_on_deadline(void *arg)
+{
+	struct lock_wait *w = arg;
+	struct err err;
+
+	lock_wait_stop(w);
+	(void)err_set(&err, ERR_BUSY,
+	    "the volume is still in use by an older container");
+	w->done(w->arg, &err);
+}
+
+/* Start the child and open its pidfd. */
+static int
+lock_wait_fork(struct lock_wait *w, struct err *err)
+{
+	pid_t parent = getpid();
+	pid_t child = fork();
+
+	if (child < 0)
+		return err_system(err, "fork");
+	if (child == 0)
+		lock_wait_main(w->fd, parent);
+	w->child_fd = (int)syscall(SYS_pidfd_open, child, 0);
+	if (w->child_fd >= 0) {
+		w->child = child;
+		return 0;
+	}
+	(void)err_system(err, "pidfd_open");
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, NULL, 0);
+	return -1;
 }
 
 void
-lock_wait_start(struct lock_wait *w, struct loop *loop, int fd, int64_t ms,
+lock_wait_start(struct lock_wait *w, struct loop *loop, int fd, int ms,
     lock_wait_fn done, void *arg)
 {
-	assert(fd >= 0 && w->timer == NULL);
-	*w = (struct lock_wait){ .loop = loop,
-		.fd = fd,
-		.due_ms = ms < 0 ? INT64_MAX : clock_monotonic_ms() + ms,
-		.done = done,
-		.arg = arg };
-	lock_wait_try(w);
+	struct err err;
+
+	assert(fd >= 0 && w->child == 0);
+	*w = (struct lock_wait){
+		.loop = loop, .fd = fd, .done = done, .arg = arg
+	};
+	/* Most volumes are unlocked: no child is needed. */
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		done(arg, NULL);
+	} else if (errno != EWOULDBLOCK) {
+		(void)err_system(&err, "lock the volume");
+		done(arg, &err);
+	} else if (lock_wait_fork(w, &err) != 0) {
+		done(arg, &err);
+	} else {
+		loop_add(loop, w->child_fd, EPOLLIN, lock_wait_on_end, w);
+		if (ms >= 0)
+			loop_timer_set(loop, &w->timer, ms,
+			    lock_wait_on_deadline, w);
+	}
 }
 
 /* ---- the ledger ---- */

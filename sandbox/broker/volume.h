@@ -43,17 +43,17 @@ void attachment_release(struct attachment *a);
 
 /*
  * Wait for flock(LOCK_EX) on an open file without blocking the loop.  flock(2)
- * cannot be polled, so it is tried again, at first every 5 ms and later every
- * 100 ms.
+ * cannot be polled, so a child that shares the open file waits in it.  The lock
+ * that it gets belongs to the open file, so the broker has it, too.
  */
 typedef void (*lock_wait_fn)(void *arg, const struct err *failure);
 
 struct lock_wait {
-	struct loop *loop; /* NULL: there was no wait yet */
-	int fd;		   /* borrowed */
-	int tries;
-	int64_t due_ms;
-	struct loop_timer *timer; /* NULL: no wait is on */
+	struct loop *loop;
+	int fd;	      /* borrowed */
+	pid_t child;  /* 0: no wait is on */
+	int child_fd; /* its pidfd */
+	struct loop_timer *timer;
 	lock_wait_fn done;
 	void *arg;
 };
@@ -61,7 +61,7 @@ struct lock_wait {
 /* Begin to wait; the wait is zeroed or over.  done is called once, now or
  * later, with NULL when the file is locked, or with the failure. ms < 0:
  * without a limit. */
-void lock_wait_start(struct lock_wait *w, struct loop *loop, int fd, int64_t ms,
+void lock_wait_start(struct lock_wait *w, struct loop *loop, int fd, int ms,
     lock_wait_fn done, void *arg);
 /* End the wait; safe when there is none. */
 void lock_wait_stop(struct lock_wait *w);

@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <libgen.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -29,7 +31,6 @@
 #include "store/db.h"
 #include "store/moves.h"
 
-#define AGAIN_MS 50	/* a person's runs are counted again after it */
 #define ROUNDS_MOST 100 /* of new people who come to a slot meanwhile */
 /* As nginx/nodes.conf has them. */
 #define STALL_SECONDS 60
@@ -114,15 +115,23 @@ nodes_put(const struct config *config, const struct node_entry *to,
 
 /* ---- a person ---- */
 
+/* Each commit writes to a file beside the database. */
 static int
 wait_for_jobs(const struct mover *m, int64_t user_id, struct err *err)
 {
 	int64_t until_ms = clock_monotonic_ms() + m->wait_ms;
+	auto_free char *path = xstrdup(m->n->config->database);
+	auto_close int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	char events[4096];
 	int64_t open;
 
+	if (fd < 0 || inotify_add_watch(fd, dirname(path), IN_MODIFY) < 0)
+		return err_system(err, "watch the database");
 	while ((open = person_open(m->n->db, user_id, err)) > 0 &&
-	    clock_monotonic_ms() < until_ms)
-		(void)poll(NULL, 0, AGAIN_MS);
+	    poll(&p, 1, clock_poll_timeout(until_ms)) > 0)
+		while (read(fd, events, sizeof(events)) > 0)
+			;
 	if (open > 0)
 		return err_set(err, ERR_BUSY,
 		    "a command of theirs is not over");
