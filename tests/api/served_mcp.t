@@ -564,7 +564,8 @@ def of_a_sessions_files_those_that_have_changed_are_told():
     session = mcp.tool("create_session")["structuredContent"]["session"]
     mcp.tool("run_python", session=session, code="import os\n"
              "for name, at in ('old', 1e9), ('longer', 1e9), ('later', 4e9):\n"
-             "    open(name, 'w').write('x')\n    os.utime(name, (at, at))")
+             "    open(name, 'w').write('x')\n    os.utime(name, (at, at))\n"
+             "import time; time.sleep(0.05)  # longer than MARGIN_NS")
     data = mcp.tool("run_python", session=session, code="import os\n"
                     "open('longer', 'a').write('y')\n"
                     "os.mkdir('.cache'); open('.cache/f', 'w')\n"
