@@ -3,12 +3,6 @@
  * The folder of the store: its names, the files that are there, and the sweep
  * of those that are past their time or that dead processes left.  A file that
  * comes is written aside, then put in its place.
- *
- * Usage is counted in shared memory by all processes together: that of the
- * store, and that of each sender, who may have one part of FILESTORE_SHARE,
- * also of files that belong to others.  A process holds the lock for each step
- * that changes the folder and the count.  So does a sweep, which counts anew:
- * processes that died may have left the count a little off.
  */
 #include "files/filestore.h"
 
@@ -33,9 +27,7 @@
 #define FILESTORE_NEW "new-"
 #define FILESTORE_META ".meta"
 #define FILESTORE_META_MAX (256 + FILESTORE_NAME_MAX)
-#define ROOM_AGAIN_MS 1000
-/* Writes are gathered: slices may be small, where a form's data look like its
- * end. */
+/* Writes are gathered, since each asks the kernel twice. */
 #define PIECE ((size_t)65536)
 /* Space on the disk is kept in such steps, with some for the metadata. */
 #define SPACE_STEP (INT64_C(8) << 20)
@@ -49,7 +41,10 @@ filestore_open(struct filestore *store, const char *path,
 	*store = (struct filestore){ .dir = -1, .lock = -1, .limits = *limits };
 	if (fd_make_dirs(path, 0700, err) < 0)
 		return -1;
-	store->usage = shared_file_open(NULL, sizeof(*store->usage), err);
+	store->usage = shared_file_open(NULL,
+	    sizeof(*store->usage) +
+		FILESTORE_OWNERS * sizeof(store->usage->owners[0]),
+	    err);
 	if (store->usage == NULL)
 		return -1;
 	store->lock = memfd_create("file-store", MFD_CLOEXEC);
@@ -86,8 +81,7 @@ skip_new(const char *name)
 	return strncmp(name, FILESTORE_NEW, len) == 0 ? name + len : name;
 }
 
-/* The id, if it is a name of data, new or in its place; else NULL. */
-static const char *
+const char *
 filestore_data_id(const char *name)
 {
 	const char *id = skip_new(name);
@@ -109,8 +103,7 @@ filestore_open_folder(const struct filestore *store, struct err *err)
 	return NULL;
 }
 
-/* A regular file by that name, as it is now. */
-static bool
+bool
 filestore_stat(const struct filestore *store, const char *name, struct stat *st)
 {
 	return fstatat(store->dir, name, st, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -125,229 +118,13 @@ used_ms(const struct stat *st)
 	    st->st_mtim.tv_nsec / 1000000;
 }
 
-/* Lock the folder and the count (F_WRLCK), or unlock them (F_UNLCK).  The lock
- * belongs to the process, and ends with it. */
-static void
-filestore_lock(const struct filestore *store, short type)
-{
-	struct flock lock = { .l_type = type, .l_len = 1 };
-
-	(void)TEMP_FAILURE_RETRY(fcntl(store->lock, F_SETLKW, &lock));
-}
-
-/* ---- usage ---- */
-
-/* The new files' sender; NULL: they count for nobody. */
-static const unsigned char *
-filestore_sender(const struct filestore *store)
-{
-	const unsigned char *sender = store->sender != NULL ? store->sender :
-							      store->owner;
-
-	return store->owner == NULL ||
-		sodium_is_zero(store->owner, FILESTORE_OWNER_LEN) ||
-		sodium_is_zero(sender, FILESTORE_OWNER_LEN) ?
-	    NULL :
-	    sender;
-}
-
-/* The row of a file's sender, by the first digits of the id; NULL: all rows are
- * in use. */
-static struct filestore_owned *
-filestore_row(struct filestore_usage *usage, const char *id)
-{
-	size_t at = strtoul(id, NULL, 16);
-
-	for (size_t i = 0; i < FILESTORE_OWNERS; i++) {
-		struct filestore_owned
-		    *row = &usage->owners[(at + i) % FILESTORE_OWNERS];
-
-		if (row->tag[0] == '\0') {
-			memcpy(row->tag, id, FILESTORE_TAG_LEN);
-			usage->owner_count++;
-		}
-		if (memcmp(row->tag, id, FILESTORE_TAG_LEN) == 0)
-			return row;
-	}
-	return NULL;
-}
-
-static void
-filestore_count_row(struct filestore_usage *usage, const char *id,
-    int64_t bytes, int64_t files)
-{
-	struct filestore_owned *row = filestore_row(usage, id);
-
-	if (row == NULL)
-		return;
-	row->bytes += bytes;
-	row->files += files;
-}
-
-/* Count bytes and files, negative ones for a removal. */
-static void
-filestore_count(struct filestore_usage *usage, const char *id, int64_t bytes,
-    int64_t files)
-{
-	filestore_count_row(usage, id, bytes, files);
-	usage->bytes += bytes;
-	usage->files += files;
-}
-
-/* ERR_NONE: there is room for so much more. */
-static enum err_code
-filestore_check_room(const struct filestore *store, const char *id,
-    int64_t bytes, int64_t files)
-{
-	const struct filestore_limits *limits = &store->limits;
-	struct filestore_usage *usage = store->usage;
-	bool sent = filestore_sender(store) != NULL;
-	const struct filestore_owned *row = sent ? filestore_row(usage, id) :
-						   NULL;
-
-	if (row != NULL &&
-	    (row->bytes + bytes > limits->quota / FILESTORE_SHARE ||
-		row->files + files > limits->count_max / FILESTORE_SHARE))
-		return ERR_QUOTA;
-	return (sent && row == NULL) || usage->bytes + bytes > limits->quota ||
-		usage->files + files > limits->count_max ?
-	    ERR_LIMIT :
-	    ERR_NONE;
-}
-
-/* ---- the sweep ---- */
-
 /* A file that is there, with its metadata; -1: errno. */
 static int
-remove_file(const struct filestore *store, const char *id)
+remove_file(struct filestore *store, const char *id, const struct stat *st)
 {
-	if (unlinkat(store->dir, id, 0) < 0)
+	if (filestore_unlink(store, id, id, st->st_size) < 0)
 		return -1;
 	(void)unlinkat(store->dir, filestore_name("", id, FILESTORE_META).s, 0);
-	return 0;
-}
-
-/* Remove data past its time, or an incoming file whose writer has died.  False:
- * it stays. */
-static bool
-sweep_data(const struct filestore *store, const char *name, const char *id,
-    const struct stat *st)
-{
-	auto_close int fd = -1;
-
-	if (id == name)
-		return used_ms(st) + store->limits.ttl_ms <= clock_wall_ms() &&
-		    remove_file(store, id) == 0;
-	fd = openat(store->dir, name,
-	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-	    unlinkat(store->dir, name, 0) == 0;
-}
-
-/* Remove metadata without a file. */
-static void
-sweep_meta(const struct filestore *store, const char *name)
-{
-	char id[FILESTORE_ID_LEN + 1];
-	struct stat st;
-
-	(void)snprintf(id, sizeof(id), "%.*s", FILESTORE_ID_LEN,
-	    skip_new(name));
-	if (text_is_uuid(id, strlen(id)) && filestore_stat(store, name, &st) &&
-	    !filestore_stat(store, id, &st) &&
-	    !filestore_stat(store, filestore_name(FILESTORE_NEW, id, "").s,
-		&st))
-		(void)unlinkat(store->dir, name, 0);
-}
-
-/* Sweep, and count anew.  The lock is held. */
-static int64_t
-sweep_locked(struct filestore *store)
-{
-	struct filestore_usage *usage = store->usage;
-	int64_t next = INT64_MAX;
-	int64_t bytes = 0;
-	int64_t files = 0;
-	struct err err;
-	auto_dir DIR *folder = filestore_open_folder(store, &err);
-	const struct dirent *item;
-	struct stat st;
-
-	if (folder == NULL)
-		return -1;
-	if (usage->owner_count > 0)
-		memset(usage->owners, 0, sizeof(usage->owners));
-	usage->owner_count = 0;
-	while ((item = readdir(folder)) != NULL) {
-		const char *name = item->d_name;
-		const char *id = filestore_data_id(name);
-		int64_t due;
-
-		if (id == NULL)
-			sweep_meta(store, name);
-		if (id == NULL || !filestore_stat(store, name, &st) ||
-		    sweep_data(store, name, id, &st))
-			continue;
-		filestore_count_row(usage, id, st.st_size, 1);
-		bytes += st.st_size;
-		files++;
-		due = used_ms(&st) + store->limits.ttl_ms;
-		if (id == name && due < next)
-			next = due;
-	}
-	usage->bytes = bytes;
-	usage->files = files;
-	/* A file that is stored or used from now on stays for a whole TTL. */
-	usage->due_ms = next < INT64_MAX ?
-	    next :
-	    clock_wall_ms() + store->limits.ttl_ms;
-	return next < INT64_MAX ? next : -1;
-}
-
-int64_t
-filestore_sweep(struct filestore *store)
-{
-	int64_t next;
-
-	filestore_lock(store, F_WRLCK);
-	next = sweep_locked(store);
-	filestore_lock(store, F_UNLCK);
-	return next;
-}
-
-/* Sweep expired files, so that new ones fit.  There is no sweep when no file
- * has expired, and frequent refusals do not cause frequent sweeps. */
-static bool
-make_room(struct filestore *store)
-{
-	struct filestore_usage *usage = store->usage;
-	int64_t now = clock_monotonic_ms();
-	int64_t took;
-
-	if (now < usage->room_again_ms || clock_wall_ms() < usage->due_ms)
-		return false;
-	(void)sweep_locked(store);
-	took = clock_monotonic_ms() - now;
-	usage->room_again_ms = now +
-	    (10 * took > ROOM_AGAIN_MS ? 10 * took : ROOM_AGAIN_MS);
-	return true;
-}
-
-/* Count bytes and files if they fit.  ERR_LIMIT: they do not; ERR_QUOTA: the
- * sender would have more than its share.  The lock is held. */
-static int
-filestore_reserve(struct filestore *store, const char *id, int64_t bytes,
-    int64_t files, struct err *err)
-{
-	enum err_code code = filestore_check_room(store, id, bytes, files);
-
-	if (code != ERR_NONE && make_room(store))
-		code = filestore_check_room(store, id, bytes, files);
-	if (code != ERR_NONE)
-		return err_set(err, code, "%s",
-		    code == ERR_QUOTA ? "its sender's share is used up" :
-					"the file store is full");
-	filestore_count(store->usage, id, bytes, files);
 	return 0;
 }
 
@@ -461,12 +238,10 @@ filestore_delete(struct filestore *store, const char *id, size_t len,
 	if (!text_is_uuid(id, len) || !filestore_stat(store, id, &st) ||
 	    !filestore_load(store, id, &st, NULL))
 		return err_set(err, ERR_NOT_FOUND, "no such file");
-	filestore_lock(store, F_WRLCK);
-	if (remove_file(store, id) == 0)
-		filestore_count(store->usage, id, -st.st_size, -1);
-	else if (errno != ENOENT)
+	filestore_enter(store);
+	if (remove_file(store, id, &st) < 0 && errno != ENOENT)
 		result = err_system(err, "remove a file of the store");
-	filestore_lock(store, F_UNLCK);
+	filestore_leave(store);
 	return result;
 }
 
@@ -485,6 +260,123 @@ filestore_next(const struct filestore *store, DIR *folder,
 	return false;
 }
 
+/* ---- the sweep ---- */
+
+/* Remove data past its time, or an incoming file whose writer has died.  False:
+ * it stays. */
+static bool
+sweep_data(struct filestore *store, const char *name, const char *id,
+    const struct stat *st)
+{
+	auto_close int fd = -1;
+
+	if (id == name)
+		return used_ms(st) + store->limits.ttl_ms <= clock_wall_ms() &&
+		    remove_file(store, id, st) == 0;
+	fd = openat(store->dir, name,
+	    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+	    filestore_unlink(store, name, id, st->st_size) == 0;
+}
+
+/* Remove metadata without a file.  The order of the checks matters: a file that
+ * comes gets its last name after its metadata. */
+static void
+sweep_meta(const struct filestore *store, const char *name)
+{
+	char id[FILESTORE_ID_LEN + 1];
+	struct stat st;
+
+	(void)snprintf(id, sizeof(id), "%.*s", FILESTORE_ID_LEN,
+	    skip_new(name));
+	if (text_is_uuid(id, strlen(id)) && filestore_stat(store, name, &st) &&
+	    !filestore_stat(store, id, &st) &&
+	    !filestore_stat(store, filestore_name(FILESTORE_NEW, id, "").s,
+		&st) &&
+	    !filestore_stat(store, id, &st))
+		(void)unlinkat(store->dir, name, 0);
+}
+
+/* A copy of the senders' rows, with nothing counted yet. */
+static struct filestore_usage *
+same_owners(const struct filestore_usage *usage)
+{
+	size_t count = usage->owner_count;
+	struct filestore_usage *there = xcalloc(1,
+	    sizeof(*there) + count * sizeof(there->owners[0]));
+
+	there->owner_count = count;
+	for (size_t i = 0; i < count; i++)
+		memcpy(there->owners[i].tag, usage->owners[i].tag,
+		    FILESTORE_TAG_LEN);
+	return there;
+}
+
+/* Replace the count by the one that the sweep has made.  Rows of senders
+ * without files are removed. */
+static void
+replace_count(struct filestore_usage *usage,
+    const struct filestore_usage *there)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < there->owner_count; i++)
+		if (there->owners[i].files > 0)
+			usage->owners[count++] = there->owners[i];
+	usage->owner_count = count;
+	usage->bytes = there->bytes;
+	usage->files = there->files;
+}
+
+/* Processes that died have left the count a little off.  The sweep counts anew
+ * only while no other process changes the folder: such a change could be
+ * counted twice, or not at all. */
+int64_t
+filestore_sweep(struct filestore *store)
+{
+	int64_t none = clock_wall_ms() + store->limits.ttl_ms;
+	int64_t next = INT64_MAX;
+	struct err err;
+	auto_dir DIR *folder = filestore_open_folder(store, &err);
+	/* Usage after the sweep, incoming files included. */
+	auto_free struct filestore_usage *there = NULL;
+	const struct dirent *item;
+	struct stat st;
+	bool alone;
+
+	if (folder == NULL)
+		return -1;
+	alone = filestore_lock(store, FILESTORE_LOCK_CHANGES, F_WRLCK, false);
+	if (!alone)
+		filestore_enter(store);
+	there = same_owners(store->usage);
+	while ((item = readdir(folder)) != NULL) {
+		const char *name = item->d_name;
+		const char *id = filestore_data_id(name);
+		int64_t due;
+
+		if (id == NULL)
+			sweep_meta(store, name);
+		if (id == NULL || !filestore_stat(store, name, &st) ||
+		    sweep_data(store, name, id, &st))
+			continue;
+		filestore_count(there, id, st.st_size, 1);
+		due = used_ms(&st) + store->limits.ttl_ms;
+		if (id == name && due < next)
+			next = due;
+	}
+	if (alone) {
+		replace_count(store->usage, there);
+		(void)filestore_lock(store, FILESTORE_LOCK_CHANGES,
+		    store->at_work > 0 ? F_RDLCK : F_UNLCK, false);
+	} else {
+		filestore_leave(store);
+	}
+	/* A file that is stored or used from now on stays for a whole TTL. */
+	store->usage->due_ms = next < INT64_MAX ? next : none;
+	return next < INT64_MAX ? next : -1;
+}
+
 /* ---- a file as it comes ---- */
 
 /* A UUID of version 4, its first digits the sender's, its last the node's. */
@@ -493,16 +385,14 @@ make_id(const struct filestore *store, char id[FILESTORE_ID_LEN + 1])
 {
 	char hex[32 + 1];
 	char tag[FILESTORE_TAG_LEN + 1];
-	const unsigned char *sender = filestore_sender(store);
 
 	text_random_hex(hex, sizeof(hex) - 1);
 	hex[12] = '4';
 	hex[16] = "89ab"[randombytes_uniform(4)];
-	if (sender != NULL)
-		memcpy(hex,
-		    sodium_bin2hex(tag, sizeof(tag), sender,
-			FILESTORE_TAG_LEN / 2),
-		    FILESTORE_TAG_LEN);
+	filestore_tag(store, tag);
+	/* without a sender it is empty */
+	for (size_t i = 0; tag[i] != '\0'; i++)
+		hex[i] = tag[i];
 	if (store->node != NULL)
 		memcpy(hex + sizeof(hex) - 1 - FILESTORE_NODE_LEN, store->node,
 		    FILESTORE_NODE_LEN);
@@ -519,22 +409,28 @@ note_full_disk(struct err *err)
 	return -1;
 }
 
-/* Count and create the file.  Its lock tells a sweep that its process lives. */
+/* Create the file.  Its lock tells a sweeper that its process lives. */
 static int
 filestore_create(struct filestore_new *file, struct err *err)
 {
 	struct filestore *store = file->store;
+	struct stat st;
 
-	if (filestore_reserve(store, file->id, 0, 1, err) < 0)
-		return -1;
-	file->fd = openat(store->dir,
-	    filestore_name(FILESTORE_NEW, file->id, "").s,
-	    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (file->fd >= 0 && flock(file->fd, LOCK_EX | LOCK_NB) == 0)
-		return 0;
-	(void)err_system(err, "create a file in the store");
-	filestore_count(store->usage, file->id, 0, -1);
-	return note_full_disk(err);
+	for (;;) {
+		file->fd = openat(store->dir,
+		    filestore_name(FILESTORE_NEW, file->id, "").s,
+		    O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (file->fd < 0) {
+			(void)err_system(err, "create a file in the store");
+			return note_full_disk(err);
+		}
+		(void)TEMP_FAILURE_RETRY(flock(file->fd, LOCK_EX));
+		/* A sweeper may have removed it before, and counted that. */
+		if (fstat(file->fd, &st) < 0 || st.st_nlink > 0)
+			return 0;
+		cleanup_close(&file->fd);
+		filestore_count(store->usage, file->id, 0, 1);
+	}
 }
 
 /* Reserve space on the disk for len more bytes.  Written bytes show on the
@@ -567,20 +463,16 @@ static int
 write_out(struct filestore_new *file, const void *data, size_t len,
     struct err *err)
 {
-	struct filestore *store = file->store;
-	int result;
-
-	if (reserve_space(file, (int64_t)len, err) < 0)
+	if (filestore_reserve(file->store, file->id, (int64_t)len, 0, err) < 0)
 		return -1;
-	filestore_lock(store, F_WRLCK);
-	result = filestore_reserve(store, file->id, (int64_t)len, 0, err);
-	if (result == 0) {
-		file->size += (int64_t)len;
-		if (fd_write_all(file->fd, data, len, err) < 0)
-			result = note_full_disk(err);
+	if (reserve_space(file, (int64_t)len, err) < 0) {
+		filestore_count(file->store->usage, file->id, -(int64_t)len, 0);
+		return -1;
 	}
-	filestore_lock(store, F_UNLCK);
-	return result;
+	file->size += (int64_t)len;
+	return fd_write_all(file->fd, data, len, err) < 0 ?
+	    note_full_disk(err) :
+	    0;
 }
 
 /* Write the gathered bytes. */
@@ -613,23 +505,20 @@ filestore_release(struct filestore_new *file)
 	cleanup_close(&file->fd);
 	cleanup_close(&file->space_fd);
 	buf_release(&file->piece);
+	filestore_leave(file->store);
 	file->store = NULL;
 }
 
 void
 filestore_abort(struct filestore_new *file)
 {
-	struct filestore *store = file->store;
-
-	if (store == NULL)
+	if (file->store == NULL)
 		return;
-	filestore_lock(store, F_WRLCK);
-	(void)unlinkat(store->dir,
+	(void)unlinkat(file->store->dir,
 	    filestore_name(FILESTORE_NEW, file->id, "").s, 0);
-	(void)unlinkat(store->dir,
+	(void)unlinkat(file->store->dir,
 	    filestore_name("", file->id, FILESTORE_META).s, 0);
-	filestore_count(store->usage, file->id, -file->size, -1);
-	filestore_lock(store, F_UNLCK);
+	filestore_count(file->store->usage, file->id, -file->size, -1);
 	filestore_release(file);
 }
 
@@ -637,21 +526,22 @@ int
 filestore_begin(struct filestore *store, struct filestore_new *file,
     struct err *err)
 {
-	int result;
-
-	*file = (struct filestore_new){ .store = store,
-		.fd = -1,
-		.space_fd = -1,
-		.piece = BUF_INIT(PIECE) };
+	*file = (struct filestore_new){
+		.fd = -1, .space_fd = -1, .piece = BUF_INIT(PIECE)
+	};
 	make_id(store, file->id);
-	filestore_lock(store, F_WRLCK);
-	result = filestore_create(file, err);
-	filestore_lock(store, F_UNLCK);
-	if (result < 0)
-		filestore_release(file);
-	else if ((result = reserve_space(file, 0, err)) < 0)
-		filestore_abort(file);
-	return result;
+	filestore_enter(store);
+	if (filestore_add_owner(store, err) < 0 ||
+	    filestore_reserve(store, file->id, 0, 1, err) < 0) {
+		filestore_leave(store);
+		return -1;
+	}
+	file->store = store;
+	if (filestore_create(file, err) == 0 &&
+	    reserve_space(file, 0, err) == 0)
+		return 0;
+	filestore_abort(file);
+	return -1;
 }
 
 /* Write "<id>.meta", which means nothing as long as "<id>" is not there. */
@@ -661,10 +551,9 @@ write_meta(const struct filestore_new *file, const char *name, struct err *err)
 	auto_buf struct buf text = BUF_INIT(FILESTORE_META_MAX);
 	auto_close int fd = -1;
 	char hex[2 * FILESTORE_OWNER_LEN + 1] = "-";
-	const unsigned char *owner = file->store->owner;
 
-	if (owner != NULL && !sodium_is_zero(owner, FILESTORE_OWNER_LEN))
-		(void)sodium_bin2hex(hex, sizeof(hex), owner,
+	if (filestore_is_owned(file->store))
+		(void)sodium_bin2hex(hex, sizeof(hex), file->store->owner,
 		    FILESTORE_OWNER_LEN);
 	buf_addf(&text, "3 %s %s %lld\n", hex, file->note,
 	    (long long)clock_wall_ms());
@@ -681,30 +570,26 @@ write_meta(const struct filestore_new *file, const char *name, struct err *err)
 int
 filestore_commit(struct filestore_new *file, const char *name, struct err *err)
 {
-	const struct filestore *store = file->store;
-	int result = -1;
+	int dir = file->store->dir;
 
-	if (filestore_flush(file, err) == 0 &&
-	    write_meta(file, name, err) == 0) {
-		filestore_lock(store, F_WRLCK);
-		result = renameat(store->dir,
-		    filestore_name(FILESTORE_NEW, file->id, "").s, store->dir,
-		    file->id);
-		if (result < 0)
-			(void)err_system(err, "rename a file in the store");
-		filestore_lock(store, F_UNLCK);
-	}
-	if (result < 0)
+	if (filestore_flush(file, err) < 0 || write_meta(file, name, err) < 0) {
 		filestore_abort(file);
-	else
-		filestore_release(file);
-	return result;
+		return -1;
+	}
+	if (renameat(dir, filestore_name(FILESTORE_NEW, file->id, "").s, dir,
+		file->id) < 0) {
+		(void)err_system(err, "rename a file in the store");
+		filestore_abort(file);
+		return -1;
+	}
+	filestore_release(file);
+	return 0;
 }
 
 int
 filestore_detach(struct filestore_new *file, struct err *err)
 {
-	int fd = -1;
+	auto_close int fd = -1;
 
 	if (filestore_flush(file, err) == 0) {
 		fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0);
@@ -714,5 +599,5 @@ filestore_detach(struct filestore_new *file, struct err *err)
 		}
 	}
 	filestore_abort(file);
-	return fd;
+	return steal_fd(&fd);
 }
