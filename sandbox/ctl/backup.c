@@ -473,7 +473,8 @@ write_of_sandbox(struct restore *r, const struct saved *file, struct err *err)
 		return err_system(err, "make %s", id);
 	dir = openat(r->base, id,
 	    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (dir < 0 || fchown(dir, file->uid, file->gid) != 0)
+	if (dir < 0 || fchown(dir, file->uid, file->gid) != 0 ||
+	    fchmod(dir, 0700) != 0)
 		return err_system(err, "open %s", id);
 	return restore_write_file(r, dir, file->name + SANDBOX_ID_LEN + 1, file,
 		   err) != 0 ||
@@ -597,10 +598,12 @@ restore_pack(const struct restore *r, const char *path, int64_t user_id,
 		sandbox_touch(db, sandbox.id, r->config->retention_seconds,
 		    err) < 0 ?
 	    -1 :
-	    parcel_pack_saved(p, r->folder, &r->m, db, user_id, to, err);
+	    parcel_pack_saved(p, r->folder, &r->m, db, user_id,
+		to != NULL ? to : "", err);
 }
 
-/* To the node of that name, or with "" onto this host.  1: they were there. */
+/* To the node of that name, or with NULL onto this host.  1: they were there.
+ */
 static int
 restore_carry(const struct config *config, const struct parcel *p,
     int64_t user_id, const char *to, struct err *err)
@@ -610,7 +613,7 @@ restore_carry(const struct config *config, const struct parcel *p,
 	auto_db struct db *db = NULL;
 	const struct node_entry *node;
 
-	if (*to == '\0') {
+	if (to == NULL) {
 		base = open(config->base_dir,
 		    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (base < 0)
@@ -680,8 +683,7 @@ ctl_restore(struct ctl *ctl, struct err *err)
 	    (user != NULL ? force || check : to != NULL))
 		return CTL_MISUSED;
 	if (user != NULL)
-		result = restore_person(&r, folder, user, to != NULL ? to : "",
-		    err);
+		result = restore_person(&r, folder, user, to, err);
 	else
 		result = restore(&r, folder, force, check, err);
 	if (result == 0 && user == NULL)

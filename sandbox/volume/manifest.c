@@ -16,9 +16,10 @@
 #include "base/fd.h"
 
 /* The beginning of a manifest; its files, blocks and hash follow. */
-#define WORD "inline-backup 2"
+#define WORD "inline-backup "
+#define VERSION "2"
 struct manifest_head {
-	char word[sizeof(WORD)];
+	char word[sizeof(WORD VERSION)];
 	int64_t time;
 	uint64_t files;
 	uint64_t blocks;
@@ -348,52 +349,92 @@ manifest_check_file(const struct manifest *m, const struct saved *file,
 	return true;
 }
 
-/* Is what stands in front of the hash whole, and what the head says? */
-static bool
-manifest_check(const struct manifest_head *head, const char *data, size_t len)
-{
+/* A manifest in parts; the last one is the hash of the others. */
+struct manifest_parts {
+	struct manifest_head head;
 	unsigned char hash[MANIFEST_HASH];
-	size_t left = len - sizeof(*head);
+	struct iovec of[4];
+};
 
-	manifest_hash(hash, data, len);
-	return memcmp(hash, data + len, sizeof(hash)) == 0 &&
-	    memcmp(head->word, WORD, sizeof(WORD)) == 0 && head->time >= 0 &&
-	    head->files <= left / sizeof(struct saved) &&
-	    head->blocks <= left / sizeof(struct block) &&
-	    head->files * sizeof(struct saved) +
-		head->blocks * sizeof(struct block) ==
-	    left;
+static void
+manifest_part(const struct manifest *m, struct manifest_parts *p)
+{
+	crypto_generichash_state state;
+
+	*p = (struct manifest_parts){
+		.head = { WORD VERSION, m->time, m->file_count,
+		    m->block_count },
+		.of = { { &p->head, sizeof(p->head) },
+		    { m->files, m->file_count * sizeof(*m->files) },
+		    { m->blocks, m->block_count * sizeof(*m->blocks) },
+		    { p->hash, sizeof(p->hash) } },
+	};
+	(void)crypto_generichash_init(&state, NULL, 0, sizeof(p->hash));
+	for (size_t i = 0; i < 3; i++)
+		(void)crypto_generichash_update(&state, p->of[i].iov_base,
+		    p->of[i].iov_len);
+	(void)crypto_generichash_final(&state, p->hash, sizeof(p->hash));
 }
 
-bool
-manifest_parse(struct manifest *m, const char *data, size_t len)
+/* Do the parts that were read fit the hash behind them, and each other? */
+static bool
+manifest_check(const struct manifest *m,
+    const unsigned char hash[MANIFEST_HASH])
+{
+	struct manifest_parts p;
+	uint64_t blocks = 0;
+
+	manifest_part(m, &p);
+	if (memcmp(hash, p.hash, sizeof(p.hash)) != 0)
+		return false;
+	for (uint64_t i = 0; i < m->file_count; i++) {
+		if (!manifest_check_file(m, &m->files[i], blocks))
+			return false;
+		blocks += m->files[i].count;
+	}
+	return blocks == m->block_count;
+}
+
+/* Nothing is allocated before the counts fit the length. */
+static bool
+manifest_load(struct manifest *m, FILE *in, uint64_t len)
 {
 	struct manifest_head head;
-	uint64_t blocks = 0;
-	bool good = true;
+	unsigned char hash[MANIFEST_HASH];
+	uint64_t left = len - sizeof(head) - sizeof(hash);
 
 	*m = (struct manifest){ .time = 0 };
-	if (len < sizeof(head) + MANIFEST_HASH)
-		return false;
-	memcpy(&head, data, sizeof(head));
-	if (!manifest_check(&head, data, len - MANIFEST_HASH))
+	if (len < sizeof(head) + sizeof(hash) ||
+	    fread(&head, sizeof(head), 1, in) != 1 ||
+	    memcmp(head.word, WORD VERSION, sizeof(head.word)) != 0 ||
+	    head.time < 0 || head.files > left / sizeof(*m->files) ||
+	    head.blocks > left / sizeof(*m->blocks) ||
+	    head.files * sizeof(*m->files) + head.blocks * sizeof(*m->blocks) !=
+		left)
 		return false;
 	*m = (struct manifest){ .time = head.time,
 		.file_count = head.files,
 		.block_count = head.blocks,
 		.files = xcalloc(head.files, sizeof(*m->files)),
 		.blocks = xcalloc(head.blocks, sizeof(*m->blocks)) };
-	data += sizeof(head);
-	memcpy(m->files, data, head.files * sizeof(*m->files));
-	data += head.files * sizeof(*m->files);
-	memcpy(m->blocks, data, head.blocks * sizeof(*m->blocks));
-	for (uint64_t i = 0; good && i < head.files; i++) {
-		good = manifest_check_file(m, &m->files[i], blocks);
-		blocks += m->files[i].count;
-	}
-	if (!good || blocks != head.blocks)
-		manifest_release(m);
-	return good && blocks == head.blocks;
+	if (fread(m->files, sizeof(*m->files), head.files, in) == head.files &&
+	    fread(m->blocks, sizeof(*m->blocks), head.blocks, in) ==
+		head.blocks &&
+	    fread(hash, sizeof(hash), 1, in) == 1 && manifest_check(m, hash))
+		return true;
+	manifest_release(m);
+	return false;
+}
+
+bool
+manifest_parse(struct manifest *m, const char *data, size_t len)
+{
+	FILE *in = fmemopen((void *)(uintptr_t)data, len, "r");
+	bool good = in != NULL && manifest_load(m, in, len);
+
+	if (in != NULL)
+		(void)fclose(in);
+	return good;
 }
 
 int
@@ -401,24 +442,27 @@ manifest_read(int folder, struct manifest *m, struct err *err)
 {
 	int fd = openat(folder, FILE_NAME, O_RDONLY | OPEN_FLAGS);
 	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
-	auto_buf struct buf text = BUF_INIT(SIZE_MAX);
+	char word[sizeof(WORD VERSION)] = "";
 	struct stat st;
 	bool good;
+	bool other;
 
 	*m = (struct manifest){ .time = 0 };
 	if (in == NULL && errno == ENOENT)
 		return 1;
 	if (in == NULL)
 		return err_system(err, "open the manifest");
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		buf_commit(&text,
-		    fread(buf_reserve(&text, (size_t)st.st_size), 1,
-			(size_t)st.st_size, in));
-	good = manifest_parse(m, buf_str(&text), text.len);
+	good = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    manifest_load(m, in, (uint64_t)st.st_size);
+	other = pread(fd, word, sizeof(word), 0) == sizeof(word) &&
+	    strncmp(word, WORD, strlen(WORD)) == 0 &&
+	    memcmp(word, WORD VERSION, sizeof(word)) != 0;
 	(void)fclose(in);
-	return good ? 0 :
-		      err_set(err, ERR_INPUT,
-			  "the backup is damaged: its manifest is not whole");
+	return good ?
+	    0 :
+	    err_set(err, ERR_INPUT,
+		other ? "it is a backup of another version of Inline" :
+			"the backup is damaged: its manifest is not whole");
 }
 
 /* ---- writing ---- */
@@ -426,28 +470,26 @@ manifest_read(int folder, struct manifest *m, struct err *err)
 void
 manifest_print(const struct manifest *m, struct buf *out)
 {
-	const struct manifest_head head = { WORD, m->time, m->file_count,
-		m->block_count };
-	unsigned char hash[MANIFEST_HASH];
-	size_t begin = out->len;
+	struct manifest_parts p;
 
-	buf_add(out, &head, sizeof(head));
-	buf_add(out, m->files, m->file_count * sizeof(*m->files));
-	buf_add(out, m->blocks, m->block_count * sizeof(*m->blocks));
-	manifest_hash(hash, buf_str(out) + begin, out->len - begin);
-	buf_add(out, hash, sizeof(hash));
+	manifest_part(m, &p);
+	for (size_t i = 0; i < 4; i++)
+		buf_add(out, p.of[i].iov_base, p.of[i].iov_len);
 }
 
 int
 manifest_write(int folder, const struct manifest *m, struct err *err)
 {
-	auto_buf struct buf text = BUF_INIT(SIZE_MAX);
+	struct manifest_parts p;
 	auto_close int fd = openat(folder, DRAFT_NAME,
 	    O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	bool good = fd >= 0;
 
-	manifest_print(m, &text);
-	if (fd < 0 || fd_write_all(fd, buf_str(&text), text.len, err) != 0 ||
-	    fsync(fd) != 0 ||
+	manifest_part(m, &p);
+	for (size_t i = 0; good && i < 4; i++)
+		good = fd_write_all(fd, p.of[i].iov_base, p.of[i].iov_len,
+			   err) == 0;
+	if (!good || fsync(fd) != 0 ||
 	    renameat(folder, DRAFT_NAME, folder, FILE_NAME) != 0 ||
 	    fsync(folder) != 0)
 		return err_system(err, "write the manifest");

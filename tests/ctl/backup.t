@@ -94,6 +94,36 @@ def a_manifest_names_no_file_twice():
 
 
 @test
+def a_manifest_is_as_long_as_it_says():
+    """One that is not is refused before it is read."""
+    path = os.path.join(BACKUP, "manifest")
+    size = os.path.getsize(path)
+    os.truncate(path, 1 << 40)
+    assert "damaged" in ilctl("restore", "-n", BACKUP, code=1)
+    os.truncate(path, size)
+    ilctl("restore", "-n", BACKUP)
+
+
+@test
+def that_of_another_version_is_called_so():
+    folder = BACKUP + "-1"
+    os.mkdir(folder)
+    with open(os.path.join(folder, "manifest"), "w") as file:
+        file.write("inline-backup 1\ntime 5\n")
+    assert "another version of Inline" in ilctl("restore", "-n", folder,
+                                                code=1)
+    assert "another version of Inline; it begins anew" in ilctl("backup",
+                                                                folder)
+    ilctl("restore", "-n", folder)
+
+
+@test
+def one_person_goes_to_no_node_without_a_name():
+    assert "is no node" in ilctl("restore", BACKUP, "--user", "7", "--to", "",
+                                 code=78)
+
+
+@test
 def one_at_a_time_works_on_it():
     with open(os.path.join(BACKUP, "lock")) as lock:
         fcntl.flock(lock, fcntl.LOCK_SH)
@@ -119,9 +149,11 @@ def who_has_the_database_open_is_in_the_way():
     os.rename(path + "-kept", path)
     with open(IMAGE, "r+b") as image:
         image.write(b"something else")
+    os.chmod(os.path.dirname(IMAGE), 0o755)
     assert "restored" in ilctl("restore", "-f", BACKUP)
     with open(IMAGE, "rb") as image:
         assert image.read() == b"contents" * 1000
+    assert os.stat(os.path.dirname(IMAGE)).st_mode & 0o777 == 0o700
 
 
 with house:
