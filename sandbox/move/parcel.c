@@ -95,10 +95,15 @@ _Static_assert(sizeof(struct parcel_head) == 136,
 bool
 parcel_head_is_good(const struct parcel_head *head)
 {
+	const size_t most = sizeof(head->node);
+	size_t len = 0;
+
+	while (len < most && (unsigned char)head->node[len] > ' ' &&
+	    head->node[len] != 0x7f)
+		len++;
 	return memcmp(head->word, PARCEL_WORD, sizeof(PARCEL_WORD)) == 0 &&
-	    memchr(head->node, '\0', sizeof(head->node)) != NULL &&
-	    head->rows >= 0 && head->rows <= (int64_t)PERSON_ROWS_MAX &&
-	    head->manifest >= 0 &&
+	    len < most && head->node[len] == '\0' && head->rows >= 0 &&
+	    head->rows <= (int64_t)PERSON_ROWS_MAX && head->manifest >= 0 &&
 	    head->manifest <= (int64_t)PARCEL_MANIFEST_MAX &&
 	    head->blocks >= 0 && head->blocks <= PARCEL_BLOCKS_MAX;
 }
@@ -453,6 +458,11 @@ arrival_store_volume(struct arrival *a, const struct saved *file, bool here,
 		fd = openat(a->base, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 		if (fd >= 0)
 			a->fds[a->count++] = fd;
+		if (fd < 0 &&
+		    (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
+			return err_set(err, ERR_CONFIG,
+			    "the file system of IL_BASE_DIR must support "
+			    "O_TMPFILE, as ext4, xfs and btrfs do");
 		if (fd < 0 || ftruncate(fd, file->size) != 0)
 			return err_system(err, "make %s", file->name);
 		if (arrival_give(a, fd, err) != 0)
@@ -536,7 +546,8 @@ arrival_store(struct db *db, int base, int64_t user_id, const struct parcel *p,
 	return result;
 }
 
-/* nginx answers 403, 404 and 429 before it has asked il-node. */
+/* The first row of a code or of a status counts.  il-node refuses nobody by
+ * 403, 404 or 429: these are nginx's, before it has asked il-node. */
 static const struct {
 	int status;
 	enum err_code code;
@@ -547,8 +558,9 @@ static const struct {
 	{ 404, ERR_INPUT },
 	{ 409, ERR_CONFLICT },
 	{ 409, ERR_NOT_FOUND },
-	{ 429, ERR_BUSY },
 	{ 503, ERR_UNAVAILABLE },
+	{ 503, ERR_BUSY },
+	{ 429, ERR_BUSY },
 	{ 507, ERR_LIMIT },
 	{ 500, ERR_UNKNOWN },
 };

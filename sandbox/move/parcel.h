@@ -86,8 +86,10 @@ int parcel_send(const struct parcel *p, parcel_fn fn, void *arg,
 /* ---- arrivals ---- */
 
 /* The status of il-node's answer to a person or a slot who comes, by what was
- * wrong (ERR_NONE: 200); and what it means.  After ERR_UNKNOWN nobody knows
- * whether they are there; after all others they are not. */
+ * wrong (ERR_NONE: 200); and what an answer of il-node or nginx means.  After
+ * ERR_UNKNOWN nobody knows whether they are there; after all others they are
+ * not.  ERR_BUSY, after which a sender goes on with others, is nginx's
+ * alone. */
 int arrival_status(enum err_code code);
 enum err_code arrival_code(int status);
 

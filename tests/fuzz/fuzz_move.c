@@ -17,7 +17,8 @@ check_head(const struct parcel_head *head)
 {
 	if (!parcel_head_is_good(head))
 		return;
-	fuzz_holds(strlen(head->node) <= PARCEL_NODE_MAX && head->rows >= 0 &&
+	fuzz_holds(strcspn(head->node, " \n\x7f") == strlen(head->node) &&
+		strlen(head->node) <= PARCEL_NODE_MAX && head->rows >= 0 &&
 		head->rows <= (int64_t)PERSON_ROWS_MAX && head->manifest >= 0 &&
 		head->manifest <= (int64_t)PARCEL_MANIFEST_MAX &&
 		head->blocks >= 0 && head->blocks <= PARCEL_BLOCKS_MAX,
