@@ -163,7 +163,8 @@ send_body(struct delivery *d, enum rest_message which, const char *body,
 
 	return rest_send_message(d->worker->rest, &target, body,
 	    files != NULL ? files->files : NULL,
-	    files != NULL ? files->file_count : 0, d->patience, &d->reply,
+	    files != NULL ? files->file_count : 0,
+	    which == REST_DELETION ? REST_FINAL : d->patience, &d->reply,
 	    &d->err);
 }
 
@@ -235,7 +236,8 @@ send_forms(struct delivery *d)
 	auto_message struct message reason = MESSAGE_INIT;
 	enum rest_outcome outcome;
 
-	/* a message that cannot be deleted is edited */
+	/* A message that cannot be deleted is edited.  Later rounds delete
+	 * none. */
 	if (d->remove && send_body(d, REST_DELETION, NULL, NULL) == REST_DONE)
 		return REST_DONE;
 	for (int files = has_files(d); files >= 0 && !d->apart; files--) {

@@ -243,6 +243,16 @@ def where_it_cannot_be_deleted_it_says_so():
 
 
 @test
+def one_failure_does_not_keep_it():
+    """Nor where other calls have one try, as without a first response."""
+    message = ran()
+    house.discord.fault("status", "delete", status=500)
+    house.press(message, "Remove", "py-remove", view_id=view_of(message),
+                held_by=7).wait_deleted()
+    house.discord.clear_faults()
+
+
+@test
 def nothing_broke_discords_rules():
     house.discord.assert_no_violations()
 

@@ -105,7 +105,7 @@ can_be_fetched(const struct collected *left)
 }
 
 /* List the files that are in the sandbox and not in the message, after the
- * folder of those that are folded (view.h); heap. */
+ * folder of those that are folded (store/columns.def); heap. */
 static char *
 py_view_list_files(const struct task *task)
 {
@@ -313,7 +313,8 @@ cmd_py_install(struct task *task)
 	return true;
 }
 
-/* Path at this index of the list (view.h), from 1; heap, NULL: none. */
+/* Path at this index of the list (store/columns.def), from 1; heap, NULL:
+ * none. */
 static char *
 find_path(const char *list, int64_t place)
 {

@@ -589,7 +589,7 @@ shape_cookie(char *text)
 			if (strncasecmp(text + n - 1, "utf-8", 5) != 0 &&
 			    strncasecmp(text + n - 1, "utf8", 4) != 0)
 				text[begin + strlen("coding")] = ' ';
-			text += n;
+			text += begin + strlen("coding");
 		}
 		text = end + (*end == '\n');
 	}
