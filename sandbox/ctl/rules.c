@@ -180,7 +180,7 @@ rules_print_json(const struct target *t, struct err *err)
 	rows[1] = rows[0] != NULL ? table_read(t->db, states, err) : NULL;
 	if (rows[1] == NULL) {
 		json_decref(rows[0]);
-		return CTL_FAILED;
+		return -1;
 	}
 	all =
 	    json_pack("{s:s, s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
