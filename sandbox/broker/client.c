@@ -52,6 +52,10 @@ client_close(struct client *client)
 {
 	struct host *host = client->host;
 	struct listener *listener = client->listener;
+	/* Another client may get its cell, or has waited for its session;
+	 * reservation_free() sees to those that wait for space. */
+	bool waits_end = client->ticket.client != NULL ||
+	    client->session.id[0] != '\0';
 
 	policy_withdraw(host->pool, &client->ticket);
 	/* A client that still uses a session's cell has a copy of its socket.
@@ -75,8 +79,8 @@ client_close(struct client *client)
 	listener->count--;
 	free(client);
 	listener_resume(listener);
-	/* Another client may be served now. */
-	host_schedule(host, 0);
+	if (waits_end)
+		host_schedule(host, 0);
 }
 
 /* The client has gone.  A removal goes on without it. */
@@ -406,23 +410,21 @@ client_on_packet(void *arg, int fd, uint32_t events)
 	auto_close int passed = -1;
 	ssize_t len = fd_receive_packet(fd, packet, sizeof(packet), &passed, 0,
 	    &err);
+	bool parsed = len > 0 && frame_parse(&view, packet, (size_t)len);
 
 	(void)events;
 	if (len < 0 && err.code == ERR_TIMEOUT)
 		return;
 	loop_timer_clear(client->host->loop, &client->timer);
-	if (len <= 0) {
-		client_hang_up(client);
-		return;
-	}
-	if (!frame_parse(&view, packet, (size_t)len)) {
+	if (len > 0 && client->state == CLIENT_IDLE && !parsed) {
 		client_refuse(client, REFUSAL_INPUT, "not a frame");
-	} else if (client->state == CLIENT_IDLE) {
+	} else if (parsed && client->state == CLIENT_IDLE) {
 		client->slot_fd = steal_fd(&passed);
 		code = client_serve(client, &view);
 		if (code != REFUSAL_NONE)
 			client_refuse(client, code, client->why);
-	} else if (view.kind == FRAME_PARK) {
+	} else if (parsed && view.kind == FRAME_PARK &&
+	    client->state == CLIENT_WANTS_LEASE) {
 		parked_park(client);
 	} else {
 		client_hang_up(client);
@@ -521,11 +523,17 @@ listener_open(struct listener *listener, const struct config *config,
 	auto_free char *path = config_state_path(config,
 	    programs[program].socket);
 	auto_free char *copy = xstrdup(path);
+	const struct cell_class *class;
 
 	listener->paused = true;
 	listener->max = programs[program].connections;
-	for (enum cell_budget i = 0; i < BUDGETS; i++)
-		listener->max += (size_t)class_budget(i, config);
+	/* A budget that several classes share is counted several times, which
+	 * does no harm. */
+	for (size_t i = 0; (class = class_at(i)) != NULL; i++) {
+		if (class->program == program)
+			listener->max += (size_t)class_budget(class->budget,
+			    config);
+	}
 	if (fd_make_dirs(dirname(copy), 0750, err) != 0)
 		return -1;
 	listener->fd = fd_listen_unix(path, SOCK_SEQPACKET | SOCK_NONBLOCK,
@@ -558,6 +566,9 @@ clients_open(struct clients *clients)
 void
 clients_close(struct clients *clients)
 {
+	struct client *client;
+	struct client *next;
+
 	for (size_t i = 0; i < PROGRAMS; i++) {
 		struct listener *listener = &clients->listeners[i];
 		auto_free char *path = config_state_path(clients->host->config,
@@ -567,7 +578,22 @@ clients_close(struct clients *clients)
 		(void)unlink(path);
 		loop_close(clients->host->loop, &listener->fd);
 	}
-	while (!TAILQ_EMPTY(&clients->all))
+	for (client = TAILQ_FIRST(&clients->all); client != NULL;
+	     client = next) {
+		next = TAILQ_NEXT(client, link);
+		client_hang_up(client);
+	}
+}
+
+/* The next start sweeps the folders. */
+void
+clients_release(struct clients *clients)
+{
+	while (!TAILQ_EMPTY(&clients->all)) {
+		struct client *client = TAILQ_FIRST(&clients->all);
+
+		log_err("removal cut short sandbox=%s", client->ticket.sandbox);
 		/* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): it is unlinked */
-		client_close(TAILQ_FIRST(&clients->all));
+		client_close(client);
+	}
 }

@@ -33,7 +33,7 @@ struct listener {
 struct clients {
 	struct host *host;
 	struct listener listeners[PROGRAMS];
-	TAILQ_HEAD(client_list, client) all; /* in the order of arrival */
+	TAILQ_HEAD(client_list, client) all; /* in the order of requests */
 };
 
 enum client_state {
@@ -74,7 +74,7 @@ struct client {
 	struct loop_timer *timer;
 	struct ticket ticket; /* also the sandbox of KEPT and REMOVE */
 	struct session session;
-	char why[160];	 /* for a refusal */
+	char why[256];	 /* for a refusal: as long as err.text */
 	int64_t next_ms; /* for a refusal: TAG_REST_MS; 0: none */
 	struct creation creation;
 	bool retire;	     /* end the session, too */
@@ -99,8 +99,10 @@ void clients_open(struct clients *clients);
 /* Serve the waiting clients: a cell may have come back, or a session, or there
  * may be more space than before. */
 void clients_pass(struct clients *clients);
-/* Close all connections and sockets. */
+/* Close all connections and sockets; removals go on. */
 void clients_close(struct clients *clients);
+/* Give up the removals that have not ended. */
+void clients_release(struct clients *clients);
 
 /* Is the field in the frame? */
 bool client_has_field(const struct frame_view *view, enum frame_tag tag);

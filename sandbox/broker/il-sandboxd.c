@@ -355,6 +355,7 @@ broker_serve(const struct config *config, struct err *err)
 		broker_begin(&b);
 		loop_run(b.host.loop);
 		images_release(&b.images);
+		clients_release(&b.clients);
 		policy_release(&b.pool);
 		cells_release(&b.cells);
 		ledger_release(&b.ledger);

@@ -2,7 +2,7 @@
 /*
  * The requests but LEASE: sessions, removing and making a workspace, and bytes
  * that il-api writes itself.  Requests that need space, or a cell that is in
- * use, wait: each pass tries to answer them, in the order of their connections.
+ * use, wait: each pass tries to answer them, in the order of their requests.
  *
  * Sessions of the APIs are leases that outlive the connections of their
  * clients.  A session is the client whose LEASE has named it.  PARK closes its
@@ -46,8 +46,12 @@
 static enum refusal
 request_wait(struct client *client, enum client_state state)
 {
+	struct client_list *all = &client->clients->all;
+
 	client->state = state;
 	client->since_ms = clock_monotonic_ms();
+	TAILQ_REMOVE(all, client, link);
+	TAILQ_INSERT_TAIL(all, client, link);
 	host_schedule(client->host, 0);
 	return REFUSAL_NONE;
 }

@@ -193,8 +193,9 @@ workspace_retire(int base, const char *id, char name[64], struct err *err)
 	unique_name(name, RETIRED_PREFIX);
 	if (renameat2(base, id, base, name, RENAME_NOREPLACE) != 0)
 		return errno == ENOENT ? 1 : err_system(err, "retire %s", id);
+	/* The sandbox is retired: the request goes on. */
 	if (fsync(base) != 0)
-		return err_system(err, "retire %s", id);
+		log_err("sync after %s: %s", name, strerror(errno));
 	return 0;
 }
 
@@ -472,7 +473,8 @@ folder_write_file(int at, const char *name, const char *text, size_t len,
 	return fd < 0 ? -1 : fd_write_all(fd, text, len, err);
 }
 
-/* Copy the cell's program: its Python files and its library. */
+/* Copy the cell's program: its Python files and its library.  Anything but a
+ * regular file is left out. */
 static int
 copy_program(const char *parent, const char *name, int to, struct err *err)
 {
@@ -484,9 +486,11 @@ copy_program(const char *parent, const char *name, int to, struct err *err)
 	for (struct dirent *e = readdir(dir); e != NULL; e = readdir(dir)) {
 		auto_buf struct buf bytes = BUF_INIT(PROGRAM_FILE_MAX);
 		auto_free char *path = xprintf("%s/%s", program, e->d_name);
+		struct stat st;
 
-		if (fnmatch("*.py", path, 0) != 0 &&
-		    fnmatch("*.so", path, 0) != 0)
+		if ((fnmatch("*.py", path, 0) != 0 &&
+			fnmatch("*.so", path, 0) != 0) ||
+		    lstat(path, &st) != 0 || !S_ISREG(st.st_mode))
 			continue;
 		if (file_read(path, &bytes, err) != 0 ||
 		    folder_write_file(to, e->d_name, buf_str(&bytes), bytes.len,

@@ -79,4 +79,25 @@ def starts_are_ended():
     fake.close()
 
 
-main(leases_end, leases_are_bounded, starts_are_ended)
+def removals_end():
+    """Neither what its client sends nor SIGTERM keeps a removal's files."""
+    fake = Fake(run="slow 8")
+    with Broker(**fake.settings) as b:
+        for n, packet in ((1, b"no frame"), (2, pack("PARK")), (3, None)):
+            b.create(n)
+            if n < 3:
+                b.ask_lease(n)
+                fake.wait_called("run", n)
+            asked = b.ask(pack("REMOVE", ("SANDBOX", sandbox_id(n))))
+            if packet:
+                asked.sock.send(packet)
+            is_(asked.answer()[0], "GRANTED" if n == 3 else None,
+                "one removal is answered" if n == 3 else
+                "another packet, and the broker hangs up")
+        is_(len(b.folders()), 2, "two have cells that start")
+        is_(b.stop(PATIENCE), 0, "SIGTERM meanwhile")
+        is_(b.folders(), [], "they go on to their end")
+    fake.close()
+
+
+main(leases_end, leases_are_bounded, starts_are_ended, removals_end)
