@@ -605,6 +605,8 @@ static const struct {
 	    { "image", "inspect", "--format",
 		"{{.Id}} {{json .Config.Labels}}" } },
 	[DOCKER_PULL] = { 30 * 60 * 1000, 0, "", { "pull", "--quiet" } },
+	[DOCKER_REMOVE_DERIVING] = { 5 * 60 * 1000, 0, "",
+	    { "rm", "--force", "--volumes" } },
 	[DOCKER_COMMIT] = { 5 * 60 * 1000, 0, "",
 	    { "commit", "--change", "USER 65532:65532", "--change",
 		"ENTRYPOINT []", "--change", "CMD [\"python3\"]" } },
@@ -630,8 +632,8 @@ docker_argv(struct argv *argv, const char *binary, enum docker_call call,
 		argv_addf(argv, "%s%s", calls[call].before, subject);
 }
 
-static void
-call_start(struct subprocess *process, const struct host *host,
+void
+docker_start_argv(struct subprocess *process, const struct host *host,
     enum docker_call call, const struct argv *argv, subprocess_fn done,
     void *arg)
 {
@@ -649,7 +651,7 @@ docker_start(struct subprocess *process, const struct host *host,
 	auto_argv struct argv argv;
 
 	docker_argv(&argv, host->config->docker_binary, call, subject);
-	call_start(process, host, call, &argv, done, arg);
+	docker_start_argv(process, host, call, &argv, done, arg);
 }
 
 size_t
@@ -672,7 +674,7 @@ docker_start_listed(struct subprocess *process, const struct host *host,
 		n++;
 	}
 	if (n > 0)
-		call_start(process, host, call, &argv, done, arg);
+		docker_start_argv(process, host, call, &argv, done, arg);
 	return n;
 }
 

@@ -7,7 +7,8 @@
  * afterwards the open ones come back.  Probe and sweep are two programs, and
  * each runs once at a time.  Their results go through engine_report() and
  * sweep_end(), which schedule a pass.  The images have one step at a time:
- * images_step() begins it, and is called again at its end.
+ * images_step() begins it, and is called again at its end.  A pull runs in
+ * parallel.
  */
 #include "broker/engine.h"
 
@@ -457,11 +458,34 @@ images_is_needed(const struct images *d, const struct image *image)
 static bool
 may_pull(const struct images *d, const struct image *image)
 {
-	return d->host->config->pull_on_startup &&
-	    image->state == IMAGE_MISSING &&
+	return image->state == IMAGE_MISSING &&
 	    (image->pulled_ms < 0 ||
 		(images_is_needed(d, image) &&
 		    clock_monotonic_ms() - image->pulled_ms >= PULL_AGAIN_MS));
+}
+
+static void image_on_pulled(void *arg, const struct process_result *result);
+
+/* Pull the next missing image; the needed one comes first. */
+static void
+image_pull_next(struct images *d)
+{
+	struct image *image = NULL;
+
+	if (!d->host->config->pull_on_startup || d->pull.running)
+		return;
+	for (size_t i = d->count; i-- > 0;) {
+		if (may_pull(d, &d->all[i]) &&
+		    (image == NULL || !images_is_needed(d, image)))
+			image = &d->all[i];
+	}
+	if (image == NULL)
+		return;
+	image->pulled_ms = clock_monotonic_ms();
+	d->pulling = image;
+	log_info("pulling the image %s", image->of.image);
+	docker_start(&d->pull, d->host, DOCKER_PULL, image->of.image,
+	    image_on_pulled, d);
 }
 
 /* A failed pull is logged here alone; the other images are still pulled. */
@@ -483,17 +507,8 @@ image_on_pulled(void *arg, const struct process_result *result)
 		if (!d->host->config->derive && !images_is_needed(d, image))
 			image->state = IMAGE_SETTLED;
 	}
+	image_pull_next(d);
 	images_step(d);
-}
-
-static void
-image_pull(struct images *d, struct image *image)
-{
-	image->pulled_ms = clock_monotonic_ms();
-	d->pulling = image;
-	log_info("pulling the image %s", image->of.image);
-	docker_start(&d->process, d->host, DOCKER_PULL, image->of.image,
-	    image_on_pulled, d);
 }
 
 /* ---- removing older images ---- */
@@ -545,7 +560,7 @@ commit_on_end(void *arg, const struct process_result *result)
 	else
 		log_warn("no byte code for the image %s: docker %s",
 		    d->at->of.image, process_describe(result).text);
-	docker_start(&d->process, d->host, DOCKER_REMOVE, d->container,
+	docker_start(&d->process, d->host, DOCKER_REMOVE_DERIVING, d->container,
 	    step_on_end, d);
 }
 
@@ -563,7 +578,7 @@ make_on_end(void *arg, const struct process_result *result)
 	docker_argv(&argv, d->host->config->docker_binary, DOCKER_COMMIT,
 	    d->container);
 	argv_addf(&argv, "%s", d->at->name);
-	subprocess_start(&d->process, d->host->loop, &argv, MAKE_MS,
+	docker_start_argv(&d->process, d->host, DOCKER_COMMIT, &argv,
 	    commit_on_end, d);
 }
 
@@ -627,7 +642,7 @@ image_on_inspected(void *arg, const struct process_result *result)
 			(void)snprintf(image->name, sizeof(image->name),
 			    "inline-derived:%016" PRIx64 "-%.*s",
 			    text_hash(recipe), ID_LEN, text + 7);
-			docker_start(&d->process, d->host, DOCKER_PROBE,
+			docker_start(&d->process, d->host, DOCKER_LABELS,
 			    image->name, derived_on_inspected, d);
 			return;
 		}
@@ -636,15 +651,13 @@ image_on_inspected(void *arg, const struct process_result *result)
 	images_step(d);
 }
 
-/* Begin the next step, in this order: inspect all, derive images, pull missing
- * ones, remove older ones.  (The loop goes backwards: the first image wins, and
- * the needed one before all others.) */
+/* Begin the next step, in this order: inspect all, derive missing images,
+ * remove older ones.  (The loop goes backwards: the first image wins.) */
 static void
 images_step(struct images *d)
 {
 	struct image *look = NULL;
 	struct image *bare = NULL;
-	struct image *missing = NULL;
 	bool known = true;
 
 	if (d->process.running)
@@ -659,9 +672,6 @@ images_step(struct images *d)
 		known = false;
 		if (image->inspected_ms != d->news_ms)
 			look = image;
-		if (may_pull(d, image) &&
-		    (missing == NULL || !images_is_needed(d, missing)))
-			missing = image;
 	}
 	if (look != NULL) {
 		look->inspected_ms = d->news_ms;
@@ -673,12 +683,11 @@ images_step(struct images *d)
 	if (!d->inspected)
 		host_schedule(d->host, 0);
 	d->inspected = true;
+	image_pull_next(d);
 	if (bare != NULL) {
 		d->at = bare;
 		derive_image(d);
 		d->cleaned = false;
-	} else if (missing != NULL) {
-		image_pull(d, missing);
 	} else if (known && !d->cleaned) {
 		/* Nothing is removed while the current names are unknown, as
 		 * when the engine is down. */
@@ -774,6 +783,7 @@ void
 images_release(struct images *d)
 {
 	subprocess_cancel(&d->process);
+	subprocess_cancel(&d->pull);
 	d->pulling = NULL;
 	free(d->all);
 	d->all = NULL;

@@ -102,11 +102,12 @@ struct images {
 	int64_t news_ms;  /* probed_ms of the engine when it was last heeded */
 	struct image *at; /* current image */
 	struct subprocess process; /* current step for it */
-	struct image *pulling;	   /* the step is its pull; NULL: it is not */
+	struct subprocess pull;	   /* runs in parallel */
+	struct image *pulling;	   /* its image; NULL: none */
 };
 
 void images_init(struct images *d, struct host *host);
-/* Cancel the current step; the sweep finds the container. */
+/* Cancel the current step and the pull; the sweep finds the container. */
 void images_release(struct images *d);
 /* After a new probe of a ready engine: inspect, pull and derive all images that
  * are not settled. */
@@ -119,21 +120,17 @@ bool images_is_needed(const struct images *d, const struct image *image);
 /* The derived image has gone: use the original, and derive it again. */
 void images_forget(struct images *d, const char *image);
 
-/*
- * The image of the container that mounts: a tar archive of one program
+/* The image of the container that mounts: a tar archive of one program
  * (../mounter/), which il-sandboxd has in itself.  The id is the archive's
- * SHA-256, in hex, so another program has another name.
- */
+ * SHA-256, in hex, so another program has another name. */
 extern const char mounter_image[];
 extern const size_t mounter_image_len;
 extern const char mounter_image_id[];
 
 /* ---- docker.c ---- */
 
-/*
- * Command lines of the Docker CLI, and the meaning of its answers.  All
- * functions but docker_start…() are pure.
- */
+/* Command lines of the Docker CLI, and the meaning of its answers.  All
+ * functions but docker_start…() are pure. */
 
 /* Begin a new argv: run a recipe, Python, as root in a container of this image
  * and this name.  The container stays when it has ended: its files become an
@@ -161,8 +158,9 @@ enum docker_call {
 	DOCKER_CELLS,	/* an instance: the ids of its containers */
 	DOCKER_VOLUMES, /* an instance: the names of its volumes */
 	DOCKER_DERIVED, /* an instance: the names of its derived images */
-	DOCKER_REMOVE_VOLUMES, /* several */
-	DOCKER_REMOVE_IMAGES,  /* several: those that no container uses */
+	DOCKER_REMOVE_DERIVING, /* the container of a recipe */
+	DOCKER_REMOVE_VOLUMES,	/* several */
+	DOCKER_REMOVE_IMAGES,	/* several: those that no container uses */
 };
 
 /* Begin a new argv. subject: NULL where the caller adds several. */
@@ -171,6 +169,10 @@ void docker_argv(struct argv *argv, const char *binary, enum docker_call call,
 /* Run such a call: see subprocess_start(). */
 void docker_start(struct subprocess *process, const struct host *host,
     enum docker_call call, const char *subject, subprocess_fn done, void *arg);
+/* Run such a call, to whose words the caller has added its own. */
+void docker_start_argv(struct subprocess *process, const struct host *host,
+    enum docker_call call, const struct argv *argv, subprocess_fn done,
+    void *arg);
 /* Run such a call with the first ids of an answer, or names of derived images,
  * but those for which stays(arg, name) is true; NULL: none.  Returns their
  * number; with 0 nothing runs. */

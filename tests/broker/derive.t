@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Cells of an image without byte code start from one that has been derived."""
 from brokerlib import *
+from fake import Fake
 
 HAS = """
 import importlib.util, json, os
@@ -125,13 +126,18 @@ def used(b, bare):
 
 
 def kept_ready(bare):
+    fake = Fake(pull="hang")
     with Broker(IL_TUNE_DERIVE="1", SANDBOX_IMAGE=bare.name, IL_TUNE_API_WARM="1",
-                IL_API_ISOLATION="auto") as b:
+                SANDBOX_IMAGES="a=%s,b=inline-test:none" % bare.name,
+                SANDBOX_PULL_ON_STARTUP="1", IL_API_ISOLATION="auto",
+                **fake.settings) as b:
         try:
             one = b.lease_api()
             is_(one.run_api(HAS)[1], b"False\n", "a run before it is there")
             one.close()
             b.wait_log(DERIVED, patience=240)
+            ok(b.logged().index("pulling") < b.logged().index("being made"),
+               "a pull that has begun before does not hold it up")
             two = b.lease_api()
             is_(two.run_api(HAS)[1], b"True\n",
                 "cells that were kept ready are replaced")
@@ -141,6 +147,7 @@ def kept_ready(bare):
             for name in derived(b):
                 subprocess.run([DOCKER, "rmi", "-f", name],
                                stdout=subprocess.DEVNULL)
+    fake.close()
 
 
 def killed(bare):
