@@ -21,6 +21,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,14 +80,18 @@ engine_answers(const struct config *config, char why[static WHY])
 	    "{{.Server.Version}}");
 }
 
-/* The client, the engine, and a fault of some versions that loses limits. */
+/* The kernel, the client, the engine, and a fault of some versions that loses
+ * limits. */
 void
 doctor_engine(struct doctor *d)
 {
+	struct utsname host;
 	bool forgets_rates;
 	struct err err = { 0 };
 	char why[WHY];
 
+	if (uname(&host) == 0 && strverscmp(host.release, "5.14") < 0)
+		doctor_say(d, FOUND_KERNEL_OLD, host.release);
 	if (docker_cli_check(d->config->docker_binary, &forgets_rates, &err) !=
 	    0)
 		doctor_say(d, FOUND_ENGINE_CLIENT, err.text);
