@@ -60,6 +60,11 @@ session_lease(struct api_app *app, struct http_request *req, const char *id,
 		.slot_fd = app->slot,
 		.unless = &gone };
 
+	*lease = (struct lease)LEASE_NONE;
+	if (request.session == NULL) {
+		(void)err_set(err, ERR_INPUT, "not the id of a session");
+		return REFUSAL_INPUT;
+	}
 	return lease_open(lease, app->lease_socket, &request, START_MS, err);
 }
 

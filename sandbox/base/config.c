@@ -116,12 +116,12 @@ config_absolute(const char *path)
 	auto_free char *here = *path != '/' ? getcwd(NULL, 0) : NULL;
 	char *out;
 
-	while (here != NULL && path[0] == '.' &&
-	    (path[1] == '/' || path[1] == '\0'))
+	while (path[0] == '.' && (path[1] == '/' || path[1] == '\0'))
 		path += 1 + strspn(path + 1, "/");
-	out = here == NULL	   ? xstrdup(path) :
-	    strcmp(here, "/") == 0 ? xprintf("/%s", path) :
-				     xprintf("%s/%s", here, path);
+	if (here == NULL || strcmp(here, "/") == 0)
+		out = xprintf("%s%s", *path == '/' ? "" : "/", path);
+	else
+		out = xprintf("%s/%s", here, path);
 	for (size_t len = strlen(out); len > 1 && out[len - 1] == '/';)
 		out[--len] = '\0';
 	return out;

@@ -28,9 +28,9 @@ int fd_connect_unix(const char *path, int type, struct err *err);
  * a peer that is gone is ERR_PROTOCOL. */
 int fd_send_packet(int sock, const void *data, size_t len, int fd,
     int timeout_ms, struct err *err);
-/* Send them, each as fd_send_packet() would, by one call of the kernel: their
- * receiver need not be woken for each.  At most FD_PACKETS; they stay the
- * caller's, and on failure some may have been sent. */
+/* Send at most FD_PACKETS packets, each as fd_send_packet() would, by one call
+ * of the kernel, which need not wake their receiver for each.  The caller frees
+ * them; on failure some may have been sent. */
 #define FD_PACKETS 8
 struct fd_packets {
 	struct iovec parts[FD_PACKETS];

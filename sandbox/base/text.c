@@ -325,7 +325,8 @@ text_parse_thousandths(const char *s, int64_t *value)
 	size_t count = strlen(places);
 	char digits[32];
 
-	if (whole == 0 || whole + 4 > sizeof(digits) || count == 0 || count > 3)
+	if (*s == '-' || whole == 0 || whole + 4 > sizeof(digits) ||
+	    count == 0 || count > 3)
 		return false;
 	(void)snprintf(digits, sizeof(digits), "%.*s%s%.*s", (int)whole, s,
 	    places, 3 - (int)count, "000");
@@ -340,7 +341,7 @@ text_parse_size(const char *s, int64_t *bytes)
 	const char *unit;
 	int64_t v;
 
-	if (!text_parse_start(s, &v, &end) || v < 0)
+	if (*s == '-' || !text_parse_start(s, &v, &end))
 		return false;
 	unit = strchr(units, *end); /* of the end: behind all units */
 	if (unit == NULL || (*end != '\0' && end[1] != '\0'))

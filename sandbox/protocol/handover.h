@@ -16,7 +16,8 @@ struct err;
 /*
  * Reports to the workers that there are jobs: the FIFO STATE/wake.  il-fcgi
  * writes a byte for each job that it has committed and answered.  Nothing
- * depends on it but the delay; a job that is committed is found.
+ * depends on it but the delay; a job that is committed is found.  il-fcgi calls
+ * wake_workers(), and il-worker the other functions.
  */
 
 struct wake {
@@ -44,8 +45,10 @@ void wake_others(int fd, int count);
 /*
  * Cancelling a job that is not over: an empty file STATE/cancels/<job id>, made
  * by il-fcgi when its owner asks for it.  Workers watch the folder: the one
- * that runs the job ends it now, or never begins it.  A sweep removes files
- * that the end of a job has left.
+ * that runs the job ends it now, or never begins it.  The end of the job
+ * removes the file.  The file stays where the job was over or its worker was
+ * killed; a sweep removes it when no job can be so old.  il-fcgi and ilctl call
+ * cancel_ask(), and il-worker the other functions.
  */
 #define CANCEL_KEEP_SECONDS 1800
 
@@ -70,7 +73,8 @@ void cancel_sweep(const struct config *config);
  * interaction, so that it becomes the first response.  Each process of il-fcgi
  * listens on a SEQPACKET socket, STATE/answers/<index>.  A connection is one
  * question and one answer: the job's id and the JSON of the response; whether
- * that was sent.  Without JSON the deferral is sent now.
+ * that was sent.  Without JSON the deferral is sent now.  il-worker calls the
+ * first three functions, and il-fcgi the last three.
  */
 #define FIRST_RESPONSE_MAX 65536 /* bytes of JSON */
 

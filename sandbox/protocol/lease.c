@@ -115,7 +115,7 @@ ask_broker(struct ask *ask, const char *path, enum frame_kind kind, int wait_ms,
     struct err *err)
 {
 	int64_t deadline = clock_monotonic_ms() + wait_ms;
-	int passed = ask->request->slot_fd > 0 ? ask->request->slot_fd : -1;
+	bool passes = kind == FRAME_LEASE && ask->request->slot_fd > 0;
 	enum frame_kind wanted = kind == FRAME_STATUS ? FRAME_STATUS_IS :
 							FRAME_GRANTED;
 	struct frame question;
@@ -124,7 +124,8 @@ ask_broker(struct ask *ask, const char *path, enum frame_kind kind, int wait_ms,
 	ask_build(&question, kind, ask->request);
 	ask->sock = fd_connect_unix(path, SOCK_SEQPACKET, err);
 	if (ask->sock < 0 ||
-	    fd_send_packet(ask->sock, question.data, question.len, passed,
+	    fd_send_packet(ask->sock, question.data, question.len,
+		passes ? ask->request->slot_fd : -1,
 		clock_poll_timeout(deadline), err) != 0)
 		return ask_failed(err);
 	if (!ask_wait(ask, deadline)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/config.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/wait.h>
@@ -263,6 +264,8 @@ test_secret(void)
 static void
 test_paths(void)
 {
+	char gone[] = "/tmp/test-config-XXXXXX";
+	auto_close int here = open(".", O_PATH | O_CLOEXEC);
 	struct err err = { 0 };
 	struct config c;
 
@@ -282,6 +285,14 @@ test_paths(void)
 	is_int(config_load(&c, NULL, &err), 0, "'.' is here");
 	is_here(c.database, "inline.db");
 	config_release(&c);
+	ok(mkdtemp(gone) != NULL && chdir(gone) == 0 && rmdir(gone) == 0 &&
+		here >= 0,
+	    "a folder goes");
+	(void)setenv("IL_STATE_DIR", "./x", 1);
+	is_int(config_load(&c, NULL, &err), 0, "in a folder that is gone");
+	is_str(c.state_dir, "/x", "paths are absolute, too");
+	config_release(&c);
+	is_int(fchdir(here), 0, "back");
 	(void)unsetenv("IL_STATE_DIR");
 	(void)unsetenv("IL_BASE_DIR");
 	(void)unsetenv("DOCKER_BINARY");

@@ -142,6 +142,8 @@ test_numbers(void)
 	ok(!text_parse_size("m", &v), "a suffix alone");
 	ok(!text_parse_size("1mm", &v), "two suffixes");
 	ok(!text_parse_size("-1m", &v), "negative");
+	ok(!text_parse_size("-0", &v), "negative zero");
+	ok(!text_parse_thousandths("-0.0", &v), "and in thousandths");
 	ok(!text_parse_size("", &v), "empty size");
 	ok(!text_parse_size("9223372036854775807g", &v), "size overflow");
 }
