@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "base/basics.h"
 #include "base/text.h"
@@ -14,6 +15,7 @@
 #define TOO_MANY_FILES "Too many files. Maximum number of files is 1000."
 #define TOO_MANY_FIELDS "Too many fields. Maximum number of fields is 1000."
 #define TOO_LONG "Part exceeded maximum size of 1024KB."
+#define BLANKS_MAX 62 /* between a delimiter and the end of its line */
 
 /* ---- the parameters of a header field ---- */
 
@@ -78,14 +80,31 @@ disposition_get(struct buf *out, const char *field, size_t len,
 	return found;
 }
 
-/* Append an extended value in UTF-8: UTF-8''a%20b */
+/* Append bytes as text: UTF-8, or else every byte a character. */
+static void
+add_decoded(struct buf *out, const char *s, size_t len, bool latin)
+{
+	char bytes[4];
+
+	if (!latin && utf8_valid(s, len)) {
+		buf_add(out, s, len);
+		return;
+	}
+	for (size_t i = 0; i < len; i++)
+		buf_add(out, bytes, utf8_encode((unsigned char)s[i], bytes));
+}
+
+/* Append an extended value: UTF-8''a%20b */
 static bool
 add_extended(struct buf *out, const char *s)
 {
+	auto_buf struct buf bytes = BUF_INIT(strlen(s));
+	size_t charset = strcspn(s, "'");
+	bool latin = text_is(s, charset, "iso-8859-1");
 	const char *p = strchr(s, '\'');
 
-	if (p == NULL || !text_is(s, (size_t)(p - s), "utf-8") ||
-	    (p = strchr(p + 1, '\'')) == NULL)
+	p = p == NULL ? NULL : strchr(p + 1, '\'');
+	if (p == NULL || (!latin && !text_is(s, charset, "utf-8")))
 		return false;
 	while (*++p != '\0') {
 		unsigned char byte = (unsigned char)*p;
@@ -96,26 +115,32 @@ add_extended(struct buf *out, const char *s)
 				return false;
 			p += 2;
 		}
-		buf_addc(out, (char)byte);
+		buf_addc(&bytes, (char)byte);
 	}
-	return utf8_valid(buf_str(out), out->len);
+	if (!latin && !utf8_valid(buf_str(&bytes), bytes.len))
+		return false;
+	add_decoded(out, buf_str(&bytes), bytes.len, latin);
+	return true;
 }
 
 bool
-disposition_get_filename(struct buf *out, const char *field, size_t len)
+disposition_get_filename(struct buf *out, const char *field, size_t len,
+    bool whole)
 {
 	auto_buf struct buf value = BUF_INIT(len);
-	char bytes[4];
+	const char *s;
+	const char *last;
 
 	if (!disposition_get(&value, field, len, "filename"))
 		return disposition_get(&value, field, len, "filename*") &&
 		    add_extended(out, buf_str(&value));
-	if (utf8_valid(buf_str(&value), value.len))
-		buf_add(out, buf_str(&value), value.len);
-	else
-		for (size_t i = 0; i < value.len; i++)
-			buf_add(out, bytes,
-			    utf8_encode((unsigned char)value.data[i], bytes));
+	s = buf_str(&value);
+	last = strrchr(s, '\\');
+	if (!whole && last != NULL &&
+	    (strncmp(s, "\\\\", 2) == 0 ||
+		(s[0] != '\0' && strncmp(s + 1, ":\\", 2) == 0)))
+		s = last + 1;
+	add_decoded(out, s, strlen(s), false);
 	return true;
 }
 
@@ -199,7 +224,8 @@ begin_part(struct multipart *m, const char *head, size_t head_len)
 	}
 	if (!utf8_valid(buf_str(&m->name), m->name.len))
 		buf_reset(&m->name);
-	m->is_file = disposition_get_filename(&m->filename, field, len);
+	m->is_file = disposition_get_filename(&m->filename, field, len,
+	    m->whole_names);
 	m->field_len = 0;
 	m->state = MULTIPART_DATA;
 	m->event = MULTIPART_PART;
@@ -247,6 +273,24 @@ multipart_put(struct multipart *m, const char *s, size_t len)
 	return len;
 }
 
+/* After a delimiter come "--", or blanks and the end of the line.  The length
+ * of that, 0 when there is more to come, -1 when it was no delimiter. */
+static ssize_t
+tail_length(const char *s, size_t len)
+{
+	size_t n = 0;
+
+	if (len > 0 && s[0] == '-')
+		return len == 1 ? 0 : s[1] == '-' ? 2 : -1;
+	while (n < len && n <= BLANKS_MAX && (s[n] == ' ' || s[n] == '\t'))
+		n++;
+	if (n < len && (n > BLANKS_MAX || s[n] != '\r'))
+		return -1;
+	if (n + 1 >= len)
+		return 0;
+	return s[n + 1] == '\n' ? (ssize_t)n + 2 : -1;
+}
+
 /* Count the bytes at the end that may begin a delimiter, whose only CR is its
  * first byte. */
 static size_t
@@ -267,20 +311,20 @@ multipart_read_data(struct multipart *m, const char *s, size_t len)
 	const char *found = memmem(s, len, m->delimiter, m->delimiter_len);
 	size_t n = found != NULL ? (size_t)(found - s) :
 				   len - held_back(m, s, len);
+	ssize_t tail;
 
 	if (n > 0)
 		return multipart_put(m, s, n);
-	n = m->delimiter_len;
-	if (found == NULL || len < n + 2)
+	if (found == NULL)
 		return 0;
-	/* "--" ends the form, and the end of a line begins a part. */
-	if (memcmp(s + n, "--", 2) == 0)
-		m->state = MULTIPART_EPILOGUE;
-	else if (memcmp(s + n, "\r\n", 2) == 0)
-		m->state = MULTIPART_HEAD;
-	else
+	n = m->delimiter_len;
+	tail = tail_length(s + n, len - n);
+	if (tail == 0)
+		return 0;
+	if (tail < 0)
 		return multipart_put(m, s, n);
-	return n + 2;
+	m->state = s[n] == '-' ? MULTIPART_EPILOGUE : MULTIPART_HEAD;
+	return n + (size_t)tail;
 }
 
 /* ---- the whole ---- */

@@ -16,9 +16,11 @@
  * field is malformed up to there. */
 bool disposition_get(struct buf *out, const char *field, size_t len,
     const char *name);
-/* The same as a file's name: `filename`, in ISO 8859-1 where it is no UTF-8, or
- * `filename*` (RFC 8187) where there is only that. */
-bool disposition_get_filename(struct buf *out, const char *field, size_t len);
+/* The same as a file's name, in UTF-8: `filename`, in ISO 8859-1 where it is no
+ * UTF-8, or `filename*` (RFC 8187) where there is only that.  A Windows path is
+ * cut to its last part, unless the whole is wanted. */
+bool disposition_get_filename(struct buf *out, const char *field, size_t len,
+    bool whole);
 
 /* Append "attachment; filename=…" (RFC 6266) for any name: as ASCII, without
  * quotes, backslashes and controls.  Where that differs from the name, the name
@@ -61,6 +63,9 @@ struct multipart {
 	struct buf name;
 	struct buf filename;
 	bool is_file; /* it has a filename */
+	/* To be set once it is open: the folders of a path of Windows are a
+	 * part of the name. */
+	bool whole_names;
 	/* Of the present slice, until the next call. */
 	const char *data;
 	size_t data_len;

@@ -377,7 +377,7 @@ def names_of_any_kind_go_up_and_down():
 @test
 def quotes_and_backslashes_in_names_are_taken_as_they_are_escaped():
     for sent, name in ((r'a\"b\\c', 'a"b\\c'), (r"a\b", r"a\b"),
-                       (r"C:\dir\f.txt", r"C:\dir\f.txt"),
+                       (r"C:\dir\f.txt", "f.txt"), (r"\\\\host\\f", "f"),
                        ("a%22b", "a%22b")):
         answer = client.upload(sent, b"x")
         assert answer.json["filename"] == name, (sent, answer)
@@ -388,6 +388,7 @@ def quotes_and_backslashes_in_names_are_taken_as_they_are_escaped():
 def names_that_are_encoded_in_the_head_are_decoded():
     for parameter, name in (("filename*=UTF-8''a%20%C3%A9", "a é"),
                             ("filename*=utf-8'en'%e2%82%ac", "€"),
+                            ("filename*=iso-8859-1''%e9", "é"),
                             ("filename*=UTF-8''a%0D%0AX%3A%20y", "a\r\nX: y"),
                             ("filename=plain", "plain"),
                             ('filename="a"; filename*=UTF-8\'\'b', "a")):

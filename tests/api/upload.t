@@ -52,13 +52,14 @@ for parameters, want in (
         (b'name="file"; filename="a;b=c"', took("a;b=c")),
         (b'name="file"; filename="a%22b"', took("a%22b")),
         (b'name="file"; filename="a/../b"', took("a/../b")),
-        (b'name="file"; filename="C:\\x\\y.txt"', took("C:\\x\\y.txt")),
+        (b'name="file"; filename="C:\\x\\y.txt"', took("y.txt")),
+        (b'name="file"; filename="\\\\\\\\host\\\\y"', took("y")),
         ('name="file"; filename="é😀"'.encode(), took("é😀")),
         (b'name="file"; filename="\xe9"', took("é")),
         (b'name="file"; filename="\x1b\x7f"', took("\x1b\x7f")),
         (b"name=\"file\"; filename=\"x\"; filename*=UTF-8''y", took("x")),
         (b"name=\"file\"; filename*=UTF-8''a%C3%A9%0D%0A", took("aé\r\n")),
-        (b"name=\"file\"; filename*=iso-8859-1'en'%e9", MISSING),
+        (b"name=\"file\"; filename*=iso-8859-1'en'%e9", took("é")),
         (b"name=\"file\"; filename*=UTF-8''%FF", MISSING),
         (b"name=\"file\"; filename*=UTF-8''a%00", MISSING),
         (b"name=\"file\"; filename*=x''a", MISSING),
@@ -100,7 +101,7 @@ for body, want, name in (
         (part(FILE, end=b"\r\n--x\r\n" + D), INVALID, "cut in a head"),
         (part(FILE, b"1\r\n--xy\r\n--\r\n--x-\r\r\n-"),
          took("a", b"1\r\n--xy\r\n--\r\n--x-\r\r\n-"), "almost delimiters"),
-        (part(FILE, b"one", b"\r\n--x\r\n") + part(
+        (part(FILE, b"one", b"\r\n--x \t\r\n") + part(
             D + b'name="file"; filename="b"', b"two")[5:], took("b", b"two"),
          "the last one counts"),
         (part(FILE, b"one", b"\r\n") + part(D + b'name="file"', b"two"),
@@ -154,7 +155,8 @@ with differences("any data, in pieces of any length") as same:
         at = 0
         while True:
             at = rest.index(b"\r\n--x", at)
-            if rest[at + 5:].startswith((b"\r\n", b"--")):
+            tail = rest[at + 5:].lstrip(b" ")
+            if tail.startswith(b"\r\n") or rest[at + 5:].startswith(b"--"):
                 break
             at += 1
         got = answer(body)

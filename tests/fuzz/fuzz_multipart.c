@@ -71,7 +71,7 @@ check_header(const char *s, size_t len)
 	auto_buf struct buf header = BUF_INIT(16 * len + 64);
 
 	(void)disposition_get(&value, s, len, "name");
-	if (!disposition_get_filename(&name, s, len))
+	if (!disposition_get_filename(&name, s, len, false))
 		return;
 	fuzz_holds(utf8_valid(buf_str(&name), name.len), "is text");
 	disposition_add(&header, buf_str(&name));
