@@ -34,11 +34,13 @@ use_asked(struct api_app *app, struct http_request *req)
 {
 	static const char *const names[] = { "kind", "id", "version" };
 	char texts[3][LIBRE_RESOURCE_MAX + 1];
-	const struct libre_resource resource = { texts[0], texts[1], texts[2] };
+	bool sent[3];
+	struct libre_resource resource;
 
 	for (size_t i = 0; i < 3; i++)
-		if (!libre_query_get(req->query, names[i], texts[i]))
-			texts[i][0] = '\0';
+		sent[i] = libre_query_get(req->query, names[i], texts[i]);
+	resource = (struct libre_resource){ sent[0] ? texts[0] : NULL,
+		sent[1] ? texts[1] : NULL, sent[2] ? texts[2] : NULL };
 	if (libre_resource_fault(&resource) == NULL) {
 		librechat_use(app, &resource);
 		return true;
@@ -242,7 +244,9 @@ form_end_file(struct form *f)
 static bool
 set_resource(struct form *f, struct libre_resource *resource)
 {
-	*resource = (struct libre_resource){ buf_str(&f->fields[OF_KIND]),
+	const char *kind = buf_str(&f->fields[OF_KIND]);
+
+	*resource = (struct libre_resource){ kind[0] == '\0' ? NULL : kind,
 		buf_str(&f->fields[OF_ID]), buf_str(&f->fields[OF_VERSION]) };
 	f->refusal = libre_resource_fault(resource);
 	for (size_t i = 0; i < FIELDS; i++)
@@ -428,6 +432,7 @@ upload(struct api_app *app, struct http_request *req, bool batch)
 		    "Invalid content type. Must be multipart/form-data.", NULL);
 		return;
 	}
+	f.parts.whole_names = true;
 	f.entries = json_array();
 	for (size_t i = 0; i < FIELDS; i++)
 		buf_init(&f.fields[i], LIBRE_RESOURCE_MAX);

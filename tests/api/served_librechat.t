@@ -376,8 +376,9 @@ def a_file_is_found_in_its_own_session_only():
         refused(libre.download(where, what), 400, {"error": "Bad request"})
         refused(libre.get("/sessions/%s/objects/%s" % (where, what)), 400,
                 {"error": "Bad request"})
-    refused(libre.download(session, file_id, "?kind=x"), 400,
-            {"error": "Bad request"})
+    for kind in ("x", ""):
+        refused(libre.download(session, file_id, "?kind=" + kind), 400,
+                {"error": "Bad request"})
 
 
 @test

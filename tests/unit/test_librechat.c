@@ -137,6 +137,9 @@ test_refusals(void)
 static void
 test_file_refusals(void)
 {
+	static const char *const long_ones[] = { "resource_id", "version",
+		NULL };
+
 	is_str(files_refusal("{}"), "400 files must be an array", "no list");
 	is_str(files_refusal("[1]"), "400 files[0] must be an object",
 	    "no file");
@@ -155,6 +158,20 @@ test_file_refusals(void)
 	is_str(files_refusal("[{\"name\":\"a\",\"kind\":\"skill\"," FILE_REST
 			     "]"),
 	    "400 files[0].version is required for kind: 'skill'", "a skill");
+	is_str(files_refusal("[{\"name\":\"a\",\"kind\":\"\"," FILE_REST "]"),
+	    "400 files[0].kind must be one of: skill, agent, user", "no kind");
+	is_str(files_refusal("[{\"name\":\"a\",\"resource_id\":7," FILE_REST
+			     "]"),
+	    "", "a number for a resource's id is ignored");
+	for (const char *const *name = long_ones; *name != NULL; name++) {
+		auto_buf struct buf files = BUF_INIT(4096);
+
+		buf_addf(&files,
+		    "[{\"name\":\"a\",\"%s\":\"%0257d\"," FILE_REST "]", *name,
+		    0);
+		is_str(files_refusal(buf_str(&files)),
+		    "400 files[0].resource_id is too long", *name);
+	}
 	is_str(files_refusal("[{\"name\":\"a\"}]"),
 	    "403 Unauthorized file reference", "no ids");
 	is_str(files_refusal("[{\"name\":\"a\",\"id\":\"" UUID

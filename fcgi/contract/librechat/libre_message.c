@@ -139,18 +139,25 @@ libre_name_extension(const char *path)
 	    "";
 }
 
+static bool
+is_long(const char *text)
+{
+	return text != NULL && strlen(text) > LIBRE_RESOURCE_MAX;
+}
+
 const char *
 libre_resource_fault(const struct libre_resource *resource)
 {
 	const char *kind = resource->kind;
 	const char *version = resource->version;
+	bool skill = kind != NULL && strcmp(kind, "skill") == 0;
 
-	if (kind == NULL || kind[0] == '\0' || strcmp(kind, "user") == 0 ||
-	    strcmp(kind, "agent") == 0)
-		return NULL;
-	if (strcmp(kind, "skill") != 0)
+	if (!skill && kind != NULL && strcmp(kind, "user") != 0 &&
+	    strcmp(kind, "agent") != 0)
 		return "kind must be one of: skill, agent, user";
-	return version == NULL || version[0] == '\0' ?
+	if (is_long(resource->id) || is_long(version))
+		return "resource_id is too long";
+	return skill && (version == NULL || version[0] == '\0') ?
 	    "version is required for kind: 'skill'" :
 	    NULL;
 }
@@ -202,7 +209,7 @@ static const struct field file_rows[] = {
 	OF_FILE("id", FIELD_STRING, id),
 	OF_FILE("storage_session_id", FIELD_STRING, session),
 	OF_FILE("session_id", FIELD_STRING, old_session),
-	OF_FILE("resource_id", FIELD_STRING, resource.id),
+	OF_FILE("resource_id", FIELD_ANY, resource_id),
 	OF_FILE("version", FIELD_ANY, version),
 	{ .name = NULL },
 };
@@ -234,7 +241,8 @@ static const struct field body_rows[] = {
 
 /* ---- the files of a request ---- */
 
-/* Check a file.  Its version may be a number. */
+/* Check a file.  Its version may be a number; other things than texts are
+ * ignored. */
 static bool
 read_file(struct jtree *doc, struct libre_file *file, size_t i,
     struct api_error *error)
@@ -244,6 +252,7 @@ read_file(struct jtree *doc, struct libre_file *file, size_t i,
 	if (fault != NULL)
 		return api_error_set(error, 400, "files[%zu].name %s", i,
 		    fault);
+	file->resource.id = jtree_text(file->resource_id);
 	file->resource.version = jtree_text(file->version);
 	if (json_is_integer(file->version)) {
 		char *number = jtree_array(doc, 24, 1);

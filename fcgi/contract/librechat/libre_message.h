@@ -56,7 +56,7 @@ const char *libre_name_extension(const char *path);
 
 /* The owner of a file: a user, or all who use an agent or a skill. */
 struct libre_resource {
-	const char *kind;    /* "user", "agent", "skill"; NULL or "": a user */
+	const char *kind;    /* "user", "agent", "skill"; NULL: a user */
 	const char *id;	     /* NULL: none was sent */
 	const char *version; /* of a skill; else NULL or "" */
 };
@@ -83,6 +83,7 @@ struct libre_file {
 	bool changed; /* it left another one in its place, or none */
 	/* as they were sent: */
 	const char *old_session; /* the session, by an older name */
+	const json_t *resource_id;
 	const json_t *version;
 };
 
