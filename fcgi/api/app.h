@@ -78,7 +78,6 @@ struct api_app {
  *
  * A request for a session or file of another node is answered with that node's
  * address, and nginx passes the request on unchanged.
- *
  */
 /* Locations of nginx/api.conf.in, by contract. */
 #define NODES_TO_V1 "@node_v1"

@@ -404,7 +404,10 @@ reply_value(struct http_request *req, int status, const char *headers,
 
 	jtext_add(&body, value, JSON_COMPACT);
 	json_decref(value);
-	reply_json(req, status, headers, &body);
+	if (body.len == 0 || body.overflow)
+		reply_failed(req, headers);
+	else
+		reply_json(req, status, headers, &body);
 }
 
 void

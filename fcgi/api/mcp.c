@@ -3,7 +3,6 @@
  * POST /mcp: the Model Context Protocol over HTTP.  contract/mcp knows the
  * bytes; this file does the work.  It remembers nothing between two requests,
  * so a restart or a lost connection does not matter to a client.
- *
  */
 #include "api/mcp.h"
 

@@ -61,7 +61,7 @@ web_socket_say(struct web_socket *s, json_t *message)
 	if (s->closing)
 		return;
 	socket_add(&s->out, SOCKET_TEXT, buf_str(&text), text.len);
-	s->gone = s->gone || s->out.overflow;
+	s->gone = s->gone || text.overflow || s->out.overflow;
 	web_socket_flush(s);
 }
 

@@ -73,12 +73,18 @@ note_sides(struct reader *r, size_t one, size_t other)
 static uint32_t
 png_checksum(const unsigned char *p, size_t len)
 {
+	uint32_t table[16];
 	uint32_t crc = UINT32_MAX;
 
+	for (uint32_t i = 0; i < 16; i++) {
+		table[i] = i;
+		for (int bit = 0; bit < 4; bit++)
+			table[i] = table[i] >> 1 ^
+			    (PNG_CRC & (0 - (table[i] & 1)));
+	}
 	for (size_t i = 0; i < len; i++) {
-		crc ^= p[i];
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (PNG_CRC & (0 - (crc & 1)));
+		crc = crc >> 4 ^ table[(crc ^ p[i]) & 15];
+		crc = crc >> 4 ^ table[(crc ^ p[i] >> 4) & 15];
 	}
 	return ~crc;
 }
