@@ -37,7 +37,7 @@
 #define CREATION_BYTES (INT64_C(10) << 20)
 
 /* The limit of all RESERVEs together.  Each process of il-api that writes a
- * file of the store (filestore_folder.c) may hold two steps of it, while it
+ * file of the store (filestore.c) may hold two steps of it, while it
  * goes from one to the next. */
 #define RESERVE_EACH (INT64_C(18) << 20)
 #define RESERVE_PROCESSES 40 /* besides the ones of runs and of sessions */
